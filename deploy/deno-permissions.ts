@@ -75,8 +75,9 @@ function configured() {
 }
 
 function foldersOf(log: LogConfig): readonly string[] {
-  if (log.kind !== "sqlite") return [];
-  return [log.file, log.keysFile ?? log.file].map((file) => dirname(file));
+  const segments = log.segments === undefined ? [] : [log.segments];
+  if (log.kind !== "sqlite") return segments;
+  return [...[log.file, log.keysFile ?? log.file].map((file) => dirname(file)), ...segments];
 }
 
 /** A URL may name several servers. */

@@ -76,6 +76,7 @@ export const eventSpecs = [
   restores.LogRestored,
   restores.LogLossAccepted,
   restores.BackupMade,
+  restores.EventsArchived,
   restores.BackupRehearsed,
   verification.LogVerified,
   access.AuthenticationsFailed,

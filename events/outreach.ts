@@ -242,8 +242,9 @@ const selection = {
 };
 
 /**
- * The rules that a run decides by, so that a later question "what if" knows them. `template`: its id. Absent: no share of
- * failures ends the run, and the sending window is always open.
+ * The rules that a run decides by, so that a later question "what if" knows them. `template`: its id; `template_name`: as
+ * the operator calls it. Absent: no share of failures ends the run, the sending window is always open, and the template has
+ * no name.
  */
 export const runRules = Type.Object(
   {
@@ -262,6 +263,7 @@ export const runRules = Type.Object(
       ),
     ),
     template: Type.String(),
+    template_name: Type.Optional(Type.String()),
   },
   closed,
 );
@@ -310,7 +312,7 @@ const personalLink = Type.Object({ code: Type.String(), link: Type.String() }, c
  * The intent: appended before the network is called. `basis` and `source`: on what ground, and where the recipient was
  * found. `day` is the calendar day whose quota it takes a place of,
  * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, by
- * which a variant A differs from that of another template.
+ * which a variant A differs from that of another template, and `template_name` what the operator called it.
  */
 export const DirectMessageAttempted = withPersonal(
   defineEvent(
@@ -323,6 +325,7 @@ export const DirectMessageAttempted = withPersonal(
         text: Type.String(),
         variant: Type.String(),
         template: Type.Optional(Type.String()),
+        template_name: Type.Optional(Type.String()),
         /** The links of the text, which outlast it: clicks are compared with them. Absent in older events. */
         links: Type.Optional(Type.Array(Type.String())),
         /** What stands in the text in place of some of `links`, for a recipient who granted tracking. */

@@ -43,6 +43,22 @@ export const BackupMade = defineEvent("BackupMade", backupSchema);
 /** `reachlog restore --rehearse` has proved a backup of this log, where the log itself is. */
 export const BackupRehearsed = defineEvent("BackupRehearsed", backupSchema);
 
+/** `reachlog archive`, or a service with ARCHIVE_AFTER_DAYS, moved the oldest events out of the database into segments. */
+export const EventsArchived = defineEvent(
+  "EventsArchived",
+  Type.Object(
+    {
+      /** Of the last event that is archived now. */
+      position: Type.Integer(),
+      /** What this work moved, into how many segments of how many bytes. */
+      events: Type.Integer(),
+      segments: Type.Integer(),
+      bytes: Type.Integer(),
+    },
+    { additionalProperties: false },
+  ),
+);
+
 /**
  * An operator let the service go on although the log does not hold what its last checkpoint knew:
  * `lost_tail`, it ended before it; `other_history`, it held another event there; `broken_chain`, an event after it does

@@ -50,8 +50,8 @@ function withoutVisitor(url: string): string {
 }
 
 /**
- * A short link: the redirect answers `code` with `target`. `template` and `variant`: of the messages that hold it; absent:
- * an operator added it.
+ * A short link: the redirect answers `code` with `target`. `template`, its name, and `variant`: of the messages that hold
+ * it; absent: an operator added it.
  */
 export const LinkAdded = defineEvent(
   "LinkAdded",
@@ -61,6 +61,7 @@ export const LinkAdded = defineEvent(
       code: Type.String(),
       target: Type.String(),
       template: Type.Optional(Type.String()),
+      template_name: Type.Optional(Type.String()),
       variant: Type.Optional(Type.String()),
     },
     { additionalProperties: false },

@@ -7,9 +7,7 @@ import { ROOT } from "./bundle.ts";
 
 /** The manual page reachlog(1), in roff: of the commands as they are declared, of `.env.example`, and of the exit codes' table. */
 export function manPage(): string {
-  const program = reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() }, () => {
-    return async () => {};
-  });
+  const program = reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() });
   return `.TH REACHLOG 1 "" "reachlog ${VERSION}"
 .SH NAME
 reachlog \\- ${escaped(program.description())}

@@ -56,6 +56,8 @@ interface TrackedClicks {
 export interface Results {
   /** In the order in which they were first used. */
   groups: MessageGroup[];
+  /** Id of a template -> how the operator called it last. */
+  templates: Map<string, string>;
   /** Link, as `linkKey` writes it -> its number. */
   links: Map<string, number>;
   /** Attempt -> its message. */
@@ -73,7 +75,7 @@ export interface Results {
 /** The figures of single recipients come from their own links alone, and so from those who granted tracking. */
 export const results: Projection<Results> = {
   name: "results",
-  version: 1,
+  version: 2,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -87,6 +89,7 @@ export const results: Projection<Results> = {
   ],
   initial: () => ({
     groups: [],
+    templates: new Map(),
     links: new Map(),
     messages: new Map(),
     open: [],
@@ -154,8 +157,9 @@ function attempt(state: Results, data: Attempted, at: string): void {
   if (codes.length > 0) for (const name of [id, `@${username}`]) state.tracked.set(name, attempt_id);
 }
 
-function groupNumber({ groups }: Results, data: Attempted): number {
-  const { template = "", variant, run_id, source = null, basis = null } = data;
+function groupNumber({ groups, templates }: Results, data: Attempted): number {
+  const { template = "", template_name, variant, run_id, source = null, basis = null } = data;
+  if (template_name !== undefined) templates.set(template, template_name);
   // Messages of one run follow each other.
   const known = groups.findLastIndex(
     (group) =>
@@ -238,6 +242,14 @@ function revokeTracking(state: Results, who: Recipient): void {
 /** The last message to a recipient that held links of their own. */
 export function findTracked({ messages, tracked }: Results, { id, username }: Recipient): Message | undefined {
   return messages.get(tracked.get(id ?? `@${username?.toLowerCase()}`) ?? "");
+}
+
+/** How a template is called: by its name, beside which its id stands where another one has the same name. */
+export function formatTemplate({ templates }: Pick<Results, "templates">, id: string): string {
+  const name = templates.get(id);
+  if (name === undefined) return id;
+  const isAlone = [...templates].every(([other, called]) => called !== name || other === id);
+  return isAlone ? name : `${name} (${id})`;
 }
 
 function click({ messages, codes }: Results, code: string, at: number): void {

@@ -4,8 +4,7 @@ import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, group, type MakeCommand } from "./shared/command.ts";
-import { fail } from "./shared/terminal.ts";
-import { writeFileSync } from "node:fs";
+import { fail, printable } from "./shared/terminal.ts";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -13,10 +12,9 @@ import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log
 import { makeNewFile } from "./shared/new-file.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
-import { printable } from "./shared/table.ts";
 import { usageError } from "../platform/service-error.ts";
 
-const head: MakeCommand = (terminal, exit) =>
+const head: MakeCommand = (terminal) =>
   new Command("head")
     .summary("sign the log's position and hash as they are now")
     .description(
@@ -30,42 +28,38 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
       "--public-key",
       "print the key that auditors check it with instead; the key itself is reachlog.signing.pem beside the log, made when needed",
     )
-    .addHelpText("after", "\nExample:\n  reachlog audit head --out /mnt/elsewhere/head-of-monday")
-    .action(
-      exit(async ({ out, publicKey }) => {
-        await using store = await openExistingStoredLog(terminal);
-        const { checkpoints } = store;
-        if (publicKey === true) {
-          return terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
-        }
-        const signed = await signHeadNow(store, checkpoints, systemClock);
-        if ("loss" in signed) return fail(terminal, `${signed.loss}; nothing was signed`);
-        if (out === undefined) return terminal.out(signed.note);
-        // Existing files are not overwritten: an older head proves something that a newer one cannot.
-        return await makeNewFile(out, (descriptor) => writeFileSync(descriptor, signed.note));
-      }),
-    );
+    .examples("reachlog audit head --out /mnt/elsewhere/head-of-monday")
+    .action(async ({ out, publicKey }) => {
+      await using store = await openExistingStoredLog(terminal);
+      const { checkpoints } = store;
+      if (publicKey === true) {
+        return terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
+      }
+      const signed = await signHeadNow(store, checkpoints, systemClock);
+      if ("loss" in signed) return fail(terminal, `${signed.loss}; nothing was signed`);
+      if (out === undefined) return terminal.out(signed.note);
+      // Existing files are not overwritten: an older head proves something that a newer one cannot.
+      return await makeNewFile(out, signed.note);
+    });
 
 /** Events of the past shown before the live ones. */
 const TAIL_EVENTS = 20;
 
-const tail: MakeCommand = (terminal, exit) =>
+const tail: MakeCommand = (terminal) =>
   new Command("tail")
     .summary("print the newest events and follow the log until interrupted")
     .option("--from <position>", "begin there; without it, with the newest events", parsePosition)
     .option("--json", "write each event as a JSON object")
-    .addHelpText("after", "\nExample:\n  reachlog audit tail --from 1")
-    .action(
-      exit(async ({ from, json }) => {
-        await using store = await openExistingLog(terminal);
-        const { position } = await store.head();
-        await recordRead(terminal, store, { resource: "stream" });
-        const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
-        for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
-          terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : formatEvent(event));
-        }
-      }),
-    );
+    .examples("reachlog audit tail --from 1")
+    .action(async ({ from, json }) => {
+      await using store = await openExistingLog(terminal);
+      const { position } = await store.head();
+      await recordRead(terminal, store, { resource: "stream" });
+      const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
+      for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
+        terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : formatEvent(event));
+      }
+    });
 
 function parsePosition(text: string): number {
   if (!/^\d+$/.test(text)) throw usageError("--from needs a position");

@@ -21,7 +21,7 @@ import { answer, EXIT, fail, type Terminal } from "./shared/terminal.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
 import { withProgress } from "./shared/progress.ts";
 
-export const backup: MakeCommand = (terminal, exit) =>
+export const backup: MakeCommand = (terminal) =>
   new Command("backup")
     .summary("copy log, vault and keys beside a running service, and check it")
     .description(
@@ -65,33 +65,31 @@ they encrypted reads as erased, in the backup as in the log.
 Keep few backups, and only young ones: a backup holds the keys of people who are
 erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
     )
-    .action(
-      exit(async (folder, { incremental = false, verify = false, json }) => {
-        const config = readConfig(terminal);
-        if (verify) return verifyFolder(terminal, config, folder, json);
-        const { secrets, store } = locateLog(config);
-        const write = chooseWriter(config, folder, incremental);
-        await refuseNoLog(config);
-        await using log = await openLog(config);
-        const made = await withProgress<Omit<Increment, "number"> & { readonly number: number | undefined }>(
-          terminal,
-          "verifying",
-          (await log.head()).position,
-          (onProgress) => write(log, secrets, folder, { clock: systemClock, onProgress }),
-        );
-        await recordBackup(terminal, "BackupMade", made, store);
-        const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
-        const { position, hash } = made.log;
-        const { bytes, number } = made;
-        const which = number === undefined ? folder : `${folder}, backup ${number}`;
-        const text = `${which}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`;
-        answer(terminal, json, { folder, ...omitUndefined({ number }), position, hash, bytes, missing_keys }, text);
-        if (json !== true) terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
-        if (missing_keys === 0) return undefined;
-        const remedy = "reachlog restore takes this backup with --accept-lost-keys only";
-        return fail(terminal, `${keysMissing(missing_keys)}; ${remedy}`);
-      }),
-    );
+    .action(async (folder, { incremental = false, verify = false, json }) => {
+      const config = readConfig(terminal);
+      if (verify) return verifyFolder(terminal, config, folder, json);
+      const { secrets, store } = locateLog(config);
+      const write = chooseWriter(config, folder, incremental);
+      await refuseNoLog(config);
+      await using log = await openLog(config);
+      const made = await withProgress<Omit<Increment, "number"> & { readonly number: number | undefined }>(
+        terminal,
+        "verifying",
+        (await log.head()).position,
+        (onProgress) => write(log, secrets, folder, { clock: systemClock, onProgress }),
+      );
+      await recordBackup(terminal, "BackupMade", made, store);
+      const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
+      const { position, hash } = made.log;
+      const { bytes, number } = made;
+      const which = number === undefined ? folder : `${folder}, backup ${number}`;
+      const text = `${which}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`;
+      answer(terminal, json, { folder, ...omitUndefined({ number }), position, hash, bytes, missing_keys }, text);
+      if (json !== true) terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
+      if (missing_keys === 0) return undefined;
+      const remedy = "reachlog restore takes this backup with --accept-lost-keys only";
+      return fail(terminal, `${keysMissing(missing_keys)}; ${remedy}`);
+    });
 
 /** What writes the backup that was asked for. Throws a ServiceError (usage). */
 function chooseWriter(config: Config, folder: string, incremental: boolean) {

@@ -7,12 +7,11 @@ import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
 import { streamOfLink } from "../history/history.ts";
 import { Command, JSON_OPTION, type MakeCommand, parseLink } from "./shared/command.ts";
-import { answer, fail } from "./shared/terminal.ts";
+import { answer, fail, printable, table } from "./shared/terminal.ts";
 import { findPlace, type Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
-import { printable, table } from "./shared/table.ts";
 
-export const clicks: MakeCommand = (terminal, exit) =>
+export const clicks: MakeCommand = (terminal) =>
   new Command("clicks")
     .summary("show the clicks of all links or of one")
     .description(
@@ -28,24 +27,22 @@ for these.`,
     .argument("[link]", "one link, as domain/short_code")
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog clicks go.example/welcome --as-of 2026-11-21")
-    .action(
-      exit(async (wanted, { asOf: at, json }) => {
-        await using asked = await openAtMoment(terminal, at);
-        if (wanted === undefined) {
-          const folded = await asked.fold(...NAMES);
-          return answer(terminal, json, allAsJson(folded.states, folded), allAsText(folded.states, folded));
-        }
-        const link = parseLink(wanted);
-        const place = await findPlace(asked.store, asked.moment);
-        const counted = listLinks(await countLink(asked.store, link, place)).find((one) => one.link === link);
-        if (counted === undefined) {
-          return fail(terminal, `no click of ${printable(link)} is in the log (${describeMoment(place)})`);
-        }
-        const text = `${table(HEAD, [row(counted)])}(${describeMoment(place)})\n`;
-        return answer(terminal, json, { ...counted, as_of: toAsOfJson(place) }, text);
-      }),
-    );
+    .examples("reachlog clicks go.example/welcome --as-of 2026-11-21")
+    .action(async (wanted, { asOf: at, json }) => {
+      await using asked = await openAtMoment(terminal, at);
+      if (wanted === undefined) {
+        const folded = await asked.fold(...NAMES);
+        return answer(terminal, json, allAsJson(folded.states, folded), allAsText(folded.states, folded));
+      }
+      const link = parseLink(wanted);
+      const place = await findPlace(asked.store, asked.moment);
+      const counted = listLinks(await countLink(asked.store, link, place)).find((one) => one.link === link);
+      if (counted === undefined) {
+        return fail(terminal, `no click of ${printable(link)} is in the log (${describeMoment(place)})`);
+      }
+      const text = `${table(HEAD, [row(counted)])}(${describeMoment(place)})\n`;
+      return answer(terminal, json, { ...counted, as_of: toAsOfJson(place) }, text);
+    });
 
 const NAMES = ["clicks", "suspected"] as const;
 

@@ -1,7 +1,7 @@
 import type * as typed from "@commander-js/extra-typings";
 import { Argument, Command, type MakeCommand } from "./shared/command.ts";
 
-export const completion: MakeCommand = (terminal, exit) =>
+export const completion: MakeCommand = (terminal) =>
   new Command("completion")
     .summary("print a script that completes commands and options in a shell")
     .description(
@@ -9,30 +9,17 @@ export const completion: MakeCommand = (terminal, exit) =>
 reachlog. It is of this version: print it again after an upgrade.`,
     )
     .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"] as const))
-    .addHelpText(
-      "after",
-      `
-Examples:
-  reachlog completion bash > ~/.local/share/bash-completion/completions/reachlog
-  reachlog completion zsh > /usr/local/share/zsh/site-functions/_reachlog
-  reachlog completion fish > ~/.config/fish/completions/reachlog.fish`,
+    .examples(
+      "reachlog completion bash > ~/.local/share/bash-completion/completions/reachlog",
+      "reachlog completion zsh > /usr/local/share/zsh/site-functions/_reachlog",
+      "reachlog completion fish > ~/.config/fish/completions/reachlog.fish",
     )
-    .action(
-      exit((shell, _options, { parent }) => {
-        if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));
-      }),
-    );
+    .action((shell, _options, { parent }) => {
+      if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));
+    });
 
 /** How a shell completes a value: from words, from files, or not at all. */
 type Value = readonly string[] | "file" | "other";
-
-interface CompletedOption {
-  /** Such as `-h` and `--help`. */
-  readonly names: readonly string[];
-  readonly summary: string;
-  /** Undefined: it takes none. */
-  readonly value: Value | undefined;
-}
 
 interface CompletedCommand {
   /** The words that lead to it, each after a space: ` audit verify`; empty for the program itself. */
@@ -57,7 +44,10 @@ export function describeCommands(program: typed.CommandUnknownOpts, path = ""): 
   return [own, ...below.flatMap((command) => describeCommands(command, `${path} ${command.name()}`))];
 }
 
-function describeOption(option: typed.Option, description: string): CompletedOption {
+type CompletedOption = ReturnType<typeof describeOption>;
+
+/** `names`: such as `-h` and `--help`; `value` undefined: it takes none. */
+function describeOption(option: typed.Option, description: string) {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const placeholder = /<(\w+)>/.exec(option.flags)?.[1];
   const value = placeholder === undefined ? undefined : toValue(option, placeholder);

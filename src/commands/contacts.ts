@@ -4,13 +4,12 @@ import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/phrases.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { Command, type MakeCommand } from "./shared/command.ts";
-import { answerEach, fail, type Terminal } from "./shared/terminal.ts";
+import { answerEach, fail, type Terminal, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
-import { printable, table } from "./shared/table.ts";
 
-export const contacts: MakeCommand = (terminal, exit) =>
+export const contacts: MakeCommand = (terminal) =>
   new Command("contacts")
     .summary("show all known recipients or one, with their status")
     .description(
@@ -20,8 +19,8 @@ recipient is not known.`,
     .argument("[recipient]", "one recipient: id, handle or @handle")
     .option(...AS_OF_OPTION)
     .option("--json", "answer with one JSON object for each recipient")
-    .addHelpText("after", "\nExample:\n  reachlog contacts sara_sells --as-of 2026-11-21")
-    .action(exit((wanted, options) => showContacts(terminal, options, wanted)));
+    .examples("reachlog contacts sara_sells --as-of 2026-11-21")
+    .action((wanted, options) => showContacts(terminal, options, wanted));
 
 /** `wanted` undefined: all. */
 export async function showContacts(

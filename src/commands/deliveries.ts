@@ -1,5 +1,5 @@
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "./shared/command.ts";
-import { answer, EXIT, fail } from "./shared/terminal.ts";
+import { answer, EXIT, fail, table, printable } from "./shared/terminal.ts";
 import { discard, nameNumber, retry } from "./deliveries/retry-and-discard.ts";
 import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
@@ -7,12 +7,12 @@ import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { errorOption, fromOption, linkOption, toOption } from "./deliveries/filter-options.ts";
 import { channelArgument, channelOption, selectChannels, isConfigured } from "./deliveries/channel-name.ts";
 import type { ChannelName } from "../../events/channel.ts";
+import type { TestResult } from "../http/features/channel-sends.ts";
 import { plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { table, printable } from "./shared/table.ts";
 import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { findLetters } from "../delivery/dead-letters.ts";
-import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dispatch-filter.ts";
+import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dead-letter-filter.ts";
 import { readDispatches, toDispatchJson } from "../delivery/list-dispatches.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -20,7 +20,7 @@ import { isoTime, sleep } from "../platform/clock.ts";
 import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "../delivery/lag.ts";
 import { formatDuration } from "../platform/format-duration.ts";
 
-export const list: MakeCommand = (terminal, exit) =>
+export const list: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show what is pending, suspended and dead on each channel")
     .description(
@@ -34,26 +34,24 @@ dead letter that matches, or every dispatch in doubt.`,
     .addOption(fromOption())
     .addOption(toOption())
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog deliveries list --channel chat --error 5xx\n  reachlog deliveries list --status in_doubt --from 2026-11-20",
+    .examples(
+      "reachlog deliveries list --channel chat --error 5xx",
+      "reachlog deliveries list --status in_doubt --from 2026-11-20",
     )
-    .action(
-      exit(async ({ json, ...given }) => {
-        const filter = parseDispatchFilter(given, readConfig(terminal).outreach.timezone);
-        await using session = await openSession(terminal);
-        const { config, eventLog, projector } = session;
-        const at = { deliveries: projector.state("deliveries"), position: projector.position };
-        const letters = await findLetters(eventLog.store, at, filter);
-        const dispatches = (await readDispatches(eventLog.store, letters)).map(toDispatchJson);
-        const channels = countDispatches(projector, selectChannels(at.deliveries, filter.channel)).map((counts) => {
-          return { ...counts, configured: isConfigured(config, counts.channel) };
-        });
-        const { status } = filter;
-        const text = formatChannels(channels, status, dispatches);
-        answer(terminal, json, { channels, status, count: dispatches.length, dispatches }, text);
-      }),
-    );
+    .action(async ({ json, ...given }) => {
+      const filter = parseDispatchFilter(given, readConfig(terminal).outreach.timezone);
+      await using session = await openSession(terminal);
+      const { config, eventLog, projector } = session;
+      const at = { deliveries: projector.state("deliveries"), position: projector.position };
+      const letters = await findLetters(eventLog.store, at, filter);
+      const dispatches = (await readDispatches(eventLog.store, letters)).map(toDispatchJson);
+      const channels = countDispatches(projector, selectChannels(at.deliveries, filter.channel)).map((counts) => {
+        return { ...counts, configured: isConfigured(config, counts.channel) };
+      });
+      const { status } = filter;
+      const text = formatChannels(channels, status, dispatches);
+      answer(terminal, json, { channels, status, count: dispatches.length, dispatches }, text);
+    });
 
 type Counts = ReturnType<typeof countDispatches>[number];
 
@@ -104,7 +102,7 @@ function dispatchRow({ event_id, channel, attempts, ended_at, ...rest }: ListedJ
 /** Often enough to see a backlog move; each look reads the end of the log. */
 const WATCH_MS = 2_000;
 
-export const lag: MakeCommand = (terminal, exit) =>
+export const lag: MakeCommand = (terminal) =>
   new Command("lag")
     .summary("show how far each channel is behind")
     .description(
@@ -115,29 +113,27 @@ when nothing is pending any more, by the rate of the last ${formatDuration(NEWES
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")
     .option("--watch", `again every ${WATCH_MS / 1_000} seconds, until interrupted`)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries lag --watch")
-    .action(
-      exit(async ({ channel: name, json, watch }) => {
-        await using session = await openSession(terminal);
-        const { config, eventLog, projector, logClock } = session;
-        const sources = {
-          store: eventLog.store,
-          deliveries: () => projector.state("deliveries"),
-          isConfigured: (channel: ChannelName) => isConfigured(config, channel),
-        };
-        const { signal } = terminal;
-        for (;;) {
-          const now = logClock.now();
-          const lags = await measureLags(sources, selectChannels(sources.deliveries(), name), now);
-          const time = isoTime(now);
-          answer(terminal, json, { time, channels: lags }, `${table(LAG_HEAD, lags.map(lagRow))}(${time})\n`);
-          if (watch !== true) return undefined;
-          await Promise.race([sleep(WATCH_MS, signal), projector.failed]);
-          // The signal's reason is the code that a shell expects of it.
-          if (signal.aborted) return Number(signal.reason);
-        }
-      }),
-    );
+    .examples("reachlog deliveries lag --watch")
+    .action(async ({ channel: name, json, watch }) => {
+      await using session = await openSession(terminal);
+      const { config, eventLog, projector, logClock } = session;
+      const sources = {
+        store: eventLog.store,
+        deliveries: () => projector.state("deliveries"),
+        isConfigured: (channel: ChannelName) => isConfigured(config, channel),
+      };
+      const { signal } = terminal;
+      for (;;) {
+        const now = logClock.now();
+        const lags = await measureLags(sources, selectChannels(sources.deliveries(), name), now);
+        const time = isoTime(now);
+        answer(terminal, json, { time, channels: lags }, `${table(LAG_HEAD, lags.map(lagRow))}(${time})\n`);
+        if (watch !== true) return undefined;
+        await Promise.race([sleep(WATCH_MS, signal), projector.failed]);
+        // The signal's reason is the code that a shell expects of it.
+        if (signal.aborted) return Number(signal.reason);
+      }
+    });
 
 const LAG_HEAD = ["channel", "backlog", "oldest click", "settled/min", "requested/min", "drained in", "state"];
 
@@ -153,7 +149,7 @@ function describeState({ configured, backlog, suspended, failures_in_a_row: fail
   return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }
 
-const resume: MakeCommand = (terminal, exit) =>
+const resume: MakeCommand = (terminal) =>
   new Command("resume")
     .summary("resume a suspended channel")
     .description(
@@ -162,26 +158,17 @@ suspends the channel again if the network still refuses it.`,
     )
     .addArgument(channelArgument())
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries resume chat")
-    .action(
-      exit(async (channel, { json }) => {
-        await using session = await openSession(terminal);
-        const ended = await resumeChannel(session, channel, COMMAND_METADATA);
-        if (ended.kind === "not_suspended") return fail(terminal, `${channel} is not suspended`);
-        const { since, repeated } = ended;
-        const how = repeated ? "was resumed at the same moment" : `is resumed, suspended since ${since}`;
-        return answer(terminal, json, { channel, since, repeated }, `${channel} ${how}\n`);
-      }),
-    );
+    .examples("reachlog deliveries resume chat")
+    .action(async (channel, { json }) => {
+      await using session = await openSession(terminal);
+      const ended = await resumeChannel(session, channel, COMMAND_METADATA);
+      if (ended.kind === "not_suspended") return fail(terminal, `${channel} is not suspended`);
+      const { since, repeated } = ended;
+      const how = repeated ? "was resumed at the same moment" : `is resumed, suspended since ${since}`;
+      return answer(terminal, json, { channel, since, repeated }, `${channel} ${how}\n`);
+    });
 
-/** What `POST /api/tracking/test` answers. */
-interface Tested {
-  readonly results: Readonly<
-    Record<string, { readonly ok: boolean; readonly status: string; readonly detail?: string }>
-  >;
-}
-
-const test: MakeCommand = (terminal, exit) =>
+const test: MakeCommand = (terminal) =>
   new Command("test")
     .summary("send a test message to each channel, or to one")
     .description(
@@ -194,17 +181,17 @@ ${TOKEN_HELP}`,
     .addOption(channelOption())
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries test --channel webhook-crm")
-    .action(
-      exit(async ({ channel: only, url, json }) => {
-        const body = only === undefined ? {} : { channel: only };
-        const tested = (await askService(terminal, url, "/api/tracking/test", body)) as Tested;
-        const rows = Object.entries(tested.results).map(([channel, result]) => ({ channel, ...result }));
-        const cells = rows.map(({ channel, status, detail = "" }) => [channel, plain(status), detail]);
-        answer(terminal, json, tested, table(["channel", "result", ""], cells));
-        return rows.every(({ ok, status }) => ok || status === "not_configured") ? EXIT.ok : EXIT.fault;
-      }),
-    );
+    .examples("reachlog deliveries test --channel webhook-crm")
+    .action(async ({ channel: only, url, json }) => {
+      const body = only === undefined ? {} : { channel: only };
+      const tested = (await askService(terminal, url, "/api/tracking/test", body)) as {
+        results: Record<string, TestResult>;
+      };
+      const rows = Object.entries(tested.results).map(([channel, result]) => ({ channel, ...result }));
+      const cells = rows.map(({ channel, status, detail = "" }) => [channel, plain(status), detail]);
+      answer(terminal, json, tested, table(["channel", "result", ""], cells));
+      return rows.every(({ ok, status }) => ok || status === "not_configured") ? EXIT.ok : EXIT.fault;
+    });
 
 export const deliveries = group(
   "deliveries",

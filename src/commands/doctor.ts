@@ -28,7 +28,7 @@ import { describeExpiries } from "../config/tokens.ts";
 /** How long a network may take to answer. */
 const CHECK_TIMEOUT_MS = 10_000;
 
-export const doctor: MakeCommand = (terminal, exit) =>
+export const doctor: MakeCommand = (terminal) =>
   new Command("doctor")
     .summary("check configuration, log, keys and, with --online, the networks")
     .description(
@@ -41,23 +41,21 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
       "also ask each configured network whether its credential works, and the witness; nothing is posted",
     )
     .option("--json", "answer with one JSON object for each check")
-    .addHelpText("after", "\nExample:\n  reachlog doctor --online")
-    .action(
-      exit(async ({ online, json }) => {
-        const config = await readServedConfig(terminal);
-        const findings: Finding[] = [
-          await finding("configuration", () => checkCompleteness(config)),
-          ...config.warnings.flatMap((detail) => toWarnings("configuration", detail)),
-          ...describeExpiries(config.http.tokens, systemClock()).flatMap((detail) => toWarnings("tokens", detail)),
-          ...optOuts(config),
-          ...sendWindow(config),
-          ...toWarnings("core dumps", coreDumpWarning()),
-          ...(await checkFiles(config)),
-          ...(online === true ? await checkNetworks(config, terminal) : []),
-        ];
-        return report(terminal, findings, json === true);
-      }),
-    );
+    .examples("reachlog doctor --online")
+    .action(async ({ online, json }) => {
+      const config = await readServedConfig(terminal);
+      const findings: Finding[] = [
+        await finding("configuration", () => checkCompleteness(config)),
+        ...config.warnings.flatMap((detail) => toWarnings("configuration", detail)),
+        ...describeExpiries(config.http.tokens, systemClock()).flatMap((detail) => toWarnings("tokens", detail)),
+        ...optOuts(config),
+        ...sendWindow(config),
+        ...toWarnings("core dumps", coreDumpWarning()),
+        ...(await checkFiles(config)),
+        ...(online === true ? await checkNetworks(config, terminal) : []),
+      ];
+      return report(terminal, findings, json === true);
+    });
 
 /** Nothing is required, but an operator wants to see what is missing. */
 function checkCompleteness(config: Config): string | { readonly missing: string } {

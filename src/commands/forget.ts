@@ -1,5 +1,4 @@
 import { isIP } from "node:net";
-import { writeFileSync } from "node:fs";
 import { erasureGround, erasureRequester, type ErasureReason } from "../../events/personal.ts";
 import { proveEvents } from "../log/signed-heads.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -7,14 +6,13 @@ import { ServiceError, usageError } from "../platform/service-error.ts";
 import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type ForgetOptions, type Forgotten } from "../privacy/forget.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
-import { answer, fail, type Terminal } from "./shared/terminal.ts";
+import { answer, fail, type Terminal, printable } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
 import { checkNewFile, makeNewFile } from "./shared/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
 import { describeFault } from "./shared/system-fault.ts";
-import { printable } from "./shared/table.ts";
 
-export const forget: MakeCommand = (terminal, exit) =>
+export const forget: MakeCommand = (terminal) =>
   new Command("forget")
     .summary("erase a recipient, or the clicks of an IP address")
     .description(
@@ -53,29 +51,27 @@ docs/personal-data.md.`,
     )
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7 --yes")
-    .action(
-      exit(async (name, { ground, requestedBy, certificate, yes, json }) => {
-        const isAddress = isIP(name) !== 0;
-        if (!isAddress) parseRecipient(name);
-        if (certificate !== undefined) checkNewFile(certificate);
-        if (yes !== true && !(await askToConfirm(terminal, name))) return fail(terminal, "nothing was erased");
-        await using deps = await openSession(terminal);
-        const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
-        const options = { ...ENDLESS, reason };
-        const forgotten = await (isAddress
-          ? forgetClicks(terminal, deps, name, options)
-          : forgetPerson(deps, (contacts) => findNamed(contacts, name), options));
-        const shown = printable(name);
-        if (forgotten === undefined) {
-          return fail(terminal, `no recipient is known as ${shown}: they were erased already, or never recorded`);
-        }
-        const { events, keys, id, position } = forgotten;
-        const text = `${shown} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`;
-        answer(terminal, json, { events, keys, id, position }, text);
-        return certificate === undefined ? undefined : await certify(terminal, certificate, deps, forgotten, reason);
-      }),
-    );
+    .examples("reachlog forget @sara_sells", "reachlog forget 203.0.113.7 --yes")
+    .action(async (name, { ground, requestedBy, certificate, yes, json }) => {
+      const isAddress = isIP(name) !== 0;
+      if (!isAddress) parseRecipient(name);
+      if (certificate !== undefined) checkNewFile(certificate);
+      if (yes !== true && !(await askToConfirm(terminal, name))) return fail(terminal, "nothing was erased");
+      await using deps = await openSession(terminal);
+      const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
+      const options = { ...ENDLESS, reason };
+      const forgotten = await (isAddress
+        ? forgetClicks(terminal, deps, name, options)
+        : forgetPerson(deps, (contacts) => findNamed(contacts, name), options));
+      const shown = printable(name);
+      if (forgotten === undefined) {
+        return fail(terminal, `no recipient is known as ${shown}: they were erased already, or never recorded`);
+      }
+      const { events, keys, id, position } = forgotten;
+      const text = `${shown} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`;
+      answer(terminal, json, { events, keys, id, position }, text);
+      return certificate === undefined ? undefined : await certify(terminal, certificate, deps, forgotten, reason);
+    });
 
 /** Throws a ServiceError (usage) without a terminal. */
 async function askToConfirm({ ask }: Terminal, name: string): Promise<boolean> {
@@ -121,7 +117,7 @@ async function writeCertificate(
   const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
   const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
   const certificate = { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
-  await makeNewFile(file, (descriptor) => writeFileSync(descriptor, `${JSON.stringify(certificate, undefined, 2)}\n`));
+  await makeNewFile(file, `${JSON.stringify(certificate, undefined, 2)}\n`);
 }
 
 /** An interrupted command ends at once: the next process that opens the log finishes what it began. */

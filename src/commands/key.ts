@@ -12,7 +12,7 @@ import { answer, type Terminal } from "./shared/terminal.ts";
 import { COMMAND_METADATA, refuseNoLog } from "./shared/log-session.ts";
 import { usageError } from "../platform/service-error.ts";
 
-const show: MakeCommand = (terminal, exit) =>
+const show: MakeCommand = (terminal) =>
   new Command("show")
     .summary("show the master key's id and where the key comes from")
     .description(
@@ -20,19 +20,17 @@ const show: MakeCommand = (terminal, exit) =>
 and discloses nothing else about it.`,
     )
     .option(...JSON_OPTION)
-    .action(
-      exit(async ({ json }) => {
-        const config = readConfig(terminal);
-        await refuseNoLog(config);
-        await using log = await openLog(config);
-        const source = nameOfKey(locateLog(config).secrets);
-        const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
-        const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
-        answer(terminal, json, { id, source, is_former_given }, `the key ${id}, of ${source}${note}\n`);
-      }),
-    );
+    .action(async ({ json }) => {
+      const config = readConfig(terminal);
+      await refuseNoLog(config);
+      await using log = await openLog(config);
+      const source = nameOfKey(locateLog(config).secrets);
+      const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
+      const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
+      answer(terminal, json, { id, source, is_former_given }, `the key ${id}, of ${source}${note}\n`);
+    });
 
-const rotate: MakeCommand = (terminal, exit) =>
+const rotate: MakeCommand = (terminal) =>
   new Command("rotate")
     .summary("replace the master key")
     .description(
@@ -61,10 +59,8 @@ Examples:
 
 Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`,
     )
-    .action(
-      exit(({ keep, end, json }) =>
-        end === true ? endKeyRotation(terminal, json) : rotateMasterKey(terminal, keep, json),
-      ),
+    .action(({ keep, end, json }) =>
+      end === true ? endKeyRotation(terminal, json) : rotateMasterKey(terminal, keep, json),
     );
 
 export const key = group("key", "show or exchange the master key", [show, rotate]);

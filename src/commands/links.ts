@@ -1,27 +1,26 @@
 import { readFileSync } from "node:fs";
 import { CsvError, parse } from "csv-parse/sync";
+import { formatTemplate } from "../../projections/results.ts";
 import { configurationError } from "../config/error.ts";
 import type { Config } from "../config/config.ts";
 import { addLinks, CODE_CHARS_MAX, type NewLink } from "../links/add-links.ts";
-import { sleep } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answer, answerEach, EXIT, type Terminal } from "./shared/terminal.ts";
+import { answer, answerEach, EXIT, type Terminal, printable, table } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { withPath } from "./shared/system-fault.ts";
-import { printable, table } from "./shared/table.ts";
 
-const add: MakeCommand = (terminal, exit) =>
+const add: MakeCommand = (terminal) =>
   new Command("add")
     .summary("add a short link for the redirect")
     .argument("<code>", `1 to ${CODE_CHARS_MAX} letters, digits, _ or -`)
     .argument("<target>", "an http or https URL")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog links add spring https://shop.example/offer")
-    .action(exit((code, target, { json }) => report(terminal, [{ code, target }], json)));
+    .examples("reachlog links add spring https://shop.example/offer")
+    .action((code, target, { json }) => report(terminal, [{ code, target }], json));
 
-const importLinks: MakeCommand = (terminal, exit) =>
+const importLinks: MakeCommand = (terminal) =>
   new Command("import")
     .summary("add the short links of a CSV file")
     .description(
@@ -31,25 +30,31 @@ A repeat changes nothing. A code never gets another target.`,
     )
     .argument("<file>", "a .csv")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog links import links.csv")
-    .action(exit((path, { json }) => report(terminal, readLinks(path), json)));
+    .examples("reachlog links import links.csv")
+    .action((path, { json }) => report(terminal, readLinks(path), json));
 
-const list: MakeCommand = (terminal, exit) =>
+const list: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show the links that operators and messages gave out")
     .option("--json", "answer with one JSON object for each link")
-    .action(
-      exit(async ({ json }) => {
-        await using session = await openSession(terminal);
-        const { shared } = session.projector.state("links");
-        const rows = [...shared].map(([code, { domain, target, variant, added_at, template }]) => {
-          return { link: `${domain}/${code}`, target, template: template ?? null, variant: variant ?? null, added_at };
-        });
-        const cells = rows.map(({ link, variant, target }) => [link, variant ?? "-", printable(target)]);
-        const text = rows.length === 0 ? "no link was added yet\n" : table(["link", "variant", "target"], cells);
-        answerEach(terminal, json, rows, text);
-      }),
-    );
+    .action(async ({ json }) => {
+      await using session = await openSession(terminal);
+      const { shared } = session.projector.state("links");
+      const results = session.projector.state("results");
+      const rows = [...shared].map(([code, { domain, target, variant = null, added_at, template = null }]) => {
+        const template_name = template === null ? null : (results.templates.get(template) ?? null);
+        return { link: `${domain}/${code}`, target, template, template_name, variant, added_at };
+      });
+      const cells = rows.map(({ link, template, variant, target }) => [
+        link,
+        template === null ? "-" : printable(formatTemplate(results, template)),
+        variant ?? "-",
+        printable(target),
+      ]);
+      const head = ["link", "template", "variant", "target"];
+      const text = rows.length === 0 ? "no link was added yet\n" : table(head, cells);
+      answerEach(terminal, json, rows, text);
+    });
 
 export const links = group(
   "links",
@@ -61,8 +66,7 @@ export const links = group(
 async function report(terminal: Terminal, given: readonly NewLink[], json: true | undefined): Promise<number> {
   const domain = requireDomain(readConfig(terminal));
   await using session = await openSession(terminal);
-  const deps = { ...session, sleep, random: Math.random };
-  const { added, known, refused } = await addLinks(deps, domain, given, COMMAND_METADATA);
+  const { added, known, refused } = await addLinks(session, domain, given, COMMAND_METADATA);
   const text = `${added} added, ${known} known before, ${refused.length} refused\n`;
   answer(terminal, json, { added, known, refused }, text);
   if (json !== true) for (const { code, reason } of refused) terminal.err(`${printable(code)}: ${reason}\n`);

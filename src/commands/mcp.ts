@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Command, type MakeCommand, readConfig } from "./shared/command.ts";
 
-export const mcp: MakeCommand = (terminal, exit) =>
+export const mcp: MakeCommand = (terminal) =>
   new Command("mcp")
     .summary("answer an assistant's questions (MCP, on stdio)")
     .description(
@@ -11,15 +11,13 @@ run would do. It reads the configured log beside a running service, and cannot
 send, spend or erase anything. The assistant sees people's handles and texts.
 Ends when its input does.`,
     )
-    .action(
-      exit(async () => {
-        // A wrong configuration is reported at once, and not in each answer.
-        readConfig(terminal);
-        const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
-        const { createMcpServer } = await import("./mcp/server.ts");
-        const ended = once(process.stdin, "end", { signal: terminal.signal }).catch(() => {});
-        const serving = serveStdio(() => createMcpServer(terminal));
-        await ended;
-        await serving.close();
-      }),
-    );
+    .action(async () => {
+      // A wrong configuration is reported at once, and not in each answer.
+      readConfig(terminal);
+      const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
+      const { createMcpServer } = await import("./mcp/server.ts");
+      const ended = once(process.stdin, "end", { signal: terminal.signal }).catch(() => {});
+      const serving = serveStdio(() => createMcpServer(terminal));
+      await ended;
+      await serving.close();
+    });

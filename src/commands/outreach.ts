@@ -1,26 +1,16 @@
 import { Command, group, JSON_OPTION, Option, parseLimit, type MakeCommand } from "./shared/command.ts";
-import { answer, fail } from "./shared/terminal.ts";
+import { answer, fail, printable, table } from "./shared/terminal.ts";
 import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
-import { recipientSource, type Recipient, type RunEnd, type SkipReason, type Usage } from "../../events/outreach.ts";
+import { recipientSource } from "../../events/outreach.ts";
+import type { DryRunAnswer } from "../console/pages/dry-run.tsx";
 import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { printable, table } from "./shared/table.ts";
 import { requestStop } from "../outreach/run-end.ts";
-import { sleep } from "../platform/clock.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 
-/** What `POST /social/run` answers to a dry run. */
-interface Rehearsed {
-  readonly reason: RunEnd;
-  readonly until?: string;
-  readonly estimate: Usage;
-  readonly would_send: readonly { readonly recipient: Recipient; readonly text: string; readonly variant: string }[];
-  readonly would_skip: readonly { readonly recipient: Recipient; readonly reason: SkipReason }[];
-}
-
-const run: MakeCommand = (terminal, exit) =>
+const run: MakeCommand = (terminal) =>
   new Command("run")
     .summary("start a run, or rehearse one")
     .description(
@@ -40,18 +30,16 @@ ${TOKEN_HELP}`,
     )
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach run --dry-run --limit 20 --basis dm_first")
-    .action(
-      exit(async ({ dryRun, url, json, ...selection }) => {
-        const dry_run = dryRun === true;
-        const asked = { dry_run, ...selection };
-        const begun = (await askService(terminal, url, "/social/run", asked)) as Rehearsed & { run_id: string };
-        const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
-        answer(terminal, json, begun, text);
-      }),
-    );
+    .examples("reachlog outreach run --dry-run --limit 20 --basis dm_first")
+    .action(async ({ dryRun, url, json, ...selection }) => {
+      const dry_run = dryRun === true;
+      const asked = { dry_run, ...selection };
+      const begun = (await askService(terminal, url, "/social/run", asked)) as DryRunAnswer & { run_id: string };
+      const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
+      answer(terminal, json, begun, text);
+    });
 
-function rehearsalText({ reason, until, estimate, would_send, would_skip }: Rehearsed): string {
+function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryRunAnswer): string {
   const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
   const skips = would_skip.map(({ recipient, reason: why }) => [formatRecipient(recipient), plain(why)]);
   const cost = `it would cost at most ${estimate.usd.toFixed(2)} USD`;
@@ -62,7 +50,7 @@ function rehearsalText({ reason, until, estimate, would_send, would_skip }: Rehe
   );
 }
 
-const stop: MakeCommand = (terminal, exit) =>
+const stop: MakeCommand = (terminal) =>
   new Command("stop")
     .summary("stop the run in progress")
     .description(
@@ -72,22 +60,17 @@ Exit code 1 when no run is in progress.`,
     )
     .option("--run <id>", "only if it is this one")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach stop")
-    .action(
-      exit(async ({ run, json }) => {
-        await using session = await openSession(terminal);
-        const asked = await requestStop({ ...session, sleep, random: Math.random }, run, COMMAND_METADATA);
-        if (asked.kind === "not_in_progress") {
-          return fail(
-            terminal,
-            run === undefined ? "no run is in progress" : `run ${printable(run)} is not in progress`,
-          );
-        }
-        const { run_id } = asked;
-        const text = `run ${printable(run_id)} is stopping; outreach watch shows its end\n`;
-        return answer(terminal, json, { run_id }, text);
-      }),
-    );
+    .examples("reachlog outreach stop")
+    .action(async ({ run, json }) => {
+      await using session = await openSession(terminal);
+      const asked = await requestStop(session, run, COMMAND_METADATA);
+      if (asked.kind === "not_in_progress") {
+        return fail(terminal, run === undefined ? "no run is in progress" : `run ${printable(run)} is not in progress`);
+      }
+      const { run_id } = asked;
+      const text = `run ${printable(run_id)} is stopping; outreach watch shows its end\n`;
+      return answer(terminal, json, { run_id }, text);
+    });
 
 export const outreach = group(
   "outreach",

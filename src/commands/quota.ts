@@ -6,7 +6,7 @@ import { answer } from "./shared/terminal.ts";
 import type { Moment, Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 
-export const quota: MakeCommand = (terminal, exit) =>
+export const quota: MakeCommand = (terminal) =>
   new Command("quota")
     .summary("show how much of the day's quota is used")
     .description(
@@ -18,30 +18,28 @@ after the first message in the new zone. The limit is the one configured now
     )
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog quota --as-of 2026-11-21")
-    .action(
-      exit(async ({ asOf, json }) => {
-        await using asked = await openAtMoment(terminal, asOf);
-        const { timezone, dailyLimit: limit } = asked.outreach;
-        const folded = await asked.fold("quota");
-        const state = folded.states.quota;
-        const now = asked.store.logClock.now();
-        const ms = resolveTime(asked.moment, folded, now);
-        const zone = ms !== undefined && ms < now ? (state.timezone ?? timezone) : timezone;
-        const at = ms === undefined ? undefined : momentIn(zone, ms);
-        const used = at === undefined ? 0 : usedAt(state, at);
-        const left = Math.max(0, limit - used);
-        const counted = at !== undefined && isAfterChange(state, at) ? "last_24_hours" : "day";
-        const resets_at = at === undefined ? null : isoTime(resetsAt(state, limit, at));
-        const shown = { day: at?.day ?? null, timezone: zone, counted, used, limit, left, resets_at };
-        const day = at === undefined ? "before the first day" : `${at.day} (${zone})`;
-        const name = counted === "day" ? day : `the 24 hours before, since the time zone was changed to ${zone}`;
-        const end = resets_at === null ? "" : counted === "day" ? `, ends at ${resets_at}` : `, more at ${resets_at}`;
-        const text = `${name}: ${used} of ${limit} used, ${left} left${end} (${describeMoment(folded)})\n`;
-        const note = asOf === undefined ? "" : "the limit is the one configured now\n";
-        answer(terminal, json, { ...shown, as_of: toAsOfJson(folded) }, text + note);
-      }),
-    );
+    .examples("reachlog quota --as-of 2026-11-21")
+    .action(async ({ asOf, json }) => {
+      await using asked = await openAtMoment(terminal, asOf);
+      const { timezone, dailyLimit: limit } = asked.outreach;
+      const folded = await asked.fold("quota");
+      const state = folded.states.quota;
+      const now = asked.store.logClock.now();
+      const ms = resolveTime(asked.moment, folded, now);
+      const zone = ms !== undefined && ms < now ? (state.timezone ?? timezone) : timezone;
+      const at = ms === undefined ? undefined : momentIn(zone, ms);
+      const used = at === undefined ? 0 : usedAt(state, at);
+      const left = Math.max(0, limit - used);
+      const counted = at !== undefined && isAfterChange(state, at) ? "last_24_hours" : "day";
+      const resets_at = at === undefined ? null : isoTime(resetsAt(state, limit, at));
+      const shown = { day: at?.day ?? null, timezone: zone, counted, used, limit, left, resets_at };
+      const day = at === undefined ? "before the first day" : `${at.day} (${zone})`;
+      const name = counted === "day" ? day : `the 24 hours before, since the time zone was changed to ${zone}`;
+      const end = resets_at === null ? "" : counted === "day" ? `, ends at ${resets_at}` : `, more at ${resets_at}`;
+      const text = `${name}: ${used} of ${limit} used, ${left} left${end} (${describeMoment(folded)})\n`;
+      const note = asOf === undefined ? "" : "the limit is the one configured now\n";
+      answer(terminal, json, { ...shown, as_of: toAsOfJson(folded) }, text + note);
+    });
 
 /** Ms since 1970, never before the newest event, as in the service; undefined before the first event. */
 function resolveTime({ to, until }: Moment, { time }: Place, now: number): number | undefined {

@@ -1,18 +1,18 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/recipient-name.ts";
 import { suppress } from "../recipients/suppress.ts";
-import { sleep } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
-import { answer, EXIT } from "./shared/terminal.ts";
-import { showContacts } from "./contacts.ts";
+import { answer, EXIT, printable, type Terminal } from "./shared/terminal.ts";
+import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
-import { consentCommand } from "./recipients/consent.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
 import { importFile, importFormatOption } from "./recipients/import.ts";
-import { printable } from "./shared/table.ts";
+import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-consent.ts";
+import { recordConsent } from "../recipients/record-consent.ts";
+import { usageError } from "../platform/service-error.ts";
 
-const importRecipients: MakeCommand = (terminal, exit) =>
+const importRecipients: MakeCommand = (terminal) =>
   new Command("import")
     .summary("add or update recipients")
     .description(
@@ -31,52 +31,86 @@ An interrupted import says how far it came; run it again to import the rest.`,
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog recipients import people.csv\n  jq .people crm.json | reachlog recipients import - --format json",
+    .examples(
+      "reachlog recipients import people.csv",
+      "jq .people crm.json | reachlog recipients import - --format json",
     )
-    .action(exit((path, options) => importFile(terminal, path, options)));
+    .action((path, options) => importFile(terminal, path, options));
 
-const list: MakeCommand = (terminal, exit) =>
+const list: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show all known recipients, as reachlog contacts does")
     .option("--json", "answer with one JSON object for each recipient")
-    .action(exit((options) => showContacts(terminal, options)));
+    .action((options) => showContacts(terminal, options));
 
-const suppressRecipient: MakeCommand = (terminal, exit) =>
+const suppressRecipient: MakeCommand = (terminal) =>
   new Command("suppress")
     .summary("never write to this recipient")
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
-    .action(
-      exit(async (recipient, { json }) => {
-        parseRecipient(recipient);
-        await using session = await openSession(terminal);
-        const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
-        const stranger = isKnown ? "" : "; no recipient of that name is known yet";
-        const text = `${printable(recipient)} will never be written to${stranger}\n`;
-        answer(terminal, json, { recipient, is_known: isKnown }, text);
-      }),
-    );
+    .examples("reachlog recipients suppress @sara_sells")
+    .action(async (recipient, { json }) => {
+      parseRecipient(recipient);
+      await using session = await openSession(terminal);
+      const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
+      const stranger = isKnown ? "" : "; no recipient of that name is known yet";
+      const text = `${printable(recipient)} will never be written to${stranger}\n`;
+      answer(terminal, json, { recipient, is_known: isKnown }, text);
+    });
 
-const retryRecipient: MakeCommand = (terminal, exit) =>
+const retryRecipient: MakeCommand = (terminal) =>
   new Command("retry")
     .summary("allow one more try after a failure")
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
-    .action(
-      exit(async (recipient, { json }) => {
-        parseRecipient(recipient);
-        await using session = await openSession(terminal);
-        const refusal = await allowRetry({ ...session, sleep, random: Math.random }, recipient, COMMAND_METADATA);
-        const text = `${printable(recipient)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
-        if (json !== true && refusal !== undefined) terminal.err(text);
-        else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
-        return refusal === undefined ? EXIT.ok : EXIT.fault;
-      }),
-    );
+    .examples("reachlog recipients retry @sara_sells")
+    .action(async (recipient, { json }) => {
+      parseRecipient(recipient);
+      await using session = await openSession(terminal);
+      const refusal = await allowRetry(session, recipient, COMMAND_METADATA);
+      const text = `${printable(recipient)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
+      if (json !== true && refusal !== undefined) terminal.err(text);
+      else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
+      return refusal === undefined ? EXIT.ok : EXIT.fault;
+    });
+
+const consentCommand: MakeCommand = (terminal) =>
+  new Command("consent")
+    .summary("record a recipient's consent, with its evidence")
+    .description(
+      `Records on what grounds you may write to a recipient (--basis) and whether
+clicks by links of their own may be recorded (--tracking), each with its evidence:
+when, where, and to which wording. What you do not give stays; new evidence
+replaces the former as a whole. To revoke granted tracking erases their recorded
+clicks. A repeat changes nothing.`,
+    )
+    .argument("<handle>", "id, handle or @handle")
+    .option("--basis <word>", "dm_first, opt_in or none")
+    .option("--consent-at <time>", "when: a day, or a time with its offset")
+    .option("--consent-source <text>", "where: the address of a form, or a few words")
+    .option("--consent-text <text>", "the wording, or its version")
+    .option("--tracking <word>", "granted, denied or unknown")
+    .option("--at <time>", "the same three for tracking: when")
+    .option("--source <text>", "where")
+    .option("--text <text>", "the wording, or its version")
+    .option(...JSON_OPTION)
+    .examples(
+      "reachlog recipients consent @sara_sells --basis opt_in --consent-at 2026-03-02",
+      "reachlog recipients consent @sara_sells --tracking denied --source mail",
+    )
+    .action((name, { json, ...options }) => {
+      const given: Partial<Record<ConsentMember, string | undefined>> = {
+        basis: options.basis,
+        consent_at: options.consentAt,
+        consent_source: options.consentSource,
+        consent_text: options.consentText,
+        tracking: options.tracking,
+        tracking_at: options.at,
+        tracking_source: options.source,
+        tracking_text: options.text,
+      };
+      return recordGiven(terminal, name, (member) => given[member], json);
+    });
 
 export const recipients = group(
   "recipients",
@@ -90,3 +124,24 @@ const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
   suppressed: "is suppressed, and is never written to",
   not_failed: "has no failed message to retry",
 };
+
+async function recordGiven(
+  terminal: Terminal,
+  name: string,
+  given: Parameters<typeof parseConsent>[0],
+  json: true | undefined,
+): Promise<void> {
+  parseRecipient(name);
+  await using session = await openSession(terminal);
+  const record = parseConsent(given, session.logClock.now());
+  if (isFault(record)) throw usageError(printable(record.reason));
+  if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
+  const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
+  const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
+  const shown =
+    contact === undefined ? `${printable(name)} was erased: nothing of them is shown\n` : formatConsent(contact);
+  const stranger = isKnown
+    ? ""
+    : "no recipient of that name was known: it holds for the recipient who turns out to have it\n";
+  answer(terminal, json, { recipient: name, is_known: isKnown, repeated, basis, consent, tracking }, shown + stranger);
+}

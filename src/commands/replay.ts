@@ -2,17 +2,30 @@ import { availableParallelism } from "node:os";
 import { createLogTree, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
-import { Command, Option, type MakeCommand } from "./shared/command.ts";
-import { answerEach, EXIT, type Terminal } from "./shared/terminal.ts";
-import { openExistingLog } from "./shared/log-session.ts";
-import { startProgress, type Progress } from "./shared/progress.ts";
-import { askWhatIf } from "./replay/what-if.ts";
+import { Command, Option, type MakeCommand, readConfig } from "./shared/command.ts";
+import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal.ts";
+import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/log-session.ts";
+import { startProgress, type Progress, withProgress } from "./shared/progress.ts";
 import { rebuild, type PartOrder, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
-import { printable } from "./shared/table.ts";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
+import { readFileSync } from "node:fs";
+import { parseOtherRules, parseRules } from "../config/what-if.ts";
+import { formatRecipient } from "../history/words/phrases.ts";
+import { answerWhatIf } from "../outreach/what-if/ask.ts";
+import {
+  describeAssumed,
+  describeOutcome,
+  describeUnknown,
+  LIST_NAMES,
+  LISTS,
+  toRows,
+  type WhatIfReport,
+} from "../outreach/what-if/report.ts";
+import { createSuppressionHashes } from "../recipients/suppress.ts";
+import { withPath } from "./shared/system-fault.ts";
 
-export const replay: MakeCommand = (terminal, exit) =>
+export const replay: MakeCommand = (terminal) =>
   new Command("replay")
     .summary("rebuild projections from the log and say what changed")
     .description(
@@ -38,32 +51,30 @@ the last saved work.`,
       new Option("--what-if <file>", "show what other rules would have done").conflicts(["projection", "restart"]),
     )
     .option("--json", "answer with one JSON object for each projection, or for what if")
-    .addHelpText("after", "\nExamples:\n  reachlog replay --projection stats\n  reachlog replay --what-if rules.json")
-    .action(
-      exit(async ({ projection, restart, whatIf, json }) => {
-        if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
-        const names = projection === undefined ? PROJECTION_NAMES : [projection];
-        await using store = await openExistingLog(terminal);
-        const shown = show(terminal, names);
-        const { signal } = terminal;
-        const env = { ...terminal.env };
-        const inWorker: RebuildOptions["foldInWorker"] = (order, ended) => foldInWorker({ env, ...order }, ended);
-        const rebuilt = await rebuild(store, names, {
-          restart: restart === true,
-          signal,
-          foldInWorker: availableParallelism() > 1 ? inWorker : undefined,
-          ...shown,
-        });
-        shown.end();
-        if (rebuilt === undefined) {
-          terminal.err("interrupted; the next replay resumes from here\n");
-          return EXIT.temporary;
-        }
-        if (projection === undefined) await rebuildTree(store, terminal);
-        answerEach(terminal, json, rebuilt, rebuilt.map(formatReport).join(""));
-        return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
-      }),
-    );
+    .examples("reachlog replay --projection stats", "reachlog replay --what-if rules.json")
+    .action(async ({ projection, restart, whatIf, json }) => {
+      if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
+      const names = projection === undefined ? PROJECTION_NAMES : [projection];
+      await using store = await openExistingLog(terminal);
+      const shown = show(terminal, names);
+      const { signal } = terminal;
+      const env = { ...terminal.env };
+      const inWorker: RebuildOptions["foldInWorker"] = (order, ended) => foldInWorker({ env, ...order }, ended);
+      const rebuilt = await rebuild(store, names, {
+        restart: restart === true,
+        signal,
+        foldInWorker: availableParallelism() > 1 ? inWorker : undefined,
+        ...shown,
+      });
+      shown.end();
+      if (rebuilt === undefined) {
+        terminal.err("interrupted; the next replay resumes from here\n");
+        return EXIT.temporary;
+      }
+      if (projection === undefined) await rebuildTree(store, terminal);
+      answerEach(terminal, json, rebuilt, rebuilt.map(formatReport).join(""));
+      return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
+    });
 
 /** The tiles of the log's Merkle tree are computed from it, as projections are. */
 async function rebuildTree(store: EventStore<Event>, { signal }: Terminal): Promise<void> {
@@ -118,4 +129,60 @@ export async function foldInWorker(order: ThreadOrder, signal: AbortSignal): Pro
   } finally {
     signal.removeEventListener("abort", interrupt);
   }
+}
+
+/** Answers what other rules would have done, and records that it was asked. Answers the exit code. */
+export async function askWhatIf(terminal: Terminal, file: string, json: boolean | undefined): Promise<number> {
+  const text = withPath(file, () => readFileSync(file, "utf8"));
+  const { outreach: today, outreachWith } = readConfig(terminal);
+  const rules = parseOtherRules(parseRules(text, file), file, outreachWith);
+  await using log = await openExistingLog(terminal);
+  const deps = {
+    log,
+    hashesOf: createSuppressionHashes(await log.vault.stableKey("suppression")),
+    today,
+    clock: log.logClock.now,
+    metadata: terminal.caller === undefined ? COMMAND_METADATA : { caller: terminal.caller },
+    signal: terminal.signal,
+    beforeRecord: () => recordRead(terminal, log, { resource: "preview" }),
+  };
+  const { position: to } = await log.head();
+  const report = await withProgress(terminal, "what if", to, (onProgress) => {
+    return answerWhatIf(rules, { ...deps, onProgress });
+  });
+  if (report === undefined) {
+    terminal.err("interrupted; nothing was recorded\n");
+    return EXIT.temporary;
+  }
+  answer(terminal, json, report, toText(report));
+  return EXIT.ok;
+}
+
+const HEAD = ["day", "what", "was", "would be", "difference", "unknown"] as const;
+
+function toText(report: WhatIfReport): string {
+  const { rules, days, runs, as_of } = report;
+  const asked = rules.length === 0 ? "the rules of then" : rules.join(", ");
+  const rows = toRows(report).map(({ day, what, was, would, difference, unknown = "" }) => {
+    return [day, what, was, would, difference, unknown];
+  });
+  const unknown = describeUnknown(report).map((line) => `${line}\n`);
+  return [
+    days.length === 0 ? `under ${asked} nothing differs\n` : `under ${asked}:\n`,
+    table(HEAD, rows),
+    ...LIST_NAMES.map((kind) => listAsText(report, kind)),
+    ...(unknown.length === 0 ? [] : ["\n", ...unknown]),
+    ...describeAssumed(report).map((line) => `${line}\n`),
+    `(${runs.was} runs were made, ${runs.would} would be; up to position ${as_of.position})\n`,
+  ].join("");
+}
+
+function listAsText({ recipients }: WhatIfReport, kind: (typeof LIST_NAMES)[number]): string {
+  const { count, shown } = recipients[kind];
+  if (count === 0) return "";
+  const rows = shown.map(({ recipient, was, would }) => {
+    return [formatRecipient(recipient), describeOutcome(was), describeOutcome(would)];
+  });
+  const more = count > shown.length ? `and ${count - shown.length} more\n` : "";
+  return `\n${count} ${LISTS[kind]}\n${table(["recipient", "was", "would be"], rows)}${more}`;
 }

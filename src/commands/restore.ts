@@ -19,7 +19,7 @@ import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/com
 import { AS_OF_OPTION } from "./shared/moment.ts";
 import { answer, type Terminal } from "./shared/terminal.ts";
 
-export const restoreCommand: MakeCommand = (terminal, exit) =>
+export const restoreCommand: MakeCommand = (terminal) =>
   new Command("restore")
     .summary("restore a backup where the log is gone, or only prove it")
     .description(
@@ -60,29 +60,27 @@ whose cursor is beyond the backup are refused.
 
 The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
     )
-    .action(
-      exit(async (place, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
-        const config = readConfig(terminal);
-        const master = loadMasterKey(config);
-        using copy = await openIncrements(place, config, master);
-        const { folder } = copy;
-        const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
-        const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
-        if (!only) await refuseTaken(config, id, takeOverKeys);
-        using source = await copy.work(() => openSource(config, folder, master, moment));
-        const manifest = await putBack(terminal, source.folder, config, { master, isRehearsal: only, ...options });
-        if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
-        const { log, made_at } = manifest;
-        const { position, hash } = log;
-        const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
-        // What was made of incremental backups has the time of the newest one.
-        const which = source.folder === folder ? `${place} of ${made_at}` : place;
-        const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
-        answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);
-      }),
-    );
+    .action(async (place, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
+      const config = readConfig(terminal);
+      const master = loadMasterKey(config);
+      using copy = await openIncrements(place, config, master);
+      const { folder } = copy;
+      const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
+      const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
+      if (!only) await refuseTaken(config, id, takeOverKeys);
+      using source = await copy.work(() => openSource(config, folder, master, moment));
+      const manifest = await putBack(terminal, source.folder, config, { master, isRehearsal: only, ...options });
+      if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
+      const { log, made_at } = manifest;
+      const { position, hash } = log;
+      const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
+      // What was made of incremental backups has the time of the newest one.
+      const which = source.folder === folder ? `${place} of ${made_at}` : place;
+      const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
+      answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);
+    });
 
-export const restored: MakeCommand = (terminal, exit) =>
+export const restored: MakeCommand = (terminal) =>
   new Command("restored")
     .summary("declare that this log was restored by other means")
     .description(
@@ -99,15 +97,13 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       "after",
       "\nExample:\n  reachlog restored\n\nStop the service first: beside a running one this is refused (75).",
     )
-    .action(
-      exit(async ({ json }) => {
-        const config = readConfig(terminal);
-        await refuseNoLog(config);
-        await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
-        const shown = redactedUrl(config.log);
-        answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
-      }),
-    );
+    .action(async ({ json }) => {
+      const config = readConfig(terminal);
+      await refuseNoLog(config);
+      await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
+      const shown = redactedUrl(config.log);
+      answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
+    });
 
 /** What is to be restored of incremental backups; undefined: the folder is one backup. Throws a ServiceError (usage). */
 function chooseMoment(

@@ -1,3 +1,4 @@
+import type { Results } from "../../projections/results.ts";
 import {
   createResults,
   GROUPINGS,
@@ -15,6 +16,7 @@ import {
   formatPercent,
   GROUP_MEMBERS,
   isTrackedOnly,
+  nameMember,
   resultsAsCsv,
   resultsAsJson,
   TRACKED_NOTE,
@@ -22,19 +24,18 @@ import {
 import { formatDuration } from "../platform/format-duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { answer } from "./shared/terminal.ts";
+import { answer, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
-import { table } from "./shared/table.ts";
 
-export const results: MakeCommand = (terminal, exit) =>
+export const results: MakeCommand = (terminal) =>
   new Command("results")
     .summary("show what came of messages, by variant, run, link and more")
     .description(
       `Of messages that were attempted in the interval: how many were sent, failed or
 are in doubt, and how many recipients replied or opted out since, as far as
-their messages were read, which every run begins with. A template is named by its
-id, which reachlog outreach preview shows for the one configured now.
+their messages were read, which every run begins with. A template without a name
+(MESSAGE_TEMPLATE_NAME) is shown by its id.
 
 Clicks are those that came in the interval. They count for a template or variant
 whose messages alone hold the link; by run, source and basis only those of
@@ -53,20 +54,18 @@ length before stands beside it.`,
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
     .addOption(new Option("--csv", "answer with CSV").conflicts("json"))
-    .addHelpText("after", "\nExample:\n  reachlog results --by variant --from 2026-11-01 --to 2026-11-30")
-    .action(
-      exit(async ({ by, from, to, asOf: at, json, csv }) => {
-        await using asked = await openAtMoment(terminal, at);
-        const folded = await asked.fold("results", "visits");
-        const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
-        const found = await createResults(folded.states, by, parseInterval(from, to, end));
-        await recordRead(terminal, asked.store, { resource: "results", records: found.rows.length });
-        const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded);
-        return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
-      }),
-    );
+    .examples("reachlog results --by variant --from 2026-11-01 --to 2026-11-30")
+    .action(async ({ by, from, to, asOf: at, json, csv }) => {
+      await using asked = await openAtMoment(terminal, at);
+      const folded = await asked.fold("results", "visits");
+      const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
+      const found = await createResults(folded.states, by, parseInterval(from, to, end));
+      await recordRead(terminal, asked.store, { resource: "results", records: found.rows.length });
+      const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded, folded.states.results);
+      return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
+    });
 
-function resultsAsText(by: Grouping, answered: ResultTable, place: Place): string {
+function resultsAsText(by: Grouping, answered: ResultTable, place: Place, states: Results): string {
   const { interval, previous, rows, omitted, total } = answered;
   const compared = previous === undefined ? "" : `; before: ${formatDays(previous)}`;
   const end = `(${formatDays(interval)}, UTC${compared}; ${describeMoment(place)})\n`;
@@ -85,16 +84,9 @@ function resultsAsText(by: Grouping, answered: ResultTable, place: Place): strin
     ...columns.map(([, cell]) => cell(figures) ?? "-"),
     ...before.map(([, cell]) => (earlier === null ? "-" : (cell(earlier) ?? "-"))),
   ];
+  const toNames = ({ group }: ResultRow) => members.map((member) => printable(nameMember(group, member, states)));
   const all = members.map((_, column) => (column === 0 ? "all" : ""));
-  const lines = [
-    ...rows.map((row) =>
-      toRow(
-        members.map((member) => row.group[member] ?? "unknown"),
-        row,
-      ),
-    ),
-    toRow(all, total),
-  ];
+  const lines = [...rows.map((row) => toRow(toNames(row), row)), toRow(all, total)];
   const left = omitted === 0 ? "" : `${omitted} earlier rows are left out: give an interval\n`;
   return `${table(head, lines)}${left}${merged}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
 }

@@ -13,9 +13,8 @@ import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
 import { absolutePath, Command, group, type MakeCommand } from "./shared/command.ts";
-import type { Terminal } from "./shared/terminal.ts";
+import { type Terminal, printable } from "./shared/terminal.ts";
 import { parsePort } from "./development/sandbox.ts";
-import { printable } from "./shared/table.ts";
 import { usageError } from "../platform/service-error.ts";
 
 /** Twice the size of a checkpoint with its signatures and 63 hashes. */
@@ -24,7 +23,7 @@ const BODY_BYTES_MAX = 256 * 1024;
 /** Ms to receive a whole request. */
 const REQUEST_MS_MAX = 10_000;
 
-const serveWitness: MakeCommand = (terminal, exit) =>
+const serveWitness: MakeCommand = (terminal) =>
   new Command("serve")
     .summary("cosign the heads of logs, on a second machine")
     .description(
@@ -43,27 +42,25 @@ proxy with TLS before it where others reach it.`,
     .option("--name <name>", "its name in cosignatures, such as witness.example", parseName, "reachlog-witness")
     .option("--host <host>", "address to listen on", "127.0.0.1")
     .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4020)
-    .addHelpText("after", "\nExample:\n  reachlog witness serve --data /var/lib/witness --log-key log.pub")
-    .action(
-      exit(async ({ data, logKey, name, host, port }) => {
-        const logKeys = logKey.map((key) => readKeyOption("--log-key", key, parsePublicKey));
-        using witness = openWitness({
-          file: join(data, "witness.sqlite"),
-          ...identity(data, name),
-          logKeys,
-          clock: systemClock,
-        });
-        const server = serveAnswers(terminal, witness.addCheckpoint);
-        await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
-        const address = server.address();
-        const bound = typeof address === "object" && address !== null ? address.port : port;
-        terminal.out(`WITNESS_URL=http://${host}:${bound}\n`);
-        terminal.out(`WITNESS_PUBLIC_KEY=${formatVerifierKey(identity(data, name).cosigner)}\n`);
-        await untilAborted(terminal.signal);
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
-      }),
-    );
+    .examples("reachlog witness serve --data /var/lib/witness --log-key log.pub")
+    .action(async ({ data, logKey, name, host, port }) => {
+      const logKeys = logKey.map((key) => readKeyOption("--log-key", key, parsePublicKey));
+      using witness = openWitness({
+        file: join(data, "witness.sqlite"),
+        ...identity(data, name),
+        logKeys,
+        clock: systemClock,
+      });
+      const server = serveAnswers(terminal, witness.addCheckpoint);
+      await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
+      const address = server.address();
+      const bound = typeof address === "object" && address !== null ? address.port : port;
+      terminal.out(`WITNESS_URL=http://${host}:${bound}\n`);
+      terminal.out(`WITNESS_PUBLIC_KEY=${formatVerifierKey(identity(data, name).cosigner)}\n`);
+      await untilAborted(terminal.signal);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
 
 function identity(
   folder: string,

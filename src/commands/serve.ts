@@ -1,4 +1,6 @@
+import { within } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
+import { untilAborted } from "../platform/signals.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
@@ -8,7 +10,7 @@ import { redactedUrl } from "../config/log.ts";
 import { PROGRAM } from "./shared/program.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 
-export const serve: MakeCommand = (terminal, exit) =>
+export const serve: MakeCommand = (terminal) =>
   new Command("serve")
     .summary("run the service")
     .description(
@@ -36,21 +38,19 @@ Exit codes: 0 stopped, 1 a file or a port is not available, 70 the log failed
 not answer (try later), 78 the configuration is wrong or differs from that of
 the other instances, or the log contradicts its checkpoint.`,
     )
-    .action(
-      exit(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
-        const config = await readServedConfig(terminal);
-        const logger = createLogger(config.logLevel, terminal.err, Date.now);
-        for (const warning of config.warnings) logger.warn(warning);
-        const { startService } = await import("../service/service.ts");
-        const service = await startService(config, logger, {
-          acceptLoss: acceptLoss === true,
-          acceptLostKeys: acceptLostKeys === true,
-          takeOverKeys: takeOverKeys === true,
-        });
-        if (terminal.interactive) welcome(terminal, service, config);
-        return untilStopped(service, config, terminal);
-      }),
-    );
+    .action(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
+      const config = await readServedConfig(terminal);
+      const logger = createLogger(config.logLevel, terminal.err, Date.now);
+      for (const warning of config.warnings) logger.warn(warning);
+      const { startService } = await import("../service/service.ts");
+      const service = await startService(config, logger, {
+        acceptLoss: acceptLoss === true,
+        acceptLostKeys: acceptLostKeys === true,
+        takeOverKeys: takeOverKeys === true,
+      });
+      if (terminal.interactive) welcome(terminal, service, config);
+      return untilStopped(service, config, terminal);
+    });
 
 /** Greets an operator at a terminal; a supervisor's log has only lines of JSON. */
 function welcome({ err }: Terminal, { url }: Service, config: Config): void {
@@ -72,22 +72,18 @@ Stop with Ctrl-C.
 /** Serves until a signal comes or the log fails, then stops within the configured time. Resolves with the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
   const logger = createLogger(config.logLevel, terminal.err, Date.now);
-  const stopped = new Promise<"stopped">((resolve) => {
-    terminal.signal.addEventListener("abort", () => resolve("stopped"), { once: true });
-    if (terminal.signal.aborted) resolve("stopped");
-  });
+  const stopped = untilAborted(terminal.signal).then(() => "stopped" as const);
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
     logger.error("the log failed; start again", { error: String(why) });
     // Nothing more can be recorded, but waiting callers get an answer: a 503 says what happened, a broken connection does not.
-    await endsWithin(
-      stop(service).catch(() => {}),
-      FAILED_STOP_MS_MAX,
-    );
+    const stopping = stop(service).catch(() => {});
+    await within(FAILED_STOP_MS_MAX, stopping);
     return EXIT.software;
   }
   logger.info("stopping");
-  if (!(await endsWithin(stop(service), config.http.shutdownSeconds * 1000))) {
+  const stopping = stop(service).then(() => true);
+  if ((await within(config.http.shutdownSeconds * 1000, stopping)) !== true) {
     logger.warn("stopped before everything in flight had ended");
   }
   return EXIT.ok;
@@ -99,14 +95,3 @@ async function stop(service: Service): Promise<void> {
 
 /** Refusals take milliseconds; a supervisor should not wait for a hanging request. */
 const FAILED_STOP_MS_MAX = 1_000;
-
-/** False if the work takes longer. */
-async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
-  const late = Promise.withResolvers<false>();
-  const timer = setTimeout(() => late.resolve(false), ms);
-  try {
-    return await Promise.race([work.then(() => true), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

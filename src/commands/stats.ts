@@ -4,12 +4,11 @@ import { noClicks } from "../../projections/suspected.ts";
 import { noMessages } from "../../projections/timeline.ts";
 import { isoTime } from "../platform/clock.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { answer } from "./shared/terminal.ts";
+import { answer, table } from "./shared/terminal.ts";
 import type { Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
-import { table } from "./shared/table.ts";
 
-export const stats: MakeCommand = (terminal, exit) =>
+export const stats: MakeCommand = (terminal) =>
   new Command("stats")
     .summary("show the all-time counts, also by day or hour")
     .description(
@@ -22,25 +21,23 @@ variant, run or link: reachlog results.`,
     .addOption(new Option("--by <what>", "what to tell apart").choices(["day", "hour"] as const))
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog stats --by day --as-of 2026-11-21")
-    .action(
-      exit(async ({ by, asOf: at, json }) => {
-        await using asked = await openAtMoment(terminal, at);
-        const { timezone } = asked.outreach;
-        if (by !== undefined) {
-          const folded = await asked.fold("timeline", "suspected");
-          const until = resolveEnd(asked.moment, folded, asked.store.logClock.now());
-          const periods = countPeriods(folded.states, { unit: by, count: SHOWN[by], until, timezone });
-          const shown = periods.map(({ start, ...counts }) => ({ start: isoTime(start), ...counts }));
-          const text = periodsAsText(periods, by, timezone, folded);
-          return answer(terminal, json, { periods: shown, as_of: toAsOfJson(folded) }, text);
-        }
-        const folded = await asked.fold("stats");
-        const { sent, skipped, failed } = folded.states.stats;
-        const text = `sent ${sent}, skipped ${skipped}, failed ${failed} (${describeMoment(folded)})\n`;
-        return answer(terminal, json, { sent, skipped, failed, as_of: toAsOfJson(folded) }, text);
-      }),
-    );
+    .examples("reachlog stats --by day --as-of 2026-11-21")
+    .action(async ({ by, asOf: at, json }) => {
+      await using asked = await openAtMoment(terminal, at);
+      const { timezone } = asked.outreach;
+      if (by !== undefined) {
+        const folded = await asked.fold("timeline", "suspected");
+        const until = resolveEnd(asked.moment, folded, asked.store.logClock.now());
+        const periods = countPeriods(folded.states, { unit: by, count: SHOWN[by], until, timezone });
+        const shown = periods.map(({ start, ...counts }) => ({ start: isoTime(start), ...counts }));
+        const text = periodsAsText(periods, by, timezone, folded);
+        return answer(terminal, json, { periods: shown, as_of: toAsOfJson(folded) }, text);
+      }
+      const folded = await asked.fold("stats");
+      const { sent, skipped, failed } = folded.states.stats;
+      const text = `sent ${sent}, skipped ${skipped}, failed ${failed} (${describeMoment(folded)})\n`;
+      return answer(terminal, json, { sent, skipped, failed, as_of: toAsOfJson(folded) }, text);
+    });
 
 const SHOWN = { day: 30, hour: 48 } as const;
 

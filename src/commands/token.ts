@@ -16,11 +16,10 @@ import {
 } from "../config/tokens.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
-import { answer, answerEach, fail, type Terminal } from "./shared/terminal.ts";
+import { answer, answerEach, fail, type Terminal, table } from "./shared/terminal.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 import { restoreStates } from "../projector/restore.ts";
 import { openExistingLog } from "./shared/log-session.ts";
-import { table } from "./shared/table.ts";
 import {
   appendFileSync,
   chownSync,
@@ -38,7 +37,7 @@ import { commaList, readSetting } from "../config/environment.ts";
 /** Fewer digits of an id are a typo. */
 const ID_DIGITS_MIN = 4;
 
-const make: MakeCommand = (terminal, exit) =>
+const make: MakeCommand = (terminal) =>
   new Command("new")
     .summary("make a token for a caller")
     .description(
@@ -66,26 +65,24 @@ Both are valid meanwhile, and the log shows the name either way.`,
     .option("--links <domains>", "the only domains whose clicks it records, joined by +", parseLinks)
     .option("--add", "append the entry to API_TOKENS_FILE; creates a missing file")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog token new shortener --scope track --expires 90d --add")
-    .action(
-      exit((name, { scope, expires, links, add = false, json }) => {
-        const unfit = describeNameFault(name);
-        if (unfit !== undefined) throw usageError(unfit);
-        if (links !== undefined && scope?.includes("track") !== true) throw usageError("--links needs --scope track");
-        const file = resolveTokensFile(terminal);
-        if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
-        const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
-        const sha256 = createHash("sha256").update(token).digest("hex");
-        const id = toTokenId(sha256);
-        const rights = Object.entries({ scope: scope?.join("+"), expires, links });
-        const parts = rights.flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
-        const entry = [name, "sha256", sha256, ...parts].join(":");
-        if (add && file !== undefined) appendEntry(file, entry);
-        const text = `token  ${token}\nid     ${id}\nentry  ${entry}\n`;
-        answer(terminal, json, { name, id, token, entry, added: add }, text);
-        if (json !== true) terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
-      }),
-    );
+    .examples("reachlog token new shortener --scope track --expires 90d --add")
+    .action((name, { scope, expires, links, add = false, json }) => {
+      const unfit = describeNameFault(name);
+      if (unfit !== undefined) throw usageError(unfit);
+      if (links !== undefined && scope?.includes("track") !== true) throw usageError("--links needs --scope track");
+      const file = resolveTokensFile(terminal);
+      if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
+      const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
+      const sha256 = createHash("sha256").update(token).digest("hex");
+      const id = toTokenId(sha256);
+      const rights = Object.entries({ scope: scope?.join("+"), expires, links });
+      const parts = rights.flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
+      const entry = [name, "sha256", sha256, ...parts].join(":");
+      if (add && file !== undefined) appendEntry(file, entry);
+      const text = `token  ${token}\nid     ${id}\nentry  ${entry}\n`;
+      answer(terminal, json, { name, id, token, entry, added: add }, text);
+      if (json !== true) terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
+    });
 
 function collectScopes(names: string, earlier: readonly TokenScope[] | undefined): readonly TokenScope[] {
   const scopes = names.split("+");
@@ -109,35 +106,33 @@ function parseLinks(text: string): string {
   return text.toLowerCase();
 }
 
-export const listTokens: MakeCommand = (terminal, exit) =>
+export const listTokens: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show who may do what, until when, and last used when")
     .description(
       "The callers' tokens of API_TOKENS and of API_TOKENS_FILE: what each may do, when it expires, and the day of UTC on which it was last used, as far as the log can be read.",
     )
     .option("--json", "answer with one JSON object for each token")
-    .action(
-      exit(async ({ json }) => {
-        const { fixed, filed } = readAllTokens(terminal);
-        const usedOn = await readLastUses(terminal);
-        const rows = [...fixed, ...filed].map(({ name, sha256, scopes, links, expiresAt }, at) => ({
-          name,
-          id: toTokenId(sha256),
-          scopes: scopes ?? SCOPE_NAMES,
-          links: links ?? null,
-          expires: expiresAt === undefined ? null : isoTime(expiresAt),
-          last_used: usedOn?.get(toTokenId(sha256)) ?? null,
-          source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE",
-        }));
-        const never = usedOn === undefined ? "unknown" : "never";
-        const cells = rows.map(({ name, id, scopes, links, expires, last_used, source }) => {
-          const may = `${scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+")}${links === null ? "" : ` of ${links.join("+")}`}`;
-          return [name, id, may, expires?.slice(0, 10) ?? "never", last_used ?? never, source];
-        });
-        const heads = ["name", "id", "scopes", "expires", "last used", "in"];
-        answerEach(terminal, json, rows, rows.length === 0 ? "no token is configured\n" : table(heads, cells));
-      }),
-    );
+    .action(async ({ json }) => {
+      const { fixed, filed } = readAllTokens(terminal);
+      const usedOn = await readLastUses(terminal);
+      const rows = [...fixed, ...filed].map(({ name, sha256, scopes, links, expiresAt }, at) => ({
+        name,
+        id: toTokenId(sha256),
+        scopes: scopes ?? SCOPE_NAMES,
+        links: links ?? null,
+        expires: expiresAt === undefined ? null : isoTime(expiresAt),
+        last_used: usedOn?.get(toTokenId(sha256)) ?? null,
+        source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE",
+      }));
+      const never = usedOn === undefined ? "unknown" : "never";
+      const cells = rows.map(({ name, id, scopes, links, expires, last_used, source }) => {
+        const may = `${scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+")}${links === null ? "" : ` of ${links.join("+")}`}`;
+        return [name, id, may, expires?.slice(0, 10) ?? "never", last_used ?? never, source];
+      });
+      const heads = ["name", "id", "scopes", "expires", "last used", "in"];
+      answerEach(terminal, json, rows, rows.length === 0 ? "no token is configured\n" : table(heads, cells));
+    });
 
 /** By id the day on which a token was last used; undefined: the log cannot be read. */
 async function readLastUses(terminal: Terminal): Promise<ReadonlyMap<string, string> | undefined> {
@@ -151,13 +146,13 @@ async function readLastUses(terminal: Terminal): Promise<ReadonlyMap<string, str
   }
 }
 
-const remove: MakeCommand = (terminal, exit) =>
+const remove: MakeCommand = (terminal) =>
   new Command("remove")
     .summary("take a token out of API_TOKENS_FILE")
     .argument("<id>", `the token's id, or at least ${ID_DIGITS_MIN} digits of its beginning`)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog token remove 3f2a9c")
-    .action(exit((id, { json }) => removeToken(terminal, id, json)));
+    .examples("reachlog token remove 3f2a9c")
+    .action((id, { json }) => removeToken(terminal, id, json));
 
 export const token = group(
   "token",

@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
-import { examineSqliteLog, type ExaminedLog } from "eventstore-lite";
+import { createSegmentFolder, examineSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import type { Config } from "../config/config.ts";
 import { VERSION } from "../platform/version.ts";
-import { locateLog } from "../service/log-place.ts";
+import { locateFiles, locateLog } from "../service/log-place.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
 import type { Terminal } from "./shared/terminal.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 
-export const upgradeCheck: MakeCommand = (terminal, exit) =>
+export const upgradeCheck: MakeCommand = (terminal) =>
   new Command("upgrade-check")
     .summary("check that this version can serve this log")
     .description(
@@ -20,8 +20,8 @@ event type in its newest version, and each setting. Run it with the new version
 before you stop the old one. Exit code 1 when it cannot.`,
     )
     .option("--json", "answer with one JSON object for each check")
-    .addHelpText("after", "\nExample:\n  reachlog upgrade-check --json")
-    .action(exit(async ({ json }) => report(terminal, await examineAll(terminal), json === true)));
+    .examples("reachlog upgrade-check --json")
+    .action(async ({ json }) => report(terminal, await examineAll(terminal), json === true));
 
 async function examineAll(terminal: Terminal): Promise<readonly Finding[]> {
   let config: Config;
@@ -48,8 +48,10 @@ async function examineLog({ log: place }: Config): Promise<readonly Finding[]> {
   const { file } = place;
   if (!existsSync(file))
     return [{ what: "log", state: "missing", detail: `${file} is not there yet; the first start makes it` }];
-  const log = await finding("log", () => checkFormat(examineSqliteLog(file)));
-  return log.state === "ok" ? [log, await finding("events", () => checkEvents(examineSqliteLog(file)))] : [log];
+  const segments = createSegmentFolder(locateFiles(place).segments);
+  const examine = () => examineSqliteLog(file, segments);
+  const log = await finding("log", async () => checkFormat(await examine()));
+  return log.state === "ok" ? [log, await finding("events", async () => checkEvents(await examine()))] : [log];
 }
 
 function checkFormat({ format, currentFormat }: ExaminedLog): string {

@@ -1,8 +1,8 @@
 import { secret } from "../platform/secret.ts";
-import { requireTogether, type RawEnvironment } from "./environment.ts";
+import { requireTogether, type RawEnvironment, readSetting, requireAllOrNone } from "./environment.ts";
 import type { Report } from "./error.ts";
-import type { Environment } from "./schema.ts";
-import { readUrl } from "./urls.ts";
+import { type Environment, variables, type Variable } from "./schema.ts";
+import { readUrl, parseHttpUrl } from "./urls.ts";
 
 /** Addresses are checked even when nothing uses them yet: a fault found early is cheaper. */
 export function readX(values: Environment, env: RawEnvironment, report: Report) {
@@ -41,4 +41,131 @@ export function readMeta(values: Environment, env: RawEnvironment, report: Repor
     testEventCode: values.META_TEST_EVENT_CODE,
     apiUrl,
   };
+}
+
+type ChatProvider = Environment["CHAT_PROVIDER"];
+
+export type ChatConfig = NonNullable<ReturnType<typeof readChat>>;
+
+export function readChat(values: Environment, env: RawEnvironment, report: Report) {
+  const { CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: raw } = values;
+  if (raw === undefined) {
+    if (readSetting(env, "CHAT_PROVIDER") !== undefined) {
+      report.warn("CHAT_PROVIDER has no effect: CHAT_WEBHOOK_URL is not set.");
+    }
+    return undefined;
+  }
+  const webhookUrl = readUrl("CHAT_WEBHOOK_URL", raw, report, { query: takesQuery(provider) });
+  checkWebhook(provider, raw, report);
+  return { provider, webhookUrl: secret(webhookUrl) };
+}
+
+const HOSTS: readonly (readonly [RegExp, ChatProvider])[] = [
+  [/^hooks\.slack(?:-gov)?\.com$/, "slack"],
+  [/^(?:ptb\.|canary\.)?discord(?:app)?\.com$/, "discord"],
+  [/^chat\.googleapis\.com$/, "google_chat"],
+  [/\.logic\.azure\.com$|\.api\.powerplatform\.com$/, "teams"],
+];
+
+/** Microsoft turned the connectors of Office 365 off in 2026: https://aka.ms/O365ConnectorDeprecation */
+const RETIRED_HOST = /\.webhook\.office\.com$|^outlook\.office(?:365)?\.com$/;
+
+interface Form {
+  readonly path: RegExp;
+  /** Parts of the query that the network needs to authenticate us. */
+  readonly query: readonly string[];
+  readonly wanted: string;
+}
+
+const FORMS: Readonly<Record<ChatProvider, Form>> = {
+  // Slack's workflows have addresses of the same host, and take no messages: they answer `ok` to nothing.
+  slack: { path: /^\/(?!triggers\/|workflows\/)/, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
+  discord: {
+    path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,
+    query: [],
+    wanted: "https://discord.com/api/webhooks/ID/TOKEN, and ?thread_id=ID where a thread is meant",
+  },
+  google_chat: {
+    path: /\/v1\/spaces\/[^/]+\/messages$/,
+    query: ["key", "token"],
+    wanted: "https://chat.googleapis.com/v1/spaces/SPACE/messages?key=…&token=…",
+  },
+  teams: { path: /\/paths\/invoke$/, query: ["sig"], wanted: "the URL of the workflow's trigger, with its sig=…" },
+};
+
+/** Webhooks of two networks carry their secret in the query, and Discord's may name a thread there. */
+function takesQuery(provider: ChatProvider): boolean {
+  return provider !== "slack";
+}
+
+/** Refuses an address of another network, which would look like a dead channel. */
+function checkWebhook(provider: ChatProvider, raw: string, report: Report): void {
+  const url = parseHttpUrl(raw);
+  if (url === undefined) return;
+  const { path, query, wanted } = FORMS[provider];
+  const owner = HOSTS.find(([host]) => host.test(url.hostname))?.[1];
+  if (owner !== undefined && owner !== provider) {
+    report.fault("CHAT_WEBHOOK_URL", `an address of ${owner}, but CHAT_PROVIDER is ${provider}`, wanted);
+  } else if (RETIRED_HOST.test(url.hostname)) {
+    report.fault("CHAT_WEBHOOK_URL", "an Office 365 connector, which Microsoft has turned off", FORMS.teams.wanted);
+  } else if (!path.test(url.pathname) || query.some((name) => !url.searchParams.has(name))) {
+    report.fault("CHAT_WEBHOOK_URL", `no address of a ${provider} webhook`, wanted);
+  }
+}
+
+type MessagingProvider = Environment["MESSAGING_PROVIDER"];
+
+export type MessagingConfig = NonNullable<ReturnType<typeof readMessaging>>;
+
+const CREDENTIALS = {
+  telegram: ["TELEGRAM_BOT_TOKEN", "TELEGRAM_CHAT_ID"],
+  line: ["LINE_CHANNEL_ACCESS_TOKEN", "LINE_TO"],
+  whatsapp: ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID", "WHATSAPP_TO"],
+} as const satisfies Record<MessagingProvider, readonly Variable[]>;
+
+/** Addresses are checked even when nothing uses them: a fault found early is cheaper. */
+export function readMessaging(values: Environment, env: RawEnvironment, report: Report) {
+  const provider = values.MESSAGING_PROVIDER;
+  const apiUrls = {
+    telegram: readUrl("TELEGRAM_API_URL", values.TELEGRAM_API_URL, report),
+    line: readUrl("LINE_API_URL", values.LINE_API_URL, report),
+    whatsapp: readUrl("WHATSAPP_API_URL", values.WHATSAPP_API_URL, report),
+  };
+  requireAllOrNone(CREDENTIALS[provider], env, report);
+  warnOfOthers(provider, env, report);
+  const config = { telegram: readTelegram, line: readLine, whatsapp: readWhatsapp }[provider](
+    values,
+    apiUrls[provider],
+  );
+  if (config === undefined && readSetting(env, "MESSAGING_PROVIDER") !== undefined) {
+    report.warn(`MESSAGING_PROVIDER has no effect: ${CREDENTIALS[provider].join(" and ")} are not set.`);
+  }
+  return config;
+}
+
+function readTelegram(values: Environment, apiUrl: string) {
+  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_CHAT_ID: chatId } = values;
+  if (token === undefined || chatId === undefined) return undefined;
+  return { provider: "telegram" as const, botToken: secret(token), chatId, apiUrl };
+}
+
+function readLine(values: Environment, apiUrl: string) {
+  const { LINE_CHANNEL_ACCESS_TOKEN: token, LINE_TO: to } = values;
+  if (token === undefined || to === undefined) return undefined;
+  return { provider: "line" as const, accessToken: secret(token), to, apiUrl };
+}
+
+function readWhatsapp(values: Environment, apiUrl: string) {
+  const { WHATSAPP_ACCESS_TOKEN: token, WHATSAPP_PHONE_NUMBER_ID: phoneNumberId, WHATSAPP_TO: to } = values;
+  if (token === undefined || phoneNumberId === undefined || to === undefined) return undefined;
+  return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl };
+}
+
+/** Only one provider is used; an operator who configures a second would wait for its messages. */
+function warnOfOthers(provider: MessagingProvider, env: RawEnvironment, report: Report): void {
+  const isOthers = (name: string): boolean =>
+    Object.keys(CREDENTIALS).some((other) => other !== provider && name.startsWith(`${other.toUpperCase()}_`));
+  for (const name of [...variables.keys()].filter((key) => isOthers(key) && readSetting(env, key) !== undefined)) {
+    report.warn(`${name} has no effect: MESSAGING_PROVIDER is ${provider}.`);
+  }
 }

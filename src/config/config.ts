@@ -3,13 +3,11 @@ import type { WitnessConfig } from "../log/cosigning.ts";
 import type { S3Access } from "../networks/s3/client.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
-import { readMeta, readX } from "./channels.ts";
-import { readChat } from "./chat.ts";
+import { readMeta, readX, readChat, readMessaging } from "./channels.ts";
 import { requireAllOrNone, type RawEnvironment, readEnvironment, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
-import { readMessaging } from "./messaging.ts";
 import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
@@ -66,6 +64,8 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     auditReads: values.AUDIT_READS === "on",
     /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
     retentionDays: values.RETENTION_DAYS,
+    /** Whole days after which a service archives an event; undefined: only `reachlog archive` does. */
+    archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
     /** The rules of outreach with these values in place of settings. Throws as this does. */
     outreachWith: (changes: RawEnvironment): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,

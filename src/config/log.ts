@@ -16,6 +16,8 @@ export interface SqliteLog {
   readonly file: string;
   /** The keys of personal data; undefined: beside the log. */
   readonly keysFile?: string;
+  /** The folder of archived segments; undefined: beside the log. */
+  readonly segments?: string;
 }
 
 /** On a database server, which any number of instances share. */
@@ -23,6 +25,8 @@ export interface PostgresLog extends PostgresDatabase {
   readonly kind: "postgres";
   /** Has the keys of personal data: the same one, unless they have one of their own. */
   readonly keys: PostgresDatabase;
+  /** The folder of archived segments; undefined: nothing can be archived. */
+  readonly segments?: string;
 }
 
 export interface PostgresDatabase {
@@ -39,13 +43,13 @@ export function redactedUrl(log: LogConfig): string {
 
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite, or postgres://USER:PASSWORD@HOST/DATABASE";
 
-/** Where the keys of personal data are, if not beside all else. */
-type KeysElsewhere = Pick<Environment, "KEYS_FILE" | "KEYS_DATABASE_URL">;
+/** Where parts of the log are, if not beside all else. */
+type Elsewhere = Pick<Environment, "KEYS_FILE" | "KEYS_DATABASE_URL" | "ARCHIVE_FOLDER" | "ARCHIVE_AFTER_DAYS">;
 
 /** `sqlite:./a`, `sqlite:/a`, `sqlite:///a` or a URL of PostgreSQL, which may hold a password and is never repeated. */
-export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): LogConfig {
+export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogConfig {
   if (/^postgres(?:ql)?:/i.test(raw)) return readPostgresLog(raw, elsewhere, report);
-  const { KEYS_FILE: keysFile, KEYS_DATABASE_URL } = elsewhere;
+  const { KEYS_FILE: keysFile, KEYS_DATABASE_URL, ARCHIVE_FOLDER: segments } = elsewhere;
   if (KEYS_DATABASE_URL !== undefined) {
     report.fault("KEYS_DATABASE_URL", "set beside a log in a file, whose keys KEYS_FILE puts elsewhere", "no value");
   }
@@ -61,17 +65,26 @@ export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): 
   if (keysFile !== undefined && Object.values(others).some((other) => resolve(other) === resolve(keysFile))) {
     report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a file of its own");
   }
-  return { kind: "sqlite", file: resolve(file), ...omitUndefined({ keysFile: keysFile && resolve(keysFile) }) };
+  return {
+    kind: "sqlite",
+    file: resolve(file),
+    ...omitUndefined({ keysFile: keysFile && resolve(keysFile), segments: segments && resolve(segments) }),
+  };
 }
 
-function readPostgresLog(raw: string, { KEYS_FILE, KEYS_DATABASE_URL }: KeysElsewhere, report: Report): PostgresLog {
+function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): PostgresLog {
+  const { KEYS_FILE, KEYS_DATABASE_URL, ARCHIVE_FOLDER: segments, ARCHIVE_AFTER_DAYS } = elsewhere;
+  if (ARCHIVE_AFTER_DAYS !== undefined && segments === undefined) {
+    const problem = "missing, and beside a log on PostgreSQL there is no folder for segments";
+    report.fault("ARCHIVE_FOLDER", problem, "the path of a folder that all instances share");
+  }
   if (KEYS_FILE !== undefined) {
     const problem = "set beside a log on PostgreSQL, whose keys KEYS_DATABASE_URL puts elsewhere";
     report.fault("KEYS_FILE", problem, "no value");
   }
   const log = readPostgres("DATABASE_URL", raw, report);
   const keys = KEYS_DATABASE_URL === undefined ? log : readPostgres("KEYS_DATABASE_URL", KEYS_DATABASE_URL, report);
-  return { kind: "postgres", ...log, keys };
+  return { kind: "postgres", ...log, keys, ...omitUndefined({ segments: segments && resolve(segments) }) };
 }
 
 /** `sslrootcert`: the file of an authority that is not a public one. */

@@ -1,10 +1,12 @@
+import { basename, extname } from "node:path";
+import { cleanValue, shortened } from "../template/field.ts";
 import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/timezone.ts";
 import { commaList, describeUnreadable, quoteValue } from "./environment.ts";
 import type { Report } from "./error.ts";
-import type { Environment } from "./schema.ts";
+import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
 import { parseHttpUrl } from "./urls.ts";
 
@@ -135,18 +137,25 @@ function readTemplate(
   linkBase: LinkBase | undefined,
   report: Report,
 ): Template | undefined {
-  const { MESSAGE_TEMPLATE: text, MESSAGE_TEMPLATE_FILE: file } = values;
+  const { MESSAGE_TEMPLATE: text, MESSAGE_TEMPLATE_FILE: file, MESSAGE_TEMPLATE_NAME: name } = values;
   if (text !== undefined && file !== undefined) {
     report.fault("MESSAGE_TEMPLATE_FILE", "given beside MESSAGE_TEMPLATE", "one of the two");
   }
-  if (text !== undefined) return parseOrReport("MESSAGE_TEMPLATE", text, linkBase, report);
+  if (text !== undefined) return parseOrReport("MESSAGE_TEMPLATE", text, { linkBase, name }, report);
   if (file === undefined) {
     if (values.X_CLIENT_ID !== undefined)
       report.warn("Neither MESSAGE_TEMPLATE nor MESSAGE_TEMPLATE_FILE is set: no run can start.");
     return undefined;
   }
   const content = readOrReport(file, readFile, report);
-  return content === undefined ? undefined : parseOrReport("MESSAGE_TEMPLATE_FILE", content, linkBase, report);
+  if (content === undefined) return undefined;
+  return parseOrReport("MESSAGE_TEMPLATE_FILE", content, { linkBase, name: name ?? nameFile(file) }, report);
+}
+
+/** The name of a template that has none of its own: that of its file, without the ending. */
+function nameFile(path: string): string | undefined {
+  const name = cleanValue(basename(path, extname(path)));
+  return name === undefined ? undefined : shortened(name, TEMPLATE_NAME_CHARS_MAX - 1);
 }
 
 function readOrReport(file: string, readFile: ReadTextFile, report: Report): string | undefined {
@@ -161,11 +170,11 @@ function readOrReport(file: string, readFile: ReadTextFile, report: Report): str
 function parseOrReport(
   variable: string,
   text: string,
-  linkBase: LinkBase | undefined,
+  { linkBase, name }: { readonly linkBase: LinkBase | undefined; readonly name: string | undefined },
   report: Report,
 ): Template | undefined {
   try {
-    return parseTemplate(text, linkBase);
+    return parseTemplate(text, linkBase, name);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     report.fault(variable, error.message, "text with placeholders such as {{name}} or {{name|there}}");

@@ -1,4 +1,5 @@
 import { Type, type Static, type StringOptions, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
+import { EITHER } from "../platform/list-words.ts";
 
 /** `shown` lets a faulty value be repeated in a message. Opt-in: a value not known to be harmless stays unsaid. */
 interface Wording {
@@ -10,6 +11,9 @@ interface Wording {
 
 /** X refuses more than 500 a day for an account; 100 is this service's own promise and cannot be raised. */
 export const DAILY_LIMIT_MAX = 100;
+
+/** Longest name of a template, in characters: more would fill the row of a table. */
+export const TEMPLATE_NAME_CHARS_MAX = 64;
 
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
@@ -50,9 +54,6 @@ function whole(minimum: number, maximum: number, unit: string) {
   return { minimum, maximum, description: `a whole number of ${unit} from ${minimum} to ${maximum}`, shown: true };
 }
 
-/** `spec or strict`; `slack, discord or teams`. */
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
-
 function describeChoice(values: readonly string[]): Wording & StringOptions {
   return { description: EITHER.format(values), pattern: `^(?:${values.join("|")})$`, shown: true };
 }
@@ -75,6 +76,8 @@ export const environmentSchema = Type.Object({
     secret: true,
   }),
   KEYS_FILE: text("the path of a file"),
+  ARCHIVE_FOLDER: text("the path of a folder"),
+  ARCHIVE_AFTER_DAYS: optionalCount(1, 36_500, "days"),
   KEYS_DATABASE_URL: secretText("postgres://USER:PASSWORD@HOST/DATABASE"),
   REACHLOG_KEY: secretText("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),
   REACHLOG_KEY_NEXT: secretText("the key that takes the place of REACHLOG_KEY, for reachlog key rotate"),
@@ -98,6 +101,10 @@ export const environmentSchema = Type.Object({
   X_LIST_ID: shownText("the number of an X list", "^[0-9]{1,19}$"),
   MESSAGE_TEMPLATE: text("the text of the message"),
   MESSAGE_TEMPLATE_FILE: text("the path of a text file"),
+  MESSAGE_TEMPLATE_NAME: shownText(
+    `a name of 1 to ${TEMPLATE_NAME_CHARS_MAX} characters on one line`,
+    `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${TEMPLATE_NAME_CHARS_MAX}}$`,
+  ),
   REQUIRE_CONSENT: Type.Union([Type.Boolean(), Type.Literal("evidence")], {
     default: true,
     description: "true, false or evidence",

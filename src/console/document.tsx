@@ -58,6 +58,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
           <div class="frame">
             <header class="side">
               <a class="brand" href="/">
+                <Icon name="list" />
                 reachlog
               </a>
               <Menu path={path} />
@@ -110,6 +111,7 @@ function FindForm({ wanted }: { readonly wanted: string }): VNode {
           aria-keyshortcuts="/"
           placeholder="Why did @… get a message?"
         />
+        <kbd aria-hidden="true">/</kbd>
       </label>
     </form>
   );

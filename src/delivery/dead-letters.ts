@@ -14,7 +14,7 @@ import { type EventLog, type EventMetadata, type NewEvent, STREAMS, eventsAt, in
 import type { Clock } from "../platform/clock.ts";
 import type { HandleDeps } from "../log/handle.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dispatch-filter.ts";
+import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dead-letter-filter.ts";
 
 /** A dispatch that was given up or is in doubt, and neither retried nor discarded since. */
 export interface DeadLetter extends LetterPlace {
@@ -253,11 +253,8 @@ async function decideLetters(
   const states = (): Deliveries => projector.state("deliveries");
   const { position } = projector;
   const until = Math.min(selection.until ?? Infinity, position);
-  const {
-    letters,
-    left,
-    ids: known,
-  } = await select(store, { deliveries: states(), position }, { ...selection, until });
+  const at = { deliveries: states(), position };
+  const { letters, left, ids: known } = await select(store, at, { ...selection, until });
   const skipped = letters.flatMap((letter) => {
     const why = reasonToSkip(letter, states());
     return why === undefined ? [] : [{ letter, why }];
@@ -265,22 +262,16 @@ async function decideLetters(
   const number = letters.length - skipped.length;
   if (expected !== undefined && expected !== number) return { kind: "number_changed", number };
   if (isDryRun) {
-    const ids =
-      known ??
-      (await readIds(
-        store,
-        skipped.map(({ letter }) => letter),
-      ));
-    const named = skipped.map(({ letter: { source, channel }, why }) => ({
-      event_id: ids.get(source) ?? "",
-      channel,
-      why,
-    }));
+    const passedOver = skipped.map(({ letter }) => letter);
+    const ids = known ?? (await readIds(store, passedOver));
+    const named = skipped.map(({ letter: { source, channel }, why }) => {
+      return { event_id: ids.get(source) ?? "", channel, why };
+    });
     return { kind: "decided", done: number, left: [...left, ...named], until };
   }
   let done = 0;
-  for (let at = 0; at < letters.length; at += APPENDS_AT_ONCE) {
-    const chunk = letters.slice(at, at + APPENDS_AT_ONCE);
+  for (let next = 0; next < letters.length; next += APPENDS_AT_ONCE) {
+    const chunk = letters.slice(next, next + APPENDS_AT_ONCE);
     const ids = known ?? (await readIds(store, chunk));
     const made = await Promise.all(
       chunk.map(async (letter): Promise<NotApplied | undefined> => {
@@ -331,20 +322,10 @@ async function select(
   return { letters: [], left: [...left, ...together] };
 }
 
-interface Named {
-  readonly event_id: string;
-  readonly letter: DeadLetter;
-}
-
 /** Letters looked up one by one; of more it is faster to read the ids of all. */
 const LOOKED_UP_MAX = 20;
 
-async function findNamed(
-  store: LogStore,
-  to: number,
-  letters: readonly DeadLetter[],
-  wanted: ReadonlySet<string>,
-): Promise<readonly Named[]> {
+async function findNamed(store: LogStore, to: number, letters: readonly DeadLetter[], wanted: ReadonlySet<string>) {
   if (letters.length === 0) return [];
   const near = wanted.size <= LOOKED_UP_MAX ? await findNear(store, to, wanted) : undefined;
   const ids = near ?? (await readIds(store, letters));

@@ -33,18 +33,13 @@ export interface ListedDispatch extends Pick<DeadLetter, "channel"> {
   readonly outcome: Recorded<"DispatchAbandoned" | "DispatchInDoubt">;
 }
 
-export interface ListPage {
-  readonly dispatches: readonly ListedDispatch[];
-  /** Undefined: there are no further ones. */
-  readonly next: ListCursor | undefined;
-}
+export type ListPage = Awaited<ReturnType<typeof readDispatchPage>>;
 
-/** One page of these letters, which may come in any order. Reads nothing of the log but those of the page. */
-export async function readDispatchPage(
-  store: LogStore,
-  letters: readonly DeadLetter[],
-  after: ListCursor | undefined,
-): Promise<ListPage> {
+/**
+ * One page of these letters, which may come in any order; `next` undefined: there are no further ones. Reads nothing of the
+ * log but those of the page.
+ */
+export async function readDispatchPage(store: LogStore, letters: readonly DeadLetter[], after: ListCursor | undefined) {
   const behind = letters.filter((one) => isBehind(one, after)).sort(newestFirst);
   const shown = behind.slice(0, DISPATCHES_LISTED);
   const dispatches = await readDispatches(store, shown);

@@ -1,11 +1,10 @@
 import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
-import { type EventLog, type EventMetadata, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
+import { type EventMetadata, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { findChannel } from "../../projections/deliveries.ts";
-import type { Projector } from "../projector/projector.ts";
 import type { DispatchDeps } from "./make-attempt.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
@@ -15,11 +14,8 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 /** Announces to the operator what calls for action: on chat, or on messaging where chat is missing, suspended or what failed. */
 export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
 
-interface AnnounceDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
+interface AnnounceDeps extends Pick<DispatchDeps, "eventLog" | "projector" | "logger"> {
   readonly configured: readonly ChannelName[];
-  readonly logger: Logger;
 }
 
 const READ_BY_PEOPLE = ["chat", "messaging"] as const;
@@ -131,7 +127,7 @@ export type Resumed =
 
 /** Goes on with a suspended channel: what is pending is sent at once, and suspends it again if the network still refuses it. */
 export async function resumeChannel(
-  { eventLog, projector }: { readonly eventLog: EventLog; readonly projector: Projector },
+  { eventLog, projector }: Pick<DispatchDeps, "eventLog" | "projector">,
   channel: ChannelName,
   metadata: EventMetadata,
 ): Promise<Resumed> {

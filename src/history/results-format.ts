@@ -2,6 +2,7 @@ import { csvRecord } from "../log/export-formats/csv.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { DAY_MS, toDay } from "../../projections/time.ts";
+import { formatTemplate, type Results } from "../../projections/results.ts";
 import { VISITORS_ERROR } from "../../projections/visitors.ts";
 import type { Figures, Grouping, Interval, ResultRate, ResultGroup, ResultTable } from "./results.ts";
 
@@ -24,7 +25,7 @@ export function isTrackedOnly(by: Grouping): boolean {
   return by === "run" || by === "source" || by === "basis";
 }
 
-/** Of each grouping, the members of a row that name it. */
+/** Of each grouping, the members of a row that name it to people. */
 export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGroup)[]>> = {
   template: ["template"],
   variant: ["template", "variant"],
@@ -34,6 +35,12 @@ export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGrou
   basis: ["basis"],
   link: ["link"],
 };
+
+/** What a member of a row is called; a template by its name. */
+export function nameMember(group: ResultGroup, member: keyof ResultGroup, results: Results): string {
+  const name = group[member] ?? "unknown";
+  return member === "template" ? formatTemplate(results, name) : name;
+}
 
 /** A table of results as programs get it. */
 export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted, mergedTo, total }: ResultTable) {
@@ -65,7 +72,9 @@ function intervalAsJson({ from, to }: Interval) {
 
 /** The same rows as CSV (RFC 4180), without the total. */
 export function resultsAsCsv(by: Grouping, { rows, mergedTo }: ResultTable): string {
-  const members = GROUP_MEMBERS[by];
+  const members = GROUP_MEMBERS[by].flatMap((member) =>
+    member === "template" ? ([member, "template_name"] as const) : [member],
+  );
   const head = [
     ...members,
     ...Object.keys(CELLS),

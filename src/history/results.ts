@@ -1,7 +1,10 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { basis, recipientSource } from "../../events/outreach.ts";
 import type { States } from "../../projections/all.ts";
-import type { Message, MessageGroup, Results } from "../../projections/results.ts";
+import type { Message, Results } from "../../projections/results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
 import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
+import { count, orNull, text } from "../platform/json-schema.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
@@ -43,80 +46,54 @@ function precedingInterval({ from, to }: Interval): Interval | undefined {
   return from === undefined || to === undefined ? undefined : { from: from - (to - from), to: from };
 }
 
+const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
+
+/** `low`, `high`: between these the true rate lies (95 %, Wilson). */
+const resultRate = Type.Object({ rate: share, low: share, high: share });
+export type ResultRate = Static<typeof resultRate>;
+
 /** `attempted` includes messages without an outcome. Replies and opt-outs are of recipients, each once. */
-interface MessageFigures {
-  readonly attempted: number;
-  readonly sent: number;
-  readonly failed: number;
-  readonly in_doubt: number;
-  readonly replied: number;
-  readonly opted_out: number;
-}
+const messages = { attempted: count, sent: count, failed: count, in_doubt: count, replied: count, opted_out: count };
 
 /** `total`: clicks that are not suspected. `unique`: of {@link countVisitors}, each visitor once per link and day. */
-export interface ClickFigures {
-  readonly total: number;
-  readonly unique: number;
-  readonly suspected: number;
-  readonly anonymous: number;
-  readonly bots: number;
-  readonly probes: number;
-}
+const clicks = { total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count };
 
-/** Of recipients who granted tracking, and whose message was sent. */
-export interface TrackedFigures {
-  readonly recipients: number;
-  /** How many of them clicked. */
-  readonly clicked: number;
-  readonly clicks: number;
-  readonly suspected: number;
-  /** Median time from the message to the first click of those who clicked; null: none did. */
-  readonly first_click_ms: number | null;
-}
+/** Of recipients who granted tracking, and whose message was sent; `clicked`: how many of them did. */
+const tracked = { recipients: count, clicked: count, clicks: count, suspected: count };
 
-export interface ResultRate {
-  /** 0 to 1. */
-  readonly rate: number;
-  /** Between these the true rate lies (95 %, Wilson). */
-  readonly low: number;
-  readonly high: number;
-}
-
-export interface Figures extends MessageFigures {
+/** Schemas, as callers of the API see them. */
+export const resultFigures = Type.Object({
+  ...messages,
   /** Replied, of those sent; null: none was sent. */
-  readonly reply_rate: ResultRate | null;
+  reply_rate: orNull(resultRate),
   /** Null: the group has no link of its own. */
-  readonly clicks: ClickFigures | null;
-  readonly tracked: TrackedFigures;
+  clicks: orNull(Type.Object(clicks)),
+  /** Median time from the message to the first click of those who clicked; null: none did. */
+  tracked: Type.Object({ ...tracked, first_click_ms: orNull(count) }),
   /** Clicked, of the recipients who granted tracking. */
-  readonly click_rate: ResultRate | null;
-}
+  click_rate: orNull(resultRate),
+});
+export type Figures = Static<typeof resultFigures>;
 
 /** What the messages or clicks of a row have in common. Null: older messages do not say. */
-export type ResultGroup = Partial<Pick<MessageGroup, "variant" | "run_id" | "source" | "basis">> & {
-  readonly template?: string | null;
-  /** YYYY-MM-DD, UTC. */
-  readonly day?: string;
-  readonly link?: string;
-};
+export const resultGroup = Type.Partial(
+  Type.Object({
+    template: orNull(text("0123456789ab")),
+    /** As the operator called it last; null: it has no name. */
+    template_name: orNull(text("Autumn invite")),
+    variant: text("A"),
+    run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+    /** UTC. */
+    day: text("2026-11-20"),
+    source: orNull(recipientSource),
+    basis: orNull(basis),
+    link: text("go.example/autumn"),
+  }),
+);
+export type ResultGroup = Static<typeof resultGroup>;
 
-export interface ResultRow {
-  readonly group: ResultGroup;
-  readonly figures: Figures;
-  /** Of the previous interval: of a day, the day in the same place. Null: nothing happened then, or there is no such interval. */
-  readonly previous: Figures | null;
-}
-
-export interface ResultTable {
-  readonly interval: Interval;
-  readonly previous: Interval | undefined;
-  readonly rows: readonly ResultRow[];
-  /** Older rows that are left out. */
-  readonly omitted: number;
-  /** Clicks up to this UTC day are no longer told apart by day; null: the answer is of later days. */
-  readonly mergedTo: string | null;
-  readonly total: Omit<ResultRow, "group">;
-}
+export type ResultTable = Awaited<ReturnType<typeof createResults>>;
+export type ResultRow = ResultTable["rows"][number];
 
 type ResultStates = Pick<States, "results" | "visits">;
 
@@ -125,7 +102,7 @@ type ResultStates = Pick<States, "results" | "visits">;
  * Clicks count for a template or a variant whose messages alone hold the link. By run, source and basis no link tells
  * messages apart: there the recipients who granted tracking are all that is known of clicks.
  */
-export function createResults(states: ResultStates, by: Grouping, interval: Interval): Promise<ResultTable> {
+export function createResults(states: ResultStates, by: Grouping, interval: Interval) {
   return inTimeSlices(addUp(states, by, interval));
 }
 
@@ -135,7 +112,7 @@ type Steps<Result> = Generator<void, Result, void>;
 /** Less than a millisecond's work. */
 const STEP_ENTRIES = 256;
 
-function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<ResultTable> {
+function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
   const previous = precedingInterval(interval);
   const rowsOf = createNaming(states.results, by);
   const messages = [...states.results.messages.values()];
@@ -148,10 +125,13 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<R
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
+      // Of the previous interval: of a day, the day in the same place. Null: nothing happened then, or there is no such interval.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
+    /** Older rows that are left out. */
     omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
+    /** Clicks up to this UTC day are no longer told apart by day; null: the answer is of later days. */
     mergedTo: findMergedDay(states.visits, previous ?? interval),
     total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
   };
@@ -159,8 +139,8 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<R
 
 interface Tally {
   readonly group: ResultGroup;
-  readonly messages: { -readonly [Kind in keyof MessageFigures]: number };
-  readonly tracked: { -readonly [Kind in keyof Omit<TrackedFigures, "first_click_ms">]: number };
+  readonly messages: Record<keyof typeof messages, number>;
+  readonly tracked: Record<keyof typeof tracked, number>;
   /** Times to the first click. */
   readonly firstClicks: number[];
   /** Undefined: none of its own links can be told. */
@@ -247,29 +227,25 @@ function* visitsWithin(
   for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
 }
 
-/** What names a row. */
-interface RowName {
-  /** Of a day the day itself, so that rows can be sorted by it. */
-  readonly key: string;
-  readonly group: ResultGroup;
-}
+/** What names a row; the `key` of a day is the day itself, so that rows can be sorted by it. */
+type RowName = ReturnType<typeof toRowName>;
 
-function toRowName(group: ResultGroup): RowName {
+function toRowName(group: ResultGroup) {
   return { key: group.day ?? JSON.stringify(Object.values(group)), group };
 }
 
 /** The rows that a message counts in, named once for all messages that have them in common. */
-function createNaming({ groups, links }: Results, by: Grouping): Naming["rowsOf"] {
+function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   if (by === "day") return ({ at }) => [toRowName({ day: at.slice(0, DAY_CHARACTERS) })];
   if (by === "link") {
     const names = [...links.keys()].map((link) => toRowName({ link }));
     return (message) => message.links.map((number) => names[number]!);
   }
   const names = groups.map(({ template: id, variant, run_id, source, basis }) => {
-    const template = id === "" ? null : id;
+    const template = { template: id === "" ? null : id, template_name: templates.get(id) ?? null };
     const group = {
-      template: { template },
-      variant: { template, variant },
+      template,
+      variant: { ...template, variant },
       run: { run_id },
       source: { source },
       basis: { basis },
@@ -330,7 +306,7 @@ function toFigures({ messages, tracked, firstClicks, visits }: Tally): Figures {
   };
 }
 
-function toClickFigures({ clicks, suspected, visitors, anonymous, bots, probes }: VisitCounts): ClickFigures {
+function toClickFigures({ clicks, suspected, visitors, anonymous, bots, probes }: VisitCounts): Figures["clicks"] {
   return { total: clicks - suspected, unique: visitors, suspected, anonymous, bots, probes };
 }
 

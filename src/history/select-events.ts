@@ -30,22 +30,16 @@ const READ_MAX = 5_000;
 /** The same of those at known positions, which are read whole. */
 const PLACES_READ_MAX = 1_000;
 
-export interface SelectionPage {
-  /** The newest first. */
-  readonly events: readonly Recorded[];
-  /** The next page has events before this position; undefined: there are none. */
-  readonly next: number | undefined;
-}
-
 /**
  * Some events of a selection, the newest first, found by the log's indexes. Where few of a stream's are wanted, a page may
- * have fewer than `limit`, and none at all, and go on all the same: it looks at {@link READ_MAX} at the most.
+ * have fewer than `limit`, and none at all, and go on all the same: it looks at {@link READ_MAX} at the most. `next`: the
+ * next page has events before this position; undefined: there are none.
  */
 export async function readPage(
   store: EventStore<Event>,
   selection: Selection,
   { before = Infinity, limit }: { readonly before: number | undefined; readonly limit: number },
-): Promise<SelectionPage> {
+) {
   const looked =
     selection.kind === "places" ? lookAt(selection, before, limit) : await lookFor(store, selection, before, limit);
   const found: Recorded[] = [];

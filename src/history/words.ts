@@ -97,6 +97,8 @@ const WORDS: EventWords = {
       ? say`the log was verified up to position ${position(to)}: it is whole`
       : say`the log was verified up to position ${position(to)}: it is broken behind ${checked} good events${because(fault)}`,
   BackupMade: ({ position: to }) => say`a backup was made up to position ${position(to)}`,
+  EventsArchived: ({ position: to, events, segments }) =>
+    say`${events} events were moved into ${segments} ${segments === 1 ? "segment" : "segments"}: the archive ends at position ${position(to)}`,
   BackupRehearsed: ({ position: to }) =>
     say`the backup up to position ${position(to)} was rehearsed: it can be restored`,
   PersonForgotten: ({ keys, scope, ground, requested_by }) => {

@@ -5,7 +5,7 @@ import type { Authorization } from "../account/oauth.ts";
 import type { Config } from "../config/config.ts";
 import type { Console } from "../console/console.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { EventLog } from "../log/event-log.ts";
+import type { HandleDeps } from "../log/handle.ts";
 import type { Instance } from "../log/instances.ts";
 import type { SignedHead, proveEvent } from "../log/signed-heads.ts";
 import type { LogVerifier } from "../log/verifier.ts";
@@ -17,7 +17,6 @@ import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { PlaceVisitor } from "../privacy/visitors.ts";
-import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import type { AdmissionDeps } from "./access/admission.ts";
 import type { ClientAddress } from "./access/client-address.ts";
@@ -26,11 +25,11 @@ import type { DailyQuota } from "./access/rate-limit.ts";
 import type { RequestContext } from "./server/endpoint.ts";
 import type { Notices } from "./server/form.ts";
 import type { Idempotency } from "./server/idempotency.ts";
-import type { RequestLog } from "./server/request-log.ts";
+import type { EventIntake } from "./server/event-intake.ts";
 import type { StreamPace } from "./streams/event-stream.ts";
 
 /** What the server works with. Each feature closes over its part of it, and touches it only when a request comes. */
-export interface AppDeps extends AdmissionDeps {
+export interface AppDeps extends AdmissionDeps, HandleDeps {
   readonly clientAddress: ClientAddress;
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   /** Undefined: no collector takes traces. */
@@ -41,10 +40,8 @@ export interface AppDeps extends AdmissionDeps {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly version: string;
-  readonly eventLog: EventLog;
   readonly encryptedLog: EncryptedLog;
-  readonly requestLog: RequestLog;
-  readonly projector: Projector;
+  readonly eventIntake: EventIntake;
   readonly delivery: Delivery;
   /** Whether the service answers short links, and when a click is durable. */
   readonly redirects: Config["links"]["redirects"];

@@ -15,13 +15,6 @@ export interface RefusedLink {
   readonly reason: string;
 }
 
-export interface AddedLinks {
-  readonly added: number;
-  /** The log held them before, with the same target. */
-  readonly known: number;
-  readonly refused: readonly RefusedLink[];
-}
-
 /** Longest code that an operator gives. */
 export const CODE_CHARS_MAX = 64;
 
@@ -67,13 +60,8 @@ function findFault(code: string, target: string | undefined, before: string | un
   return undefined;
 }
 
-/** Adds links for the redirect. A repeat changes nothing. Throws what {@link handle} throws. */
-export async function addLinks(
-  deps: HandleDeps,
-  domain: string,
-  given: readonly NewLink[],
-  metadata: EventMetadata,
-): Promise<AddedLinks> {
+/** Adds links for the redirect. A repeat changes nothing: they are `known`. Throws what {@link handle} throws. */
+export async function addLinks(deps: HandleDeps, domain: string, given: readonly NewLink[], metadata: EventMetadata) {
   let [added, known] = [0, 0];
   const refused: RefusedLink[] = [];
   for (let at = 0; at < given.length; at += LINKS_PER_APPEND) {

@@ -1,3 +1,4 @@
+import type { DataOf } from "../../events/catalog.ts";
 import type { Links } from "../../projections/links.ts";
 import { linkKey } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
@@ -7,7 +8,7 @@ import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
 export function addNewLinks(
   { shared }: Links,
   links: readonly ShortLink[],
-  holder: { readonly template: string; readonly variant: string },
+  holder: Pick<DataOf<"LinkAdded">, "template" | "template_name" | "variant">,
 ): NewEvent[] {
   const added = links.filter(({ code }) => !shared.has(code));
   return added.map((link) => ({ type: "LinkAdded", data: { ...link, ...holder } }));

@@ -172,6 +172,7 @@ export const ROLES = {
   run: "run",
   tokens: "account-tokens",
   retention: "retention",
+  archive: "archive",
   signedHeads: "signed-heads",
 } as const;
 

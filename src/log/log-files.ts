@@ -9,6 +9,8 @@ export function logFiles(log: string) {
     vault: `${base}.vault.sqlite`,
     /** The keys of personal data. */
     keys: `${base}.keys.sqlite`,
+    /** The folder of archived events. */
+    segments: `${base}.segments`,
     /** What the service last signed of the log's head. */
     checkpoint: `${base}.checkpoint`,
     /** The newest that a witness cosigned. */

@@ -1,6 +1,9 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import {
+  compactSqliteLog,
+  createSegmentFolder,
+  StoreOwned,
   beginPostgresEpoch,
   beginSqliteEpoch,
   type Codec,
@@ -22,6 +25,7 @@ import type { Event, LogStore } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { logFiles } from "./log-files.ts";
 import { refuseServed } from "./instances.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
@@ -50,6 +54,8 @@ export interface StorePlace {
    * (busy) while a service has a log there.
    */
   import(events: ImportOptions["events"]): Promise<Head>;
+  /** Gives back the room that archived events had. Answers why it was not given back, as a sentence for the operator. */
+  compact(holder: string): Promise<string | undefined>;
 }
 
 export interface OpenStoreOptions {
@@ -65,7 +71,8 @@ export interface OpenStoreOptions {
   readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 
-export function sqliteStore(file: string): StorePlace {
+/** `segments`: the folder of archived events. */
+export function sqliteStore(file: string, segments: string = logFiles(file).segments): StorePlace {
   return {
     name: file,
     isThere: async () => existsSync(file),
@@ -76,10 +83,23 @@ export function sqliteStore(file: string): StorePlace {
     beginEpoch: async (_, holder) => beginSqliteEpoch({ file, holder }),
     unprotected: async () => [],
     import: (events) => importSqliteLog({ file, events }),
+    async compact(holder) {
+      try {
+        compactSqliteLog({ file, holder });
+        return undefined;
+      } catch (fault) {
+        if (!(fault instanceof StoreOwned)) throw fault;
+        return `${file} keeps its size while a service has it, and reuses the room; archive once with the service stopped`;
+      }
+    },
     open({ owner, ...options } = {}) {
       mkdirSync(dirname(file), { recursive: true });
       const holder = owner === undefined ? undefined : { holder: owner };
-      return openSqliteStore<Event>({ file, ...omitUndefined({ ...options, owner: holder }) });
+      return openSqliteStore<Event>({
+        file,
+        segments: createSegmentFolder(segments),
+        ...omitUndefined({ ...options, owner: holder }),
+      });
     },
   };
 }
@@ -93,16 +113,19 @@ function isSameFile(one: string, other: string): boolean {
 export interface PostgresPlace {
   readonly url: Secret;
   readonly shown: string;
+  /** The folder of archived events; undefined: none are. */
+  readonly segments?: string;
 }
 
-export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
+export function postgresStore({ url, shown, segments }: PostgresPlace): StorePlace {
   const log = { url: url.reveal(), schema: SCHEMA };
+  const folder = omitUndefined({ segments: segments === undefined ? undefined : createSegmentFolder(segments) });
   const isThere = async (): Promise<boolean> => {
     const rows = await reachServer(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
     return rows[0]?.there === true;
   };
   const open = (options: OpenStoreOptions = {}): Promise<LogStore> =>
-    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...omitUndefined(options) }));
+    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...folder, ...omitUndefined(options) }));
   const refuseLiving = async (): Promise<void> => {
     if (!(await isThere())) return;
     await using store = await open();
@@ -131,6 +154,7 @@ export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
       await refuseLiving();
       return reachServer(shown, () => importPostgresLog({ ...log, events }));
     },
+    compact: async () => undefined,
     open,
   };
 }

@@ -1,4 +1,3 @@
-import type { Verification } from "eventstore-lite";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
@@ -23,12 +22,6 @@ export interface VerificationProgress {
 
 /** Verifies the log of a running service beside it. What comes of it is an event (`LogVerified`). */
 export type LogVerifier = ReturnType<typeof createLogVerifier>;
-
-export interface Started {
-  readonly progress: VerificationProgress;
-  /** Resolves (never rejects) when it has ended, and its event is appended. */
-  readonly done: Promise<void>;
-}
 
 export interface LogVerifierDeps {
   readonly eventLog: EventLog;
@@ -72,8 +65,11 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
     get progress(): VerificationProgress | undefined {
       return progress;
     },
-    /** Starts a verification in the caller's name. Undefined: another one is under way. */
-    async start(metadata: EventMetadata): Promise<Started | undefined> {
+    /**
+     * Starts a verification in the caller's name; `done` resolves when its event is appended. Undefined: another one is
+     * under way.
+     */
+    async start(metadata: EventMetadata) {
       if (progress !== undefined) return undefined;
       const begun = { caller: metadata.caller, started_at: isoTime(clock()), checked: 0, position: 0 };
       // Before anything is waited for: of two that ask at the same moment one begins.
@@ -103,20 +99,15 @@ function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataO
   return { ...known, result: "broken", ...omitUndefined({ fault: sentence, broken_position: fault?.position }) };
 }
 
-/** What came of verifying a log: its chain and indexes, and what was known of it before. */
-export interface VerifiedLog {
-  readonly verification: Verification;
-  readonly compared: readonly Compared[];
-  /** The chain is whole, and the log holds all that was known. */
-  readonly isWhole: boolean;
-}
+/** What came of verifying a log; `isWhole`: the chain is whole, and the log holds all that was known. */
+export type VerifiedLog = Awaited<ReturnType<typeof verifyLog>>;
 
 /** Recomputes the hash chain, and compares the log with heads that were read before. */
 export async function verifyLog(
   store: LogStore,
   known: readonly KnownHead[],
   options: { readonly threads?: number; readonly onProgress?: (checked: number) => void },
-): Promise<VerifiedLog> {
+) {
   const verification = await store.verify(options);
   const compared: Compared[] = [];
   for (const one of known) compared.push(await compare(store, one));

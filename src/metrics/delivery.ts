@@ -3,7 +3,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { CHANNELS, lanesOf, sortChannels, type WebhookChannel } from "../../events/channel.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
-import { channelsOf } from "../../projections/deliveries.ts";
+import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { DispatchMetrics } from "../delivery/make-attempt.ts";
@@ -50,16 +50,15 @@ export function observeChannels(registry: Registry, { store, projector, delivery
     gauge.reset();
     for (const [labels, age] of ages) gauge.set(labels, age);
   });
+  const lookUpChannels = (name: string, help: string, read: (state: ChannelState) => number): void =>
+    lookUpEach(registry, [name, help, OF_CHANNEL], (gauge) => {
+      gauge.reset();
+      for (const [channel, state] of channels()) gauge.set({ channel }, read(state));
+    });
   const dead = "Dispatches that were given up, and neither retried nor discarded.";
-  lookUpEach(registry, ["reachlog_dead_letters", dead, OF_CHANNEL], (gauge) => {
-    gauge.reset();
-    for (const [channel, state] of channels()) gauge.set({ channel }, state.dead);
-  });
+  lookUpChannels("reachlog_dead_letters", dead, (state) => state.dead);
   const suspended = "1 while the network refuses the channel as a whole.";
-  lookUpEach(registry, ["reachlog_channel_suspended", suspended, OF_CHANNEL], (gauge) => {
-    gauge.reset();
-    for (const [channel, state] of channels()) gauge.set({ channel }, state.suspended === null ? 0 : 1);
-  });
+  lookUpChannels("reachlog_channel_suspended", suspended, (state) => (state.suspended === null ? 0 : 1));
   const circuit = "1 for the state of the circuit breaker; only of channels that are configured.";
   lookUpEach(registry, ["reachlog_channel_circuit", circuit, ["channel", "state"]], (gauge) => {
     for (const channel of delivery.configured) {

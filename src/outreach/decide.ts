@@ -22,7 +22,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
-import { render, type MessageRecipient, type Template } from "../template/template.ts";
+import { render, toTemplateNames, type MessageRecipient, type Template } from "../template/template.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
 
@@ -257,14 +257,14 @@ export function decideTurn(
     links: [...linksIn(verdict.text)],
     ...personal,
     variant,
-    template: rules.template.id,
+    ...toTemplateNames(rules.template),
     basis,
     ...(from === undefined ? {} : { source: from }),
     ...(accountId === undefined ? {} : { account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
   };
-  const added = addNewLinks(state.links, verdict.links, { template: rules.template.id, variant });
+  const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });
   return { events: [...added, { type: "DirectMessageAttempted", data }] };
 }
 

@@ -1,4 +1,5 @@
 import { LeaseLost } from "eventstore-lite";
+import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contacts.ts";
 import { type NewEvent, STREAMS } from "../log/event-log.ts";
@@ -23,16 +24,8 @@ import { callsForAction, stopReason } from "./run-end.ts";
 import { screenRecipients, type Ended } from "./screening.ts";
 import { takeTurn } from "./send.ts";
 
-/** A finished run, as it is answered. */
-export interface RunReport {
-  readonly run_id: string;
-  readonly reason: RunEnd;
-  /** When the window opens for the next recipient, ISO 8601; of a run that ended as `window_closed`. */
-  readonly until?: string;
-  readonly sent: number;
-  readonly skipped: number;
-  readonly failed: number;
-  readonly in_doubt: number;
+/** A finished run, as it is answered; `until`: when the window opens for the next recipient, ISO 8601. */
+export interface RunReport extends DataOf<"RunFinished"> {
   readonly started_at: string;
   readonly finished_at: string;
   /** What was asked of the network, and what that costs. */

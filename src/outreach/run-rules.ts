@@ -1,6 +1,6 @@
 import type { RunRules } from "../../events/outreach.ts";
 import { toSendWindow, type SendWindow } from "../config/send-window.ts";
-import type { Template } from "../template/template.ts";
+import { toTemplateNames, type Template } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
 /** The rules that a question may change. */
@@ -27,7 +27,7 @@ export function toRunRules(
     require_consent: requireConsent,
     ...(stopAfterFailures === undefined ? {} : { stop_after_failures: stopAfterFailures }),
     ...(window && { window: { text: window.text, zone: window.zone, when_closed: window.whenClosed } }),
-    template: template.id,
+    ...toTemplateNames(template),
   };
 }
 

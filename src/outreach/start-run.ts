@@ -175,10 +175,7 @@ async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Pro
 
 async function runningNow(context: OutreachContext): Promise<Extract<Triggered, { kind: "running" }>> {
   await waitForProjections(context);
-  return {
-    kind: "running",
-    run_id: context.projector.state("run").current?.run_id,
-  };
+  return { kind: "running", run_id: context.projector.state("run").current?.run_id };
 }
 
 /** Appends the run's start. Answers the id of the run: an earlier one's when the key is known and that one counts. */

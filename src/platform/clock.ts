@@ -30,6 +30,16 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** What `work` resolves with; undefined: that takes longer than `ms`. */
+export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
+  const done = new AbortController();
+  try {
+    return await Promise.race([work, sleep(ms, done.signal).then(() => undefined)]);
+  } finally {
+    done.abort();
+  }
+}
+
 /** Calls `run` once, `ms` from now; the answer cancels it. */
 export type Timer = (run: () => void, ms: number) => () => void;
 

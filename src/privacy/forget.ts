@@ -13,24 +13,6 @@ import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
 
-export interface ErasureTargets {
-  /** Refs of the keys that their data is encrypted with. */
-  readonly keys: ReadonlySet<string>;
-  /** Events that are about them. */
-  readonly events: number;
-}
-
-export interface Person extends ErasureTargets {
-  /** Everything they were ever called. */
-  readonly names: readonly Recipient[];
-  /** Of these, their ids and the handles that they have. */
-  readonly held: readonly Recipient[];
-  /** Of these, the ones that distinguish them from others: their id, or where none is known the handles that they have. */
-  readonly own: readonly Recipient[];
-  /** Refs of keys that encrypted what was recorded of others by a handle of theirs. */
-  readonly spared: readonly string[];
-}
-
 /** What the projections know of the person. */
 export interface Known {
   /** Of all events that are about them. */
@@ -43,8 +25,13 @@ export interface Known {
 
 type Log = OpenableLog & Pick<EncryptedLog, "keyring">;
 
-/** What the events of one person are encrypted with, and what could be of them later. */
-export async function findEncrypted(log: Log, { positions, isHeld, signal }: Known): Promise<Person> {
+/**
+ * What the events of one person are encrypted with, and what could be of them later. `keys`: refs of keys; `names`:
+ * everything they were ever called; `held`: of these, their ids and the handles that they have; `own`: of these, the ones
+ * that distinguish them from others, which is their id, or where none is known the handles that they have; `spared`: refs
+ * of keys that encrypted what was recorded of others by a handle of theirs.
+ */
+export async function findEncrypted(log: Log, { positions, isHeld, signal }: Known) {
   const keys = new Set<string>();
   const names = new Map<string, Recipient>();
   for (const position of positions) {
@@ -123,11 +110,7 @@ const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
  * Finds the clicks and wrong tokens of an address by decrypting all. There is no durable index, since with one an erased
  * click could be linked to its address by trying out addresses.
  */
-export async function findClicks(
-  log: Log,
-  address: string,
-  { signal, onProgress }: ForgetAddressOptions,
-): Promise<ErasureTargets> {
+export async function findClicks(log: Log, address: string, { signal, onProgress }: ForgetAddressOptions) {
   const wanted = new Set([canonicalAddress(address), toNetwork(address)]);
   const keys = new Set<string>();
   let events = 0;

@@ -30,10 +30,8 @@ export function createKeyCache(keys: StoredKeys) {
   const fetch = async (refs: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> => {
     for (;;) {
       const asOf = cached;
-      const fetched = await fetchAll(
-        keys,
-        [...new Set(refs)].filter((ref) => !isCached(ref)),
-      );
+      const missing = new Set(refs.filter((ref) => !isCached(ref)));
+      const fetched = await fetchAll(keys, [...missing]);
       // Keys were deleted meanwhile: what was fetched may be of before.
       if (asOf !== cached) continue;
       const found = refs.map((ref) => keyIn(fetched, ref) ?? keyIn(cached, ref));

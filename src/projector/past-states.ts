@@ -1,6 +1,6 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import type { ProjectionName, States } from "../../projections/all.ts";
-import { sleep } from "../platform/clock.ts";
+import { within } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { foldTo } from "./fold-to.ts";
 import type { Projector } from "./projector.ts";
@@ -102,14 +102,4 @@ function createHeld() {
     },
     clear: () => moments.clear(),
   };
-}
-
-/** Undefined when it takes longer. */
-async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
-  const done = new AbortController();
-  try {
-    return await Promise.race([work, sleep(ms, done.signal).then(() => undefined)]);
-  } finally {
-    done.abort();
-  }
 }

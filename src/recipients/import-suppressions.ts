@@ -4,14 +4,6 @@ import { appendInChunks, type ImportOptions } from "./import.ts";
 import type { SuppressionRow } from "./recipients-file.ts";
 import { decideSuppression, type HashesOf, type SuppressDeps, type Suppression } from "./suppress.ts";
 
-/** The result of an import; beside it stands what the file's reading refused. */
-export interface ImportedSuppressions {
-  /** Rows that were taken: all but those after an interruption. */
-  readonly taken: number;
-  /** Of these, rows that the log did not hold before. */
-  readonly added: number;
-}
-
 /**
  * Rows appended before the projections are waited for. On a server that wait takes as long as some appends; the hashes of
  * these rows are kept in memory meanwhile.
@@ -20,14 +12,15 @@ const ROWS_AHEAD_MAX = 5_000;
 
 /**
  * Suppresses the recipients of these rows, whatever else is appended meanwhile. Interrupted, the same import again takes
- * the rest. Resolves when the projections hold what was taken; throws what the store's append throws.
+ * the rest. Resolves when the projections hold what was taken: `taken` rows, `added` of them not held before. Throws what
+ * the store's append throws.
  */
 export async function importSuppressions(
   { eventLog, projector, hashesOf }: SuppressDeps,
   rows: readonly SuppressionRow[],
   metadata: EventMetadata,
   options: ImportOptions,
-): Promise<ImportedSuppressions> {
+) {
   let [added, ahead] = [0, 0];
   await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
   let decide = createDecision(hashesOf);

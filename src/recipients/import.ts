@@ -18,19 +18,7 @@ export interface ImportOptions {
   readonly onProgress?: (taken: number) => void;
 }
 
-/** What an import came to; beside it stands what the file's reading refused. */
-export interface Imported {
-  /** Rows that were taken: all but those after an interruption. */
-  readonly taken: number;
-  /** Of these, recipients who were not in the list before. */
-  readonly added: number;
-  /** Of these, recipients without a ground for writing to them, neither in the file nor by having written first. */
-  readonly withoutConsent: number;
-  /** Of these, recipients with such a ground but no date or no source of it. */
-  readonly withoutEvidence: number;
-  /** The columns that became template fields, in the order in which they are met. */
-  readonly fields: readonly string[];
-}
+export type Imported = Awaited<ReturnType<typeof importRecipients>>;
 
 /**
  * Adds or updates the recipients of these rows. Interrupted, the same import again takes the rest. Resolves when the
@@ -41,7 +29,7 @@ export async function importRecipients(
   rows: readonly ImportedRow[],
   metadata: EventMetadata,
   options: ImportOptions,
-): Promise<Imported> {
+) {
   const { eventLog, projector } = deps;
   let [added, withoutConsent, withoutEvidence] = [0, 0, 0];
   const fields = new Set<string>();
@@ -59,7 +47,18 @@ export async function importRecipients(
     },
   });
   await projector.until(last);
-  return { taken, added, withoutConsent, withoutEvidence, fields: [...fields] };
+  return {
+    /** Rows that were taken: all but those after an interruption. The counts are of these. */
+    taken,
+    /** Recipients who were not in the list before. */
+    added,
+    /** Without a ground for writing to them, neither in the file nor by having written first. */
+    withoutConsent,
+    /** With such a ground, but no date or no source of it. */
+    withoutEvidence,
+    /** The columns that became template fields, in the order in which they are met. */
+    fields: [...fields],
+  };
 }
 
 type Appending = Promise<{ readonly last: number }>;

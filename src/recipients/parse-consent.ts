@@ -1,7 +1,8 @@
-import type { Basis, Tracking } from "../../events/outreach.ts";
+import { basis, tracking } from "../../events/outreach.ts";
 import type { ConsentRecord } from "../../projections/consent.ts";
 import { isoTime } from "../platform/clock.ts";
 import { shortened } from "../template/field.ts";
+import { EITHER } from "../platform/list-words.ts";
 
 /** What says something of a recipient's consent: columns of a file, members of a request, options of a command. */
 export const CONSENT_MEMBERS = [
@@ -47,19 +48,8 @@ const CLOCK_AHEAD_MS = 5 * 60_000;
 /** Characters of a word that is none of those known: enough to find it by. */
 const WORD_CHARS_SHOWN = 40;
 
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
-
-const BASES: ReadonlyMap<string, Basis> = new Map([
-  ["dm_first", "dm_first"],
-  ["opt_in", "opt_in"],
-  ["none", "none"],
-]);
-
-const TRACKINGS: ReadonlyMap<string, Tracking> = new Map([
-  ["granted", "granted"],
-  ["denied", "denied"],
-  ["unknown", "unknown"],
-]);
+const BASES = basis.anyOf.map((one) => one.const);
+const TRACKINGS = tracking.anyOf.map((one) => one.const);
 
 type Parsed = string | { readonly fault: string };
 
@@ -107,15 +97,16 @@ export function isFault(parsed: unknown): parsed is ConsentFault {
 function parseWord<Word extends string>(
   given: GivenConsent,
   member: "basis" | "tracking",
-  words: ReadonlyMap<string, Word>,
+  words: readonly Word[],
 ): Word | ConsentFault | undefined {
   const raw = given(member)?.trim() ?? "";
   if (raw === "") return undefined;
-  const word = words.get(raw.toLowerCase().replace(/[\s_-]+/g, "_"));
+  const wanted = raw.toLowerCase().replace(/[\s_-]+/g, "_");
+  const word = words.find((one) => one === wanted);
   if (word !== undefined) return word;
   return {
     member,
-    reason: `${member} must be ${EITHER.format(words.keys())}; got ${JSON.stringify(shortened(raw, WORD_CHARS_SHOWN))}`,
+    reason: `${member} must be ${EITHER.format(words)}; got ${JSON.stringify(shortened(raw, WORD_CHARS_SHOWN))}`,
   };
 }
 

@@ -1,4 +1,5 @@
 import { ServiceError } from "../platform/service-error.ts";
+import { countLinesBeforeFault } from "../platform/utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "../template/field.ts";
@@ -22,14 +23,6 @@ export interface RefusedRow {
 /** Characters of a refused value: enough to find it in the file. A file of a million bad rows is to fit in memory. */
 const VALUE_SHOWN_CHARS_MAX = 100;
 
-/** What a file of recipients holds. Lines are those that an editor shows, from 1. */
-export interface RecipientsFile {
-  /** Each recipient once. */
-  readonly rows: readonly ImportedRow[];
-  readonly refused: readonly RefusedRow[];
-  readonly duplicates: readonly Duplicate[];
-}
-
 /** The row at `line` took the place of the one at `of`: the last one wins. */
 export interface Duplicate {
   readonly line: number;
@@ -43,10 +36,10 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns
 };
 
 /**
- * Reads recipients. A row that cannot be used is refused with its reason and the others go in; throws
- * a ServiceError (invalid) when the file as a whole cannot be understood.
+ * Reads recipients, each once; lines are those that an editor shows, from 1. A row that cannot be used is refused with its
+ * reason and the others go in; throws a ServiceError (invalid) when the file as a whole cannot be understood.
  */
-export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, now: number): RecipientsFile {
+export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, now: number) {
   const people = createPeople();
   const refused = readRows(READERS[format](decodeText(file), RECIPIENT_COLUMNS), (line, cells) => {
     const recipient = readRow(cells, now);
@@ -60,19 +53,11 @@ export interface SuppressionRow {
   readonly suppression: ImportedSuppression;
 }
 
-/** What a list of suppressions holds. A row that repeats another one is in it too: each may name what the other does not. */
-export interface SuppressionsFile {
-  readonly rows: readonly SuppressionRow[];
-  readonly refused: readonly RefusedRow[];
-}
-
-/** The same of a list of suppressions. `hashKey`: names the key of its hashes, as {@link readSuppression} wants it. */
-export function parseSuppressions(
-  file: string | Uint8Array,
-  format: RecipientsFormat,
-  now: number,
-  hashKey: string,
-): SuppressionsFile {
+/**
+ * The same of a list of suppressions, in which a repeated row may name what the other does not. `hashKey`: names the key of
+ * its hashes, as {@link readSuppression} wants it.
+ */
+export function parseSuppressions(file: string | Uint8Array, format: RecipientsFormat, now: number, hashKey: string) {
   const rows: SuppressionRow[] = [];
   const refused = readRows(READERS[format](decodeText(file), SUPPRESSION_COLUMNS), (line, cells) => {
     const suppression = readSuppression(cells, now, hashKey);
@@ -171,24 +156,7 @@ function decode(bytes: Uint8Array, encoding: "utf-8" | "utf-16le" | "utf-16be"):
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    const where = encoding === "utf-8" ? ` (line ${lineOfBadByte(bytes)}; perhaps Windows-1252)` : "";
+    const where = encoding === "utf-8" ? ` (line ${countLinesBeforeFault(bytes) + 1}; perhaps Windows-1252)` : "";
     throw new ServiceError("invalid", `the file is not valid ${encoding.toUpperCase()}${where}: ${SAVE_AS}`);
   }
-}
-
-/** A line end is never a part of a longer UTF-8 sequence, so each line can be tried alone. */
-function lineOfBadByte(bytes: Uint8Array): number {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let line = 1;
-  for (let start = 0; start < bytes.length; line++) {
-    const found = bytes.indexOf(0x0a, start);
-    const end = found === -1 ? bytes.length : found + 1;
-    try {
-      decoder.decode(bytes.subarray(start, end));
-    } catch {
-      return line;
-    }
-    start = end;
-  }
-  return line;
 }

@@ -7,6 +7,7 @@ import { type Contact, type Contacts, entriesOf, findPerson } from "../../projec
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleDeps, type HandleOptions } from "../log/handle.ts";
 import { recipientAmong } from "./recipient-name.ts";
+import { ALL_OF } from "../platform/list-words.ts";
 
 /** Finds the refs by which the clicks by personal links of these codes are erased; none of codes that were erased. */
 export type FindLinkKeys = (codes: readonly string[]) => readonly string[];
@@ -28,15 +29,6 @@ export interface RecordConsentDeps extends HandleDeps {
   readonly findLinkKeys: FindLinkKeys;
 }
 
-export interface RecordedConsent {
-  /** False: it holds for the name, which no contact had yet. */
-  readonly isKnown: boolean;
-  /** The log held as much before. */
-  readonly repeated: boolean;
-  /** Who has the name now; undefined: the recipient was erased. */
-  readonly contact: Contact | undefined;
-}
-
 /** What a recipient's consent is from now on. Decides nothing where the contact holds as much already. */
 export function decideConsent(
   contacts: Contacts,
@@ -55,9 +47,6 @@ function isRecorded(contact: Contact, record: ConsentRecord): boolean {
   const { basis, consent, tracking } = contact;
   return isDeepStrictEqual(consentAfter(contact, record), { basis, consent, tracking });
 }
-
-/** `consent_at and consent_source`. */
-const ALL_OF = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /** What a consent lacks to be proved; undefined: nothing. */
 export function describeMissingEvidence(consent: Parameters<typeof findMissingEvidence>[0]): string | undefined {
@@ -104,15 +93,16 @@ export function eraseClicks(keys: readonly string[]): readonly NewEvent[] {
 }
 
 /**
- * Records a recipient's consent for an operator. Resolves when the projections hold it. Throws a ServiceError (usage) for
- * an invalid name, and what {@link handle} throws.
+ * Records a recipient's consent for an operator. Resolves when the projections hold it. `isKnown` false: no contact had the
+ * name yet; `repeated`: the log held as much before; `contact` undefined: the recipient was erased. Throws a ServiceError
+ * (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function recordConsent(
   deps: RecordConsentDeps,
   name: string,
   record: ConsentRecord,
   metadata: EventMetadata,
-): Promise<RecordedConsent> {
+) {
   const { projector, findLinkKeys } = deps;
   const findNow = () => findPerson(projector.state("contacts"), recipientAmong(projector.state("contacts"), name));
   let isKnown = false;

@@ -13,13 +13,6 @@ export interface SuppressDeps {
   readonly hashesOf: HashesOf;
 }
 
-export interface Suppressed {
-  /** False: the name is suppressed, and no contact has it yet. */
-  readonly isKnown: boolean;
-  /** The log held as much before. */
-  readonly repeated: boolean;
-}
-
 /** The recipient of a suppression, and the reason; without `recipient` they are known by `hash` alone. */
 export interface Suppression extends SuppressionRecord {
   readonly recipient?: Recipient;
@@ -47,10 +40,11 @@ export function decideSuppression(
 }
 
 /**
- * Suppresses a recipient for an operator, whatever else is appended meanwhile. Resolves when the projections hold it.
- * Throws a ServiceError (usage) for an invalid name, and what the store's append throws.
+ * Suppresses a recipient for an operator, whatever else is appended meanwhile. Resolves when the projections hold it;
+ * `isKnown` false: no contact has the name yet; `repeated`: the log held as much before. Throws a ServiceError (usage) for
+ * an invalid name, and what the store's append throws.
  */
-export async function suppress(deps: SuppressDeps, name: string, metadata: EventMetadata): Promise<Suppressed> {
+export async function suppress(deps: SuppressDeps, name: string, metadata: EventMetadata) {
   const { eventLog, projector, hashesOf } = deps;
   await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
   const contacts = projector.state("contacts");

@@ -13,11 +13,10 @@ import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
 import { createIdempotency } from "../http/server/idempotency.ts";
 import { listHosts } from "../http/server/listen.ts";
 import { createRateLimit, type DailyQuota } from "../http/access/rate-limit.ts";
-import { createRequestLog } from "../http/server/request-log.ts";
+import { createEventIntake } from "../http/server/event-intake.ts";
 import { createSessions } from "../http/access/session.ts";
 import { createVisits } from "../http/access/visits.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
-import type { CheckpointStore } from "../log/checkpoint.ts";
 import type { Instances } from "../log/instances.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { listHolders } from "../log/lease.ts";
@@ -82,7 +81,8 @@ export function appDeps(served: Served): AppDeps {
   };
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
-  const cosigned = config.witness && (() => cosignedNow(checkpoints));
+  const cosigned =
+    config.witness && (async () => cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey));
   const tokens = authentication.list;
   served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file, tokens });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
@@ -91,6 +91,8 @@ export function appDeps(served: Served): AppDeps {
     ...served.access,
     ...live,
     clock,
+    sleep,
+    random: Math.random,
     version: VERSION,
     hosts: listHosts(http, config.links.base),
     clientAddress: createClientAddress(http.trustedProxies),
@@ -102,12 +104,9 @@ export function appDeps(served: Served): AppDeps {
     visits: createVisits(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
-    requestLog: createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
-    auditReads: config.auditReads,
-    redirects: config.links.redirects,
+    eventIntake: createEventIntake(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
-    dispatchBots: config.bots === "dispatch",
-    ...outreachParts(config),
+    ...configuredParts(config),
     quota,
     verifier,
     signHead: () => signHeadNow(store, checkpoints, clock),
@@ -142,8 +141,11 @@ function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps
   return listHolders(eventLog, channels).catch(() => ({}));
 }
 
-function outreachParts({ outreach, outreachWith }: Config): Pick<AppDeps, "outreach" | "rules" | "timezone"> {
-  return { outreach, rules: { today: outreach, with: outreachWith }, timezone: outreach.timezone };
+/** What is taken from the configuration as it is. */
+function configuredParts({ outreach, outreachWith, auditReads, links, bots }: Config) {
+  const rules = { today: outreach, with: outreachWith };
+  const { redirects } = links;
+  return { outreach, rules, timezone: outreach.timezone, auditReads, redirects, dispatchBots: bots === "dispatch" };
 }
 
 function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): DailyQuota {
@@ -154,8 +156,4 @@ function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): D
     used: () => usedAt(projector.state("quota"), now()),
     resetsAt: () => resetsAt(projector.state("quota"), limit, now()),
   };
-}
-
-async function cosignedNow(checkpoints: CheckpointStore): Promise<number> {
-  return cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey);
 }

@@ -47,7 +47,7 @@ function serverPlace(log: PostgresLog, key: Secret | undefined): LogPlace {
 /** `key`: the master key where no file holds it. */
 export function filePlace(files: LogFiles, key: Secret | undefined, keysAreApart = false): LogPlace {
   return {
-    store: sqliteStore(files.log),
+    store: sqliteStore(files.log, files.segments),
     secrets: {
       vault: sqliteSecrets(files.vault),
       keys: sqliteSecrets(files.keys),
@@ -59,8 +59,8 @@ export function filePlace(files: LogFiles, key: Secret | undefined, keysAreApart
   };
 }
 
-/** All files are beside the log, except keys that `KEYS_FILE` puts elsewhere. */
-export function locateFiles({ file, keysFile }: SqliteLog): LogFiles {
+/** All files are beside the log, except keys and segments that `KEYS_FILE` and `ARCHIVE_FOLDER` put elsewhere. */
+export function locateFiles({ file, keysFile, segments }: SqliteLog): LogFiles {
   const files = logFiles(file);
-  return { ...files, keys: keysFile ?? files.keys };
+  return { ...files, keys: keysFile ?? files.keys, segments: segments ?? files.segments };
 }

@@ -1,7 +1,6 @@
 import { createOAuth } from "../account/oauth.ts";
-import type { ChatConfig } from "../config/chat.ts";
+import type { ChatConfig, MessagingConfig } from "../config/channels.ts";
 import type { Config } from "../config/config.ts";
-import type { MessagingConfig } from "../config/messaging.ts";
 import { createDiscordChannel } from "../networks/chat/discord.ts";
 import { createGoogleChatChannel } from "../networks/chat/google-chat.ts";
 import { createLineChannel } from "../networks/messaging/line.ts";

@@ -10,7 +10,8 @@ import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
-import { parseTemplate } from "../template/template.ts";
+import { parseTemplate, type Template } from "../template/template.ts";
+import type { OutreachRules } from "../outreach/decide.ts";
 import type { Vault } from "../vault/token-vault.ts";
 import type { Social } from "./networks.ts";
 
@@ -45,9 +46,28 @@ interface OutreachDeps extends WorkDeps {
   readonly keyring: Pick<Keyring, "isForgotten">;
 }
 
+/** The rules of outreach as they are configured. */
+export function outreachRules(
+  { config, hashesOf, findLinkKeys, keyring }: Omit<OutreachDeps, keyof WorkDeps | "account">,
+  template: Template,
+): OutreachRules {
+  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
+  const { isForgotten } = keyring;
+  return {
+    template,
+    requireConsent,
+    dailyLimit,
+    stopAfterFailures,
+    window,
+    hashes: hashesOf,
+    findLinkKeys,
+    isForgotten,
+  };
+}
+
 /** What the outreach agent works with, in the service and in commands. */
 export function outreachContext(deps: OutreachDeps): OutreachContext {
-  const { config, account, hashesOf, findLinkKeys, keyring, logClock, projector } = deps;
+  const { config, account, logClock, projector } = deps;
   const { outreach } = config;
   return {
     ...deps,
@@ -59,17 +79,8 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     skewMs: () => logClock.skewMs(projector.time),
     sleep: deps.sleep ?? sleep,
     sources: openSources(outreach),
-    rules: {
-      // Never rendered where none is configured: then no run starts.
-      template: outreach.template ?? parseTemplate("-"),
-      requireConsent: outreach.requireConsent,
-      dailyLimit: outreach.dailyLimit,
-      stopAfterFailures: outreach.stopAfterFailures,
-      window: outreach.window,
-      hashes: hashesOf,
-      findLinkKeys,
-      isForgotten: keyring.isForgotten,
-    },
+    // Never rendered where no template is configured: then no run starts.
+    rules: outreachRules(deps, outreach.template ?? parseTemplate("-")),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     isOptOut: createStopWords(outreach.stopWords, outreach.trackingStopWords),
     isTrackingOptOut: createStopWords(outreach.trackingStopWords),

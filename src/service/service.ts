@@ -10,6 +10,7 @@ import { createFailureLimit, type FailureLimit, shareFailures } from "../http/ac
 import { createLoadShedding } from "../http/access/load-shedding.ts";
 import { createApp } from "../http/app.ts";
 import { listen, withPort } from "../http/server/listen.ts";
+import { startArchiver } from "../log/archive.ts";
 import { createEventLog } from "../log/event-log.ts";
 import { singleInstance, joinInstances } from "../log/instances.ts";
 import { noticeCopy, recordRestore } from "../log/record-restore.ts";
@@ -251,6 +252,11 @@ async function openState(
   const days = config.retentionDays;
   const retention = { eventLog, keyring, days, logClock, timer: systemTimer, logger };
   stack.use(await roles.start({ name: ROLES.retention, ...HARMLESS }, () => startRetention(retention)));
+  const { archiveAfterDays } = config;
+  if (archiveAfterDays !== undefined) {
+    const archiver = { eventLog, days: archiveAfterDays, clock, logger };
+    stack.use(await roles.start({ name: ROLES.archive, ...HARMLESS }, async () => startArchiver(archiver)));
+  }
   checkTemplate(config, projector);
   const reopen = (): Promise<StoredLog> => openStoredLog(config);
   const askKeys = keyring.keys.revision;

@@ -20,7 +20,7 @@ export function consoleSettings(config: Config, { configured, recognisesMs }: Ch
 
 /** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */
 export function ownInstance(config: Config): Instance {
-  const { outreach, bots, digestAfterSeconds, retentionDays, auditReads, webhooks, http } = config;
+  const { outreach, bots, digestAfterSeconds, retentionDays, archiveAfterDays, auditReads, webhooks, http } = config;
   const carried = webhooks.map(({ name, types, filter, isInOrder }) => ({ name, types, filter, isInOrder }));
   const parts = Object.entries(listParts(config)).filter(([, { isConfigured }]) => isConfigured);
   const shared = {
@@ -28,6 +28,7 @@ export function ownInstance(config: Config): Instance {
     bots,
     digestAfterSeconds,
     retentionDays,
+    archiveAfterDays,
     auditReads,
     parts: parts.map(([name]) => name),
     carried,
@@ -43,6 +44,7 @@ export function ownInstance(config: Config): Instance {
       QUOTA_TIMEZONE: outreach.timezone,
       SEND_WINDOW: outreach.window === undefined ? "none" : `${outreach.window.text} (${outreach.window.zone})`,
       MESSAGE_TEMPLATE: outreach.template === undefined ? "none" : `the text ${outreach.template.id}`,
+      MESSAGE_TEMPLATE_NAME: outreach.template?.name ?? "none",
     },
   };
 }

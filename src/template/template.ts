@@ -16,6 +16,8 @@ const TEMPLATE_ID_DIGITS = 12;
 export interface Template {
   /** The beginning of the SHA-256 of `text`: keeps a variant A apart from that of another template. */
   readonly id: string;
+  /** As the operator calls it; undefined: it is known by its id alone. */
+  readonly name: string | undefined;
   readonly text: string;
   readonly variants: readonly Variant[];
   /** Where its short links begin. Undefined: it has none. */
@@ -56,14 +58,19 @@ export type Rendered =
  * Throws {@link TemplateError} for malformed braces, for variants that could not be sent, and for links where there is no
  * `linkBase`.
  */
-export function parseTemplate(raw: string, linkBase?: LinkBase): Template {
+export function parseTemplate(raw: string, linkBase?: LinkBase, name?: string): Template {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const spans = variantSpans(text);
   if (spans.length > VARIANTS_MAX)
     throw new TemplateError(`more than ${VARIANTS_MAX} variants`, text, spans[VARIANTS_MAX]?.start ?? 0);
   const id = createHash("sha256").update(text, "utf8").digest("hex").slice(0, TEMPLATE_ID_DIGITS);
   const variants = spans.map((span, index) => parseVariant({ id, text, linkBase }, span, index));
-  return { id, text, variants, linkBase };
+  return { id, name, text, variants, linkBase };
+}
+
+/** How events name a template. */
+export function toTemplateNames({ id, name }: Template) {
+  return { template: id, ...(name === undefined ? {} : { template_name: name }) };
 }
 
 /**
@@ -165,7 +172,7 @@ function trimmed(text: string, start: number, end: number): Span {
   return { start: from, end: Math.max(from, start + body.trimEnd().length) };
 }
 
-function parseVariant({ id, text, linkBase }: Omit<Template, "variants">, span: Span, index: number): Variant {
+function parseVariant({ id, text, linkBase }: Omit<Template, "variants" | "name">, span: Span, index: number): Variant {
   const { start, end } = span;
   if (start === end) throw new TemplateError("a variant without text", text, start);
   const parts = parseParts(text, start, end);

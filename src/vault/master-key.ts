@@ -26,19 +26,14 @@ export function nameOfKey({ key }: Pick<MasterKeyPlace, "key">): string {
   return typeof key === "string" ? key : "REACHLOG_KEY";
 }
 
-export interface Unlocked {
-  /** The master key in force. */
-  readonly master: Uint8Array;
-  readonly vault: Vault;
-  /** Whether REACHLOG_KEY still holds the key that a rotation has replaced. */
-  readonly isFormerGiven: boolean;
-}
+/** The vault, the master key in force, and whether REACHLOG_KEY still holds the key that a rotation has replaced. */
+export type Unlocked = Awaited<ReturnType<typeof unlock>>;
 
 /**
  * Opens the vault with the master key: as configured, or of the key file beside the log, made at the first start. A
  * rotation that was interrupted is finished first. Throws KeyMismatch and other ServiceErrors.
  */
-export async function unlock(place: MasterKeyPlace): Promise<Unlocked> {
+export async function unlock(place: MasterKeyPlace) {
   const given = await givenKey(place);
   const vault = await openVault(place.vault, given);
   try {

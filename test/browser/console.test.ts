@@ -23,6 +23,7 @@ const PATHS = [
   "/links/go.example/a",
   "/deliveries",
   "/results",
+  "/runs",
   "/what-if",
   "/activity",
   "/activity?type=LinkClicked",

@@ -96,7 +96,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     },
   );
 
-  test.each(["/people", "/links", "/results", "/deliveries", "/setup"])(
+  test.each(["/people", "/links", "/results", "/runs", "/deliveries", "/setup"])(
     "on a phone each row of %s is a list of labels and values, none of them cut off",
     async (path) => {
       const operator = await signedIn(390);

@@ -1,23 +1,27 @@
 /**
- * Takes the README's screenshots again, from a demo with some history: `bun run pictures [FOLDER]`. With a folder it
- * takes one of every page there, also as a phone shows it.
+ * Takes the screenshots of README and documents again, from a demo with some history: `bun run pictures [FOLDER]`. With a
+ * folder it takes one of every page there, also as a phone shows it.
  */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "../harness/browser.ts";
 import { startDemo, type Demo } from "../harness/demo.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-const README_PICTURES = join(import.meta.dirname, "../../docs/pictures");
+const PICTURES = join(import.meta.dirname, "../../docs/pictures");
 
 /** What a stranger sees first. */
-const README_PAGES: Readonly<Record<string, string>> = { overview: "/", activity: "/activity" };
+const PAGES_OF_DOCUMENTS: Readonly<Record<string, string>> = {
+  overview: "/",
+  activity: "/activity",
+  person: "/people/@grace_codes",
+};
 
 const PAGES: Readonly<Record<string, string>> = {
-  ...README_PAGES,
+  ...PAGES_OF_DOCUMENTS,
   people: "/people",
-  person: "/people/@grace_codes",
+  runs: "/runs",
   links: "/links",
   link: "/links/go.example/welcome",
   deliveries: "/deliveries",
@@ -29,6 +33,9 @@ const PAGES: Readonly<Record<string, string>> = {
 const SCHEMES = ["light", "dark"] as const;
 const DESKTOP = { width: 1_280, height: 800 };
 const PHONE = { width: 360, height: 740 };
+
+/** Of a picture in the repository: a third of a PNG's bytes, and no difference to the eye. */
+const WEBP_QUALITY = 80;
 
 const AGENTS = [
   "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
@@ -42,8 +49,10 @@ using files = temporaryFolder();
 await using demo = await startDemo(files.path);
 const browser = await launchBrowser();
 try {
-  await letSomethingHappen(browser, demo);
-  await (folder === undefined ? takeReadmePictures(browser, demo) : takeAll(browser, demo, folder));
+  await authorize(browser, demo);
+  if (folder === undefined) await takeDryRun(browser, demo);
+  await letSomethingHappen(demo);
+  await (folder === undefined ? takeDocumentPictures(browser, demo) : takeAll(browser, demo, folder));
 } finally {
   await browser.close();
 }
@@ -52,13 +61,16 @@ function tokenOf({ printed }: Demo): string {
   return /^token +(\S+)/m.exec(printed)?.[1] ?? "";
 }
 
-/** An account is authorized, a run is made, and its links are clicked. */
-async function letSomethingHappen(opened: Browser, running: Demo): Promise<void> {
+async function authorize(opened: Browser, running: Demo): Promise<void> {
   const page = await (await opened.newContext()).newPage();
   await page.goto(`${running.url}/social/auth`);
   await page.getByRole("button", { name: "Authorize app" }).click();
   await page.waitForURL(`${running.url}/**`);
   await page.context().close();
+}
+
+/** A run is made, and its links are clicked. */
+async function letSomethingHappen(running: Demo): Promise<void> {
   const ran = await fetch(`${running.url}/social/run`, { method: "POST", headers: { prefer: "wait=60" } });
   if (ran.status !== 200) throw new Error(`the run was answered with ${ran.status}`);
   for (let click = 0; click < CLICKS; click++) await post(running, click);
@@ -89,16 +101,33 @@ async function signIn(opened: Browser, running: Demo, options: Parameters<Browse
   return page;
 }
 
-async function takeReadmePictures(opened: Browser, running: Demo): Promise<void> {
-  mkdirSync(README_PICTURES, { recursive: true });
+/** Before the run, which leaves no recipient to list. */
+async function takeDryRun(opened: Browser, running: Demo): Promise<void> {
   for (const colorScheme of SCHEMES) {
     const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });
-    for (const [name, path] of Object.entries(README_PAGES)) {
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await page.getByRole("heading", { name: "Dry run" }).waitFor();
+    await takePicture(page, `dry-run-${colorScheme}`);
+    await page.context().close();
+  }
+}
+
+async function takeDocumentPictures(opened: Browser, running: Demo): Promise<void> {
+  for (const colorScheme of SCHEMES) {
+    const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });
+    for (const [name, path] of Object.entries(PAGES_OF_DOCUMENTS)) {
       await open(page, running.url + path);
-      await page.screenshot({ path: join(README_PICTURES, `${name}-${colorScheme}.png`) });
+      await takePicture(page, `${name}-${colorScheme}`);
     }
     await page.context().close();
   }
+}
+
+async function takePicture(page: Page, name: string): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  const { data } = await devtools.send("Page.captureScreenshot", { format: "webp", quality: WEBP_QUALITY });
+  mkdirSync(PICTURES, { recursive: true });
+  writeFileSync(join(PICTURES, `${name}.webp`), Buffer.from(data, "base64"));
 }
 
 async function takeAll(opened: Browser, running: Demo, into: string): Promise<void> {

@@ -67,7 +67,7 @@ const SILENT_WORLD = {
   signal: AbortSignal.abort(130),
 };
 
-test.each(FULL.map(([make, line]) => [make(SILENT_WORLD, () => async () => {}).name(), line, make] as const))(
+test.each(FULL.map(([make, line]) => [make(SILENT_WORLD).name(), line, make] as const))(
   "%s %s takes no more arguments",
   async (_name, line, make) => {
     const args = [...line.split(" ").filter((word) => word !== ""), "tpyo"];

@@ -4,7 +4,7 @@ import { bashScript, describeCommands, fishScript, zshScript } from "../../src/c
 import { reachlog, runCommandLine } from "../../src/commands/shared/command-line.ts";
 import { NO_TERMINAL } from "../harness/capture.ts";
 
-const COMMANDS = describeCommands(reachlog(NO_TERMINAL, () => async () => {}));
+const COMMANDS = describeCommands(reachlog(NO_TERMINAL));
 
 /** What bash offers for each of these lines, where the cursor is behind the last word. */
 function offered(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {

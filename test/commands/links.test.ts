@@ -21,10 +21,29 @@ test("links are added, imported and listed; refused rows are named, and a repeat
     code: 1,
     out: "0 added, 2 known before, 1 refused\n",
   });
-  expect((await world.run(links, "list")).out).toBe(`link               variant  target
-go.example/spring  -        https://shop.example/offer
-go.example/summer  -        https://shop.example/s
+  expect((await world.run(links, "list")).out).toBe(`link               template  variant  target
+go.example/spring  -         -        https://shop.example/offer
+go.example/summer  -         -        https://shop.example/s
 `);
+});
+
+test("a template's link is listed with its name", async () => {
+  await using world = await openCommands();
+  const template = { template: "t1", template_name: "Autumn invite", variant: "A" };
+  const added = { domain: "go.example", code: "x", target: "https://shop.example/", ...template };
+  const message = {
+    attempt_id: "a",
+    run_id: "r",
+    recipient: { id: "1", username: "ann" },
+    text: "",
+    day: "2026-11-20",
+  };
+  await world.append("outreach", [
+    { type: "LinkAdded", data: added },
+    { type: "DirectMessageAttempted", data: { ...message, ...template } },
+  ]);
+  expect((await world.run(links, "list")).out.split("\n")[1]).toMatch(/^go.example\/x {2}Autumn invite {2}A /);
+  expect(JSON.parse((await world.run(links, "list", "--json")).out)).toMatchObject(template);
 });
 
 test("a file without the two columns, and a service without links, are refused with what helps", async () => {

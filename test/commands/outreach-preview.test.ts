@@ -65,6 +65,14 @@ variant B for @dora (${dora.id}); 3 people get it
   );
 });
 
+test("a template with a name is shown by it", async () => {
+  await using world = await worldWith([added(ANN)]);
+  Object.assign(world.env, { MESSAGE_TEMPLATE_NAME: "Autumn invite" });
+  expect((await world.run(outreach, "preview")).out).toStartWith(`template Autumn invite (${TEMPLATE_ID})\n`);
+  const { out } = await world.run(outreach, "preview", "--json");
+  expect(JSON.parse(out)).toMatchObject({ template: TEMPLATE_ID, template_name: "Autumn invite" });
+});
+
 test("whoever would be skipped before the network is asked is counted by reason, and the first are named", async () => {
   const closed = ["d1", "d2", "d3"].map((username) => added({ username }, { basis: "none" }));
   const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };

@@ -12,7 +12,7 @@ const BEA = { id: "102", username: "bea" };
 function attempted(
   attempt_id: string,
   recipient: typeof ANN,
-  told: { variant: string; template?: string; links?: string[] },
+  told: { variant: string; template?: string; template_name?: string; links?: string[] },
 ): NewEvent {
   const data = { attempt_id, ...RUN, recipient, text: "Hi", ...told, day: "2025-11-20" };
   return { type: "DirectMessageAttempted", data };
@@ -26,7 +26,7 @@ function sent(attempt_id: string, recipient: typeof ANN): NewEvent {
 const HISTORY: readonly NewEvent[] = [
   attempted("1", ANN, { variant: "A", links: ["go.example/a"] }),
   sent("1", ANN),
-  attempted("2", BEA, { variant: "B", template: "0123456789ab" }),
+  attempted("2", BEA, { variant: "B", template: "0123456789ab", template_name: "Autumn invite" }),
   { type: "DirectMessageInDoubt", data: { attempt_id: "2", ...RUN, recipient: BEA, detail: "time-out" } },
   { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m2", received_at: timeAt(5) } },
 ];
@@ -59,7 +59,7 @@ test("results: a row for each variant and one for all, with the rate of replies,
   ]);
   expect(rows.slice(0, 3).map((row) => row.split(/ {2,}/).join(" | "))).toEqual([
     "unknown | A | 1 | 1 | 0 | 0 | 1 | 0 | 100.0 % | 20.7 % to 100.0 % | 1 | 0 | 0 | 1 | -",
-    "0123456789ab | B | 1 | 0 | 0 | 1 | 0 | 0 | - | - | - | - | - | - | -",
+    "Autumn invite | B | 1 | 0 | 0 | 1 | 0 | 0 | - | - | - | - | - | - | -",
     "all | 2 | 1 | 0 | 1 | 1 | 0 | 100.0 % | 20.7 % to 100.0 % | 1 | 0 | 0 | 1 | -",
   ]);
   expect(rows[3]).toStartWith("Clicks are counted by UTC day.");
@@ -95,11 +95,19 @@ test("results for programs, of an earlier moment, and as CSV", async () => {
       sent: 1,
       reply_rate: { rate: 0, low: 0, high: expect.closeTo(0.7935, 4) },
     },
-    { template: "0123456789ab", variant: "B", ...counts, sent: 0, reply_rate: null, clicks: null },
+    {
+      template: "0123456789ab",
+      template_name: "Autumn invite",
+      variant: "B",
+      ...counts,
+      sent: 0,
+      reply_rate: null,
+      clicks: null,
+    },
   ]);
   const csv = (await world.run(results, "--csv", "--as-of", "3")).out.split("\r\n");
   expect(csv).toHaveLength(4);
-  expect(csv[1]).toStartWith('"","A","1","1","0","0","0","0","0.0000",');
+  expect(csv[1]).toStartWith('"","","A","1","1","0","0","0","0","0.0000",');
 });
 
 test("results of a log without messages say so; an interval that ends before it begins is refused", async () => {

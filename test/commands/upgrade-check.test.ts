@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSqliteStore, type NewEvent } from "eventstore-lite";
+import { createSegmentFolder, openSqliteStore, type NewEvent } from "eventstore-lite";
 import { upgradeCheck } from "../../src/commands/upgrade-check.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture.ts";
@@ -60,7 +60,7 @@ test("a log of this version is well, and not a byte of it is changed", async () 
     findings: {
       settings: ["ok", expect.any(String)],
       warning: ["warning", expect.any(String)],
-      log: ["ok", "format 3, that of this version"],
+      log: ["ok", "format 4, that of this version"],
       events: ["ok", "the newest event of each of 1 types is one that this version reads"],
       vault: ["ok", expect.stringContaining("has the format of this version")],
       keys: ["ok", expect.stringContaining("has the format of this version")],
@@ -69,13 +69,27 @@ test("a log of this version is well, and not a byte of it is changed", async () 
   expect(bytes()).toEqual(before);
 });
 
+test("an event that only a segment holds is examined too", async () => {
+  await appendPast({ type: "LinkUnfurled", data: {}, meta: { schema: 1 } });
+  await appendPast({ type: "LinkClicked", data: {}, meta: { schema: 1 } });
+  {
+    await using store = await openSqliteStore({
+      file: folder.file("log.sqlite"),
+      segments: createSegmentFolder(folder.file("log.segments")),
+    });
+    await Array.fromAsync(store.archive({ to: 2 }));
+  }
+  const { code, findings } = await check();
+  expect([code, findings["events"]]).toEqual([1, ["wrong", expect.stringContaining("LinkUnfurled at 2")]]);
+});
+
 describe("what this version cannot serve is named, and not changed:", () => {
   test.each([
     [
       "a newer log",
       () => setFormat("log.sqlite", 99),
       "log",
-      "it has format 99, and this version knows formats up to 3",
+      "it has format 99, and this version knows formats up to 4",
     ],
     ["a newer vault", () => setFormat("log.vault.sqlite", 99), "vault", "of another version of reachlog"],
     ["newer keys", () => setFormat("log.keys.sqlite", 99), "keys", "of another version of reachlog"],
@@ -112,7 +126,7 @@ test("an older log is well, and what the first start does to it is said and not 
   const { code, findings } = await check();
   expect([code, findings["log"]]).toEqual([
     0,
-    ["ok", expect.stringMatching(/^format 2: the first start makes it 3, .* make a backup before$/)],
+    ["ok", expect.stringMatching(/^format 2: the first start makes it 4, .* make a backup before$/)],
   ]);
   expect(bytes()).toEqual(before);
 });
@@ -120,7 +134,7 @@ test("an older log is well, and what the first start does to it is said and not 
 test("beside a service that has the log open it finds the same", async () => {
   await using _world = await openCommands(undefined, env);
   const { code, findings } = await check();
-  expect([code, findings["log"]]).toEqual([0, ["ok", "format 3, that of this version"]]);
+  expect([code, findings["log"]]).toEqual([0, ["ok", "format 4, that of this version"]]);
 });
 
 test("of a log on PostgreSQL it says that it was not examined, and asks no server", async () => {

@@ -9,7 +9,7 @@ import { inspect } from "node:util";
 import { loadConfig } from "../../src/config/config.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { describePaths } from "../../src/http/endpoints.ts";
-import { settingNames as known, variables } from "../../src/config/schema.ts";
+import { settingNames as known, TEMPLATE_NAME_CHARS_MAX, variables } from "../../src/config/schema.ts";
 import { secret, decodeKey } from "../../src/platform/secret.ts";
 
 type Env = Record<string, string | undefined>;
@@ -758,6 +758,20 @@ describe("the template", () => {
     expect(load({ MESSAGE_TEMPLATE: "Hi {{name}}" }).outreach.template?.text).toBe("Hi {{name}}");
     const fromFile = load({ MESSAGE_TEMPLATE_FILE: "dm.txt" }, (path) => `\uFEFFfrom ${path}`);
     expect(fromFile.outreach.template?.text).toBe("from dm.txt");
+  });
+  test("is called by its setting, else by its file; a text alone has no name", () => {
+    const nameOf = (env: Record<string, string>) => load(env, () => "Hi").outreach.template?.name;
+    const MESSAGE_TEMPLATE_NAME = "Autumn invite";
+    expect(nameOf({ MESSAGE_TEMPLATE: "Hi", MESSAGE_TEMPLATE_NAME })).toBe("Autumn invite");
+    expect(nameOf({ MESSAGE_TEMPLATE_FILE: "/etc/reach/autumn.txt", MESSAGE_TEMPLATE_NAME })).toBe("Autumn invite");
+    expect(nameOf({ MESSAGE_TEMPLATE_FILE: "/etc/reach/autumn.v2.txt" })).toBe("autumn.v2");
+    expect(nameOf({ MESSAGE_TEMPLATE_FILE: `/etc/${"x".repeat(100)}` })).toHaveLength(TEMPLATE_NAME_CHARS_MAX);
+    expect(nameOf({ MESSAGE_TEMPLATE: "Hi" })).toBeUndefined();
+  });
+  test.each(["x".repeat(TEMPLATE_NAME_CHARS_MAX + 1), "two\nlines", "a\u0007bell"])("cannot be called %j", (name) => {
+    expect(faultsOf({ MESSAGE_TEMPLATE: "Hi", MESSAGE_TEMPLATE_NAME: name })).toEqual([
+      expect.stringContaining(`MESSAGE_TEMPLATE_NAME: ${JSON.stringify(name.slice(0, 60)).slice(0, -1)}`),
+    ]);
   });
   test.each([
     [{ MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" }, "given beside MESSAGE_TEMPLATE"],

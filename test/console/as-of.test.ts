@@ -15,6 +15,7 @@ const RUN = `${Date.now()
   .replace(/(?<=^.{8})/, "-")}-7000-8000-000000000001`;
 
 const PAGES = [
+  "/runs",
   `/runs/${RUN}`,
   "/people/1",
   "/people/@bob",

@@ -34,7 +34,7 @@ const isOfConsole = ({ protection }: { readonly protection: string }): boolean =
 /** Whether the command line has a command by this name. */
 function isCommand(path: string): boolean {
   const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-  let command = reachlog(silent, () => async () => {});
+  let command = reachlog(silent);
   for (const name of path.split(" ")) {
     const next = command.commands.find((one) => one.name() === name);
     if (next === undefined) return false;

@@ -7,7 +7,7 @@ import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/activity", "/activity/1"];
+const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/runs", "/activity", "/activity/1"];
 
 test("a log without events is a page that says what to do, on each page", async () => {
   const harness = await openConsole();

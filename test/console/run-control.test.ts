@@ -110,7 +110,7 @@ describe("without a run", () => {
     expect(page).toContain("1,234 <small>sent by the last one</small>");
     expect(page).toContain("5 skipped, 2 failed, 1 in doubt.");
     expect(page).toMatch(
-      /Ended <time [^>]+>[^<]+<\/time>: the balance at X is empty\. Run <a href="\/runs\/run-1"><bdi title="run-1">1<\/bdi><\/a>/,
+      /Ended <time [^>]+>[^<]+<\/time>: the balance at X is empty\. <a href="\/runs\/run-1">Run <bdi title="run-1">1<\/bdi><\/a>/,
     );
     await harness.append("outreach", STARTED, { type: "RunAbandoned", data: { run_id: "run-1", ...COUNTS } });
     expect(await pageAt(harness, "/")).toContain(": its process died.");

@@ -29,7 +29,7 @@ test("an event is the sentence of the command line, and leads to what it names a
         .replace(" (1001)", "")
         .replace(/^[a-z]/, (letter) => letter.toUpperCase());
     expect(sentences.map(({ text }) => text)).toEqual(events.map((event) => short(describeEvent(event))));
-    expect(page).toContain(`title="${RUN}"`);
+    expect(page).toContain(`title="Run ${RUN}"`);
     expect(sentences.map(({ links }) => links)).toEqual([
       ["/links/go.example/a%2Fb"],
       [`/runs/${RUN}`, "/people/1001"],

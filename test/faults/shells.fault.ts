@@ -5,7 +5,7 @@ import { openInstallation, until } from "../harness/process.ts";
 import { has, run } from "./tools.ts";
 
 const COMMANDS = describeCommands(
-  reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() }, () => async () => {}),
+  reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() }),
 );
 
 async function writeScript(shell: "zsh" | "fish") {

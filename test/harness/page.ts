@@ -2,7 +2,7 @@
 const ELEMENTS = new Set(
   `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
    pre code output table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary time meter progress
-   form label input select option button fieldset legend`.split(/\s+/),
+   form label input kbd select option button fieldset legend`.split(/\s+/),
 );
 
 /** What an icon is drawn from, which is in a `symbol` and nowhere else. */

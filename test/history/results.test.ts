@@ -12,7 +12,7 @@ import {
   type Grouping,
   type Interval,
 } from "../../src/history/results.ts";
-import { describeMergedDays, resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
+import { describeMergedDays, nameMember, resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
@@ -20,6 +20,7 @@ import { clickOf } from "../harness/memory/new-events.ts";
 interface Sent {
   readonly run?: string;
   readonly template?: string;
+  readonly template_name?: string;
   readonly variant?: string;
   readonly links?: readonly string[];
   readonly code?: string;
@@ -32,13 +33,14 @@ let made = 0;
 
 /** A message that the network took a second after its intent. */
 function message(time: string, recipientId: string, sent: Sent = {}): Told[] {
-  const { run = "run-1", template = "aaaa", variant = "A", links = [], code, basis } = sent;
+  const { run = "run-1", template = "aaaa", template_name, variant = "A", links = [], code, basis } = sent;
   const attempt_id = `attempt-${++made}`;
   const outcome = { attempt_id, run_id: run, recipient: { id: recipientId, username: `user_${recipientId}` } };
   const origin = basis === undefined ? {} : { basis, source: "list" as const };
   const personal_links = [{ code: code ?? "", link: links[0] ?? "" }];
   const own = code === undefined ? {} : { personal_links };
-  const text = { text: "Hi", template, variant, links: [...links], day: "2026-11-20" };
+  const name = template_name === undefined ? {} : { template_name };
+  const text = { text: "Hi", template, ...name, variant, links: [...links], day: "2026-11-20" };
   const later = new Date(Date.parse(time) + 1_000).toISOString();
   return [
     [time, { type: "DirectMessageAttempted", data: { ...outcome, ...text, ...origin, ...own } }],
@@ -136,12 +138,12 @@ test.each<[string | undefined, string | undefined, clicks: number, mergedTo: str
 
 describe("results are told apart", () => {
   test.each<[Grouping, (string | number | null)[][]]>([
-    ["template", [["aaaa", 3, 1, "5/4"]]],
+    ["template", [["aaaa", null, 3, 1, "5/4"]]],
     [
       "variant",
       [
-        ["aaaa", "A", 2, 1, "3/2"],
-        ["aaaa", "B", 1, 0, "1/1"],
+        ["aaaa", null, "A", 2, 1, "3/2"],
+        ["aaaa", null, "B", 1, 0, "1/1"],
       ],
     ],
     [
@@ -231,7 +233,7 @@ describe("an interval", () => {
 
   test("counts messages by their intent and clicks by when they came, beside the interval before", async () => {
     const today = interval("2026-11-21", "2026-11-21");
-    expect(await shown("variant", today)).toEqual([["aaaa", "A", 1, 0, "1/1"]]);
+    expect(await shown("variant", today)).toEqual([["aaaa", null, "A", 1, 0, "1/1"]]);
     const { previous, rows, total } = await createResults(states, "variant", today);
     expect(days(previous ?? ALWAYS)).toEqual(["2026-11-20", "2026-11-21"]);
     expect(rows[0]?.previous).toMatchObject({ sent: 1, replied: 1, clicks: { total: 2, unique: 1, bots: 1 } });
@@ -264,10 +266,27 @@ test("as CSV each row has its figures and those before, and no cell is a formula
     parseInterval("2026-11-21", undefined, Date.parse("2026-11-21")),
   );
   const [head = "", row = "", ...rest] = resultsAsCsv("variant", table).split("\r\n");
-  expect(head).toStartWith('"template","variant","attempted","sent","failed","in_doubt","replied","opted_out"');
-  expect(row).toStartWith('"\'=1","A","1","1","0","0","0","0","0.0000","0.0000","0.7935","",');
+  expect(head).toStartWith('"template","template_name","variant","attempted","sent","failed","in_doubt","replied"');
+  expect(row).toStartWith('"\'=1","","A","1","1","0","0","0","0","0.0000","0.0000","0.7935","",');
   expect(row.split(",")).toHaveLength(head.split(",").length);
   expect(rest).toEqual([""]);
+});
+
+test("a template is called by its newest name, beside which its id stands where another has the same name", async () => {
+  const named = (id: string, template: string, template_name?: string) =>
+    message("2026-11-20T08:00:00.000Z", id, { template, ...(template_name && { template_name }) });
+  const found = fold([...named("1", "aaaa", "Draft"), ...named("2", "aaaa", "Autumn"), ...named("3", "bbbb")]);
+  const { rows } = await createResults(found, "template", ALWAYS);
+  expect(rows.map(({ group, figures: { sent } }) => ({ ...group, sent }))).toEqual([
+    { template: "aaaa", template_name: "Autumn", sent: 2 },
+    { template: "bbbb", template_name: null, sent: 1 },
+  ]);
+  const namesIn = (state: typeof found) => rows.map(({ group }) => nameMember(group, "template", state.results));
+  expect(namesIn(found)).toEqual(["Autumn", "bbbb"]);
+  expect(namesIn(fold([...named("1", "aaaa", "Autumn"), ...named("2", "bbbb", "Autumn")]))).toEqual([
+    "Autumn (aaaa)",
+    "Autumn (bbbb)",
+  ]);
 });
 
 test("as JSON the interval and its figures are named", async () => {

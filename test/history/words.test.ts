@@ -7,6 +7,7 @@ import { toSentence, describeEvent } from "../../src/history/words.ts";
 import { anyEvent } from "../events/from-schema.ts";
 
 const ada = { id: "1001", username: "ada_builds" };
+const RULES = { daily_limit: 100, timezone: "UTC", require_consent: true, template: "t1" };
 const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 1 };
 const usage = { sends: 3, users: 3, followers: 0, posts: 0, messages: 0, usd: 0.075 };
@@ -72,6 +73,17 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { domain: "go.example", code: "x", target: "https://shop.example/", template: "t1", variant: "A" },
       'the link go.example/x to "https://shop.example/" was added for variant A of a template',
     ],
+    [
+      {
+        domain: "go.example",
+        code: "x",
+        target: "https://shop.example/",
+        template: "t1",
+        template_name: "Autumn invite",
+        variant: "A",
+      },
+      'the link go.example/x to "https://shop.example/" was added for variant A of the template "Autumn invite"',
+    ],
   ],
   PersonalLinkClicked: [[{ code: "secret" }, "a request came by the recipient's own link"]],
   RecipientSuppressed: [
@@ -130,6 +142,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [{ run_id: "r1", dry_run: false }, "run r1 started"],
     [{ run_id: "r1", dry_run: true }, "dry run r1 started"],
+    [
+      { run_id: "r1", dry_run: false, limit: 20, rules: { ...RULES, template_name: "Autumn invite" } },
+      'run r1 started with the message "Autumn invite" with at most 20 messages',
+    ],
+    [{ run_id: "r1", dry_run: false, rules: RULES }, "run r1 started"],
   ],
   RunStopRequested: [[{ run_id: "r1" }, "a stop of run r1 was requested"]],
   RunPaused: [
@@ -154,6 +171,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { ...message, text: 'Hi "Ada",\nall well?', variant: "B", day: "2026-11-20", timezone: "Europe/Berlin" },
       'run r1 is sending to @ada_builds (1001), quota day 2026-11-20 Europe/Berlin, variant B: "Hi \\"Ada\\",\\nall well?"',
+    ],
+    [
+      { ...message, text: "Hi", variant: "B", template: "t1", template_name: "Autumn invite", day: "2026-11-20" },
+      'run r1 is sending to @ada_builds (1001), quota day 2026-11-20, variant B of "Autumn invite": "Hi"',
     ],
   ],
   DirectMessageSent: [
@@ -510,6 +531,16 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   BackupMade: [
     [{ position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" }, "a backup was made up to position 12"],
   ],
+  EventsArchived: [
+    [
+      { position: 12, events: 12, segments: 1, bytes: 900 },
+      "12 events were moved into 1 segment: the archive ends at position 12",
+    ],
+    [
+      { position: 40, events: 28, segments: 2, bytes: 1_900 },
+      "28 events were moved into 2 segments: the archive ends at position 40",
+    ],
+  ],
   BackupRehearsed: [
     [
       { position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" },
@@ -575,7 +606,7 @@ test("what a sentence names leads to what it is about", () => {
   expect(
     named({ type: "RunPaused", data: { run_id: "r1", reason: "pace", until: "2026-11-20T10:00:00.000Z" } }),
   ).toEqual([
-    { kind: "run", text: "r1", run_id: "r1" },
+    { kind: "run", text: "run r1", run_id: "r1" },
     { kind: "time", text: "2026-11-20T10:00:00.000Z", at: "2026-11-20T10:00:00.000Z" },
   ]);
   expect(named({ type: "LinkClicked", data: { ...click, bot: false, channels: [] } })).toEqual([

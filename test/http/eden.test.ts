@@ -63,6 +63,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/people get": true,
   "/people/:id get": true,
   "/readyz get": true,
+  "/runs get": true,
   "/runs/:run_id get": true,
   "/session post": true,
   "/session/end post": true,

@@ -83,6 +83,13 @@ describe("one person's turn", () => {
       given(authorized, opted, added).when(turn({}, withLink)).thenEvents(intent({}));
     });
 
+    test("message and link name the template as the operator calls it", () => {
+      const template_name = "Autumn invite";
+      given(authorized, opted)
+        .when(turn({}, { ...RULES, template: { ...template, name: template_name } }))
+        .thenEvents({ ...added, data: { ...added.data, template_name } }, intent({ template_name }));
+    });
+
     test("a recipient who granted tracking gets a link of their own, whose clicks count for the shared one", () => {
       const own = createPersonalCode("secret", { code });
       const personal_links = [{ code: own, link: `go.example/${code}` }];

@@ -94,7 +94,7 @@ describe("a run for some recipients", () => {
   });
 
   test("of one variant asks the network about no recipient of another", async () => {
-    const template = parseTemplate("Hi {{name}}\n---\nHello {{name}}");
+    const template = parseTemplate("Hi {{name}}\n---\nHello {{name}}", undefined, "Autumn invite");
     const ids = ["10", "11", "12", "13", "14", "15"];
     const wanted = ids.filter((id) => chooseVariant(template, id).label === "B");
     await using world = await openOutreach(...ids);
@@ -102,6 +102,8 @@ describe("a run for some recipients", () => {
     expect(await run({ selection: { variant: "B" } })).toMatchObject({ reason: "completed", sent: wanted.length });
     expect(reached(world)).toEqual(wanted);
     expect(world.network.reads).toEqual([`usersById ${wanted.join(",")}`]);
+    const named = { template: template.id, template_name: "Autumn invite" };
+    expect(await world.events("RunStarted")).toMatchObject([{ data: { rules: named } }]);
   });
 
   test("of one source reads no other one", async () => {

@@ -20,7 +20,7 @@ function sections(title: string): readonly string[] {
 
 test("the manual page has each command with its options", () => {
   const silent = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-  const commands = describeCommands(reachlog(silent, () => async () => {}));
+  const commands = describeCommands(reachlog(silent));
   for (const { path, commands: below, options } of commands.filter((one) => one.path !== " help")) {
     if (below.length > 0) continue;
     const [, rest] = TEXT.split(new RegExp(String.raw`^\.SS ${path.trim()}(?= <| \[|$)`, "m"));

@@ -55,6 +55,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       text: dice.pick(TEXTS),
       variant: "A",
       day: dice.pick(DAYS),
+      ...(dice.once(3) ? { template: "t1", template_name: dice.pick(["Autumn invite", "Winter invite"]) } : {}),
       ...(dice.once(3) ? { personal_links: [{ code: `own-${made}`, link: "go.example/a" }] } : {}),
     });
   };

@@ -72,6 +72,7 @@ function accountPart(log: TestLog): readonly Step[] {
     () => log.add("PersonalDataExpired", { before: "2026-11-01", days: 1 }),
     () => log.add("LogVerified", { position: log.events.length, hash: "h", checked: 1, result: "whole" }),
     () => log.add("BackupMade", { position: log.events.length, hash: "h", made_at: expires_at }),
+    () => log.add("EventsArchived", { position: log.events.length, events: 1, segments: 1, bytes: 9 }),
     () => log.add("BackupRehearsed", { position: log.events.length, hash: "h", made_at: expires_at }),
     () => log.add("PersonalKeysLost", { lost: "0badcafe", replaced_by: "1badcafe" }),
     (dice) => log.add("TokenUsed", { name: "web", token_id: "3f2a9c", day: `2026-11-2${dice.pick([1, 2, 3])}` }),

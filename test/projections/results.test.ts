@@ -65,7 +65,8 @@ async function byVariant(newEvents: readonly NewEvent[]) {
   const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
   return rows.map(({ group, figures }) => {
     const { reply_rate: _, clicks: __, tracked: ___, click_rate: ____, ...messages } = figures;
-    return { ...group, ...messages };
+    const { template, variant } = group;
+    return { template, variant, ...messages };
   });
 }
 

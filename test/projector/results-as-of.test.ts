@@ -12,7 +12,7 @@ import { ENGINES, openInstance } from "../harness/memory/instance.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { rebuildAll } from "./rebuilding.ts";
 
-const NAMES = ["results", "visits"] as const;
+const NAMES = ["results", "visits", "runs"] as const;
 const [ANN, BEA] = [
   { id: "1001", username: "ann_builds" },
   { id: "1002", username: "bea_codes" },
@@ -30,8 +30,14 @@ async function openWorld(stack: AsyncDisposableStack, config: LogConfig) {
   return { ...instance, append };
 }
 
-function attempted(attempt_id: string, recipient: typeof ANN, code: string): NewEvent {
-  const text = { text: "Hi", template: "aaaa", variant: "A", links: ["go.example/x"], day: "2026-11-20" };
+/** `template_name`: older messages have none. */
+function attempted(
+  attempt_id: string,
+  recipient: typeof ANN,
+  code: string,
+  named: { template_name?: string } = {},
+): NewEvent {
+  const text = { ...named, text: "Hi", template: "aaaa", variant: "A", links: ["go.example/x"], day: "2026-11-20" };
   const personal_links = [{ code, link: "go.example/x" }];
   return { type: "DirectMessageAttempted", data: { attempt_id, run_id: "r", recipient, ...text, personal_links } };
 }
@@ -43,15 +49,18 @@ function sent(attempt_id: string, recipient: typeof ANN): NewEvent {
 
 async function tell({ append }: Awaited<ReturnType<typeof openWorld>>): Promise<void> {
   const personal = (code: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code } });
+  await append({ type: "RunStarted", data: { run_id: "r", dry_run: false } });
   await append({ type: "LinkAdded", data: { domain: "go.example", code: "x", target: "https://shop.example/" } });
   await append(attempted("1", ANN, ANNS_CODE));
   await append(sent("1", ANN));
   await append(clickOf({ visitor: 65 }), personal(ANNS_CODE));
-  await append(attempted("2", BEA, "code-of-bea"), clickOf({ visitor: 129 }));
+  await append(attempted("2", BEA, "code-of-bea", { template_name: "Autumn invite" }), clickOf({ visitor: 129 }));
   await append(clickOf({ bot: true }), sent("2", BEA));
   await append(clickOf({ visitor: 193 }), personal("code-of-bea"));
   const reply = { recipient: ANN, message_id: "reply", received_at: "2026-11-21T01:00:00.000Z" };
   await append({ type: "DirectMessageReceived", data: reply });
+  const counts = { sent: 2, skipped: 0, failed: 0, in_doubt: 0 };
+  await append({ type: "RunFinished", data: { run_id: "r", reason: "completed", ...counts } });
   // The first one of the next day.
   for (let minute = 0; minute < 3; minute++)
     await append(clickOf({ visitor: 65 }), clickOf({ bot: true, probe: "head" }));
@@ -92,6 +101,8 @@ test.each(ENGINES)(
       clicks: { total: 6, unique: 4, suspected: 0, bots: 1, probes: 3 },
       tracked: { recipients: 2, clicked: 2, clicks: 2, suspected: 0, first_click_ms: 60_000 },
     });
+    expect([...projector.state("results").templates]).toEqual([["aaaa", "Autumn invite"]]);
+    expect(projector.state("runs").started.get("r")).toMatchObject({ end: { reason: "completed", sent: 2 } });
     await rebuildAll(store);
     await expectTruth();
     expect(await total()).toEqual(before);

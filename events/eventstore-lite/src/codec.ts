@@ -54,10 +54,15 @@ export function createDecode<E extends NewEvent>(codec: Codec<E>): Decode<E> {
 /** What is read of an event that this process appended, without decoding it; undefined: it is decoded. */
 export type Recall<E extends NewEvent> = (event: NewEvent, stored: StoredEvent) => Recorded<E> | undefined;
 
-export function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
+function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
   const formatTime = createTimeFormat();
   return (event, { position, stream, version, timeMs, hash }) =>
     codec.recall?.(event as E, { position, stream, version, time: formatTime(timeMs), hash });
+}
+
+/** What subscribers read by. */
+export function createDecoding<E extends NewEvent>(codec: Codec<E>) {
+  return { recall: createRecall(codec), decode: createDecode(codec), revision: () => codec.revision?.() ?? 0 };
 }
 
 /** Turns the rows of a fold into events, in place: an object less for each of millions. */

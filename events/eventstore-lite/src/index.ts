@@ -1,4 +1,5 @@
 // The public entry: the contract, its errors, and the stores on SQLite and PostgreSQL.
+export { createSegmentFolder, type SegmentStorage } from "./archive/storage.ts";
 export { andThen, type Awaitable } from "./awaitable.ts";
 export {
   contradictionOf,
@@ -40,6 +41,7 @@ export {
 } from "./postgres/place.ts";
 export { createPrivateFile, makePrivateFile, replacePrivateFile, writePrivateFile } from "./private-file.ts";
 export { restorePostgresLog, type PostgresRestoreOptions } from "./postgres/restore.ts";
+export { compactSqliteLog } from "./sqlite/compact.ts";
 export { examineSqliteLog, type ExaminedLog } from "./sqlite/examine.ts";
 export { beginSqliteEpoch, takeOwnership } from "./sqlite/ownership.ts";
 export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/open.ts";

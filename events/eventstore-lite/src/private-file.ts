@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Whatever belongs to a log is full of personal data, or a key. */
 export const OWNER_ONLY = 0o600;
+
+/** Ends the name of a file that is being written; a crash may leave one. */
+export const PARTIAL_SUFFIX = ".partial";
 
 /**
  * Makes an empty file that only its owner can read, and its directory; leaves an existing file alone.
@@ -22,8 +25,8 @@ export function createPrivateFile(file: string): void {
 }
 
 /** The file appears whole or not at all, durably; of two processes that make it at once, one wins. */
-export function makePrivateFile(file: string, text: string): void {
-  const draft = writeDraft(file, text);
+export function makePrivateFile(file: string, content: string | Uint8Array): void {
+  const draft = writeDraft(file, content);
   try {
     linkSync(draft, file);
   } catch (error) {
@@ -42,17 +45,17 @@ export function replacePrivateFile(file: string, text: string): void {
   syncDirectory(dirname(file));
 }
 
-function writeDraft(file: string, text: string): string {
-  const draft = `${file}.${randomUUID()}.partial`;
-  writePrivateFile(draft, text);
+function writeDraft(file: string, content: string | Uint8Array): string {
+  const draft = `${file}.${randomUUID()}${PARTIAL_SUFFIX}`;
+  writePrivateFile(draft, content);
   return draft;
 }
 
 /** Writes a new file durably; throws where there is one. */
-export function writePrivateFile(file: string, text: string): void {
+export function writePrivateFile(file: string, content: string | Uint8Array): void {
   const descriptor = openSync(file, "wx", OWNER_ONLY);
   try {
-    writeSync(descriptor, text);
+    writeFileSync(descriptor, content);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

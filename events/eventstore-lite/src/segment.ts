@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { promisify } from "node:util";
+import { constants, zstdCompress, zstdDecompressSync } from "node:zlib";
 import { ChainBroken, SegmentDamaged } from "./errors.ts";
 import { createTreeRange, hashLeaf, type TreeRange } from "./merkle/tree.ts";
 import type { EventStore, Head, NewEvent, Recorded, StoredKey } from "./store.ts";
@@ -29,6 +30,9 @@ const FORMAT = "eventstore-lite segment 1";
 /** Uncompressed, so that neither its writer nor a reader needs more than a few times as much memory. */
 const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
 
+/** In a thread of the runtime's own: other work goes on meanwhile. */
+const compress = promisify(zstdCompress);
+
 /** Of clicks, 70 MB a second; from level 1 to 19 their size differs by less than 1 %. */
 const LEVEL = 9;
 
@@ -44,18 +48,20 @@ export interface Segment {
 
 /**
  * Seals the events of a log after the head `after` up to position `to`, in one segment or, where they are many, in several.
- * Reads each event once and proves the chain from `after` on. Throws {@link ChainBroken}.
+ * Reads each event once and proves the chain from `after` on. A segment ends with the event that makes it `bytesMax` long.
+ * Throws {@link ChainBroken}.
  */
 export async function* sealSegments(
   store: Pick<EventStore, "id" | "readCanonical" | "readKeys" | "hashAt">,
   after: Pick<Head, "position" | "hash">,
   to: number,
+  bytesMax: number = SEGMENT_BYTES_MAX,
 ): AsyncGenerator<Segment, void, void> {
   let pending = startSegment(after);
   for await (const events of store.readCanonical({ from: after.position + 1, to })) {
     for (const canonical of events) {
       pending.add(canonical);
-      if (pending.bytes < SEGMENT_BYTES_MAX) continue;
+      if (pending.bytes < bytesMax) continue;
       yield await seal(store, pending);
       pending = startSegment(pending.end());
     }
@@ -119,7 +125,7 @@ async function seal(
     Buffer.from(keys.map((key) => `${key}\n`).join("")),
   ]);
   const params = { [constants.ZSTD_c_compressionLevel]: LEVEL, [constants.ZSTD_c_checksumFlag]: 1 };
-  return { header, bytes: zstdCompressSync(body, { params }) };
+  return { header, bytes: await compress(body, { params }) };
 }
 
 function formatTree(tree: TreeRange): readonly string[] {
@@ -135,7 +141,7 @@ function timeOf(canonical: Uint8Array): string {
 }
 
 /** The hash chain from a hash on, in hex. */
-function createChain(before: string) {
+export function createChain(before: string) {
   let previous: Uint8Array = Buffer.from(before, "hex");
   return {
     add: (canonical: Uint8Array) => void (previous = hash("sha256", Buffer.concat([previous, canonical]), "buffer")),
@@ -149,8 +155,16 @@ export interface OpenedSegment extends Omit<Segment, "bytes"> {
   readonly keys: readonly StoredKey[];
   /** As `readStored` gives them. */
   events(): Iterable<Recorded<NewEvent>>;
+  /** The events' canonical bytes. */
+  readonly canonical: readonly Buffer[];
   /** The events' leaves in the Merkle tree. */
   readonly leaves: readonly Uint8Array[];
+}
+
+/** The parts of a segment, of which nothing is proved. */
+export interface ReadSegment extends Omit<Segment, "bytes"> {
+  readonly keys: readonly StoredKey[];
+  readonly canonical: readonly Buffer[];
 }
 
 /**
@@ -158,37 +172,45 @@ export interface OpenedSegment extends Omit<Segment, "bytes"> {
  * names. Throws {@link SegmentDamaged}. That the header is the right one is for the caller to know, by the file's hash.
  */
 export function openSegment(file: Uint8Array, log: string, after: Pick<Head, "position" | "hash">): OpenedSegment {
-  const text = createLineReader(decompress(file));
-  const header = parseHeader(text.take(1));
+  const { header, canonical, keys } = readSegment(decompress(file));
   if (header.log !== log) throw new SegmentDamaged(`it is of the log ${header.log}`);
   if (header.first !== after.position + 1 || header.before !== after.hash) {
     throw new SegmentDamaged(`it follows on position ${header.first - 1}, and ${after.position} is the one before it`);
   }
   const chain = createChain(after.hash);
   const tree = createTreeRange(after.position);
-  const events: { readonly canonical: Buffer; readonly hash: string }[] = [];
+  const hashes: string[] = [];
   const leaves: Uint8Array[] = [];
-  for (let position = header.first; position <= header.last; position += 1) {
-    const canonical = text.take(LINES);
-    const leaf = hashLeaf(canonical);
-    chain.add(canonical);
+  for (const event of canonical) {
+    const leaf = hashLeaf(event);
+    chain.add(event);
     tree.add(leaf);
     leaves.push(leaf);
-    events.push({ canonical, hash: chain.hash() });
+    hashes.push(chain.hash());
   }
   if (chain.hash() !== header.hash || formatTree(tree).join() !== header.tree.join()) {
     throw new SegmentDamaged("its events do not have the hashes that it names");
   }
-  const keys = Array.from({ length: header.keys }, () => parseKey(text.take(1)));
   return {
     header,
     tree,
     keys,
+    canonical,
     leaves,
     *events() {
-      for (const event of events) yield toEvent(event.canonical, event.hash);
+      for (const [index, event] of canonical.entries()) yield toEvent(event, hashes[index]!);
     },
   };
+}
+
+/** Takes a decompressed segment apart. Throws {@link SegmentDamaged}. */
+export function readSegment(decompressed: Buffer): ReadSegment {
+  const text = createLineReader(decompressed);
+  const header = parseHeader(text.take(1));
+  const canonical: Buffer[] = [];
+  for (let position = header.first; position <= header.last; position += 1) canonical.push(text.take(LINES));
+  const keys = Array.from({ length: header.keys }, () => parseKey(text.take(1)));
+  return { header, canonical, keys };
 }
 
 function decompress(file: Uint8Array): Buffer {

@@ -125,6 +125,16 @@ export interface StoredKey extends IdempotencyKey {
   readonly version: number;
 }
 
+/** A segment into which events of the log were moved. */
+export interface ArchivedSegment {
+  /** Of its file. */
+  readonly name: string;
+  readonly bytes: number;
+  /** Positions of its first and last event. */
+  readonly first: number;
+  readonly last: number;
+}
+
 /** `lost`: the log does not hold that event. `replaced`: another log is there, or this one went on in another epoch. */
 export type Presence = "same" | "lost" | "replaced";
 
@@ -292,6 +302,14 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
    * Throws {@link TargetTaken} or {@link BackupFailed}.
    */
   backup(file: string, options?: { onProgress?: (checked: number) => void }): Promise<Backup>;
+  /**
+   * Moves the oldest events out of the database into sealed segments, up to position `to` at the most and never the newest
+   * event; all else reads them there as before. Gives each segment when its events are in it alone: to end the iteration
+   * there ends the work, and the next call goes on. `fullOnly`: what does not fill a segment stays in the database.
+   */
+  archive(options: { readonly to: number; readonly fullOnly?: boolean }): AsyncIterable<ArchivedSegment>;
+  /** The segments into which events were moved, in the order of their positions. */
+  archived(): Promise<readonly ArchivedSegment[]>;
   /** Resolves (never rejects) with the fault after which this store acknowledges nothing more. */
   readonly failed: Promise<Error>;
   readonly snapshots: Snapshots;

@@ -4,6 +4,7 @@ import { StoreError, type StoreErrorCode } from "./errors.ts";
 /** What became of a task in its thread; `code` is that of a {@link StoreError}. */
 type Message<Answer> =
   | { readonly checked: number }
+  | { readonly wanted: string }
   | { readonly failed: string; readonly code: StoreErrorCode | undefined }
   | { readonly answer: Answer };
 
@@ -16,6 +17,17 @@ export class TaskFailed extends Error {
   }
 }
 
+/** What a task's starter does for it meanwhile. */
+export interface TaskOptions {
+  readonly onProgress?: ((checked: number) => void) | undefined;
+  /** Fetches a file that the task asks for: the place of files is open in the starter's thread alone. */
+  readonly fetchFile?: FetchFile | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Undefined: there is no such file. */
+export type FetchFile = (name: string) => Promise<Uint8Array | undefined>;
+
 /**
  * Has one long task done in a thread of its own, which neither requests nor appends wait for; `module` is the thread, and
  * answers with {@link answerTask}. Throws {@link TaskFailed}, and the signal's reason once it aborts.
@@ -23,7 +35,7 @@ export class TaskFailed extends Error {
 export async function runTask<Answer>(
   module: URL,
   order: object,
-  { onProgress, signal }: { readonly onProgress?: (checked: number) => void; readonly signal?: AbortSignal },
+  { onProgress, fetchFile, signal }: TaskOptions,
 ): Promise<Answer> {
   signal?.throwIfAborted();
   const worker = new Worker(module, { workerData: order });
@@ -31,6 +43,7 @@ export async function runTask<Answer>(
     return await new Promise<Answer>((resolve, reject) => {
       worker.on("message", (message: Message<Answer>) => {
         if ("checked" in message) onProgress?.(message.checked);
+        else if ("wanted" in message) answerWith(worker, fetchFile?.(message.wanted)).catch(reject);
         else if ("failed" in message) reject(new TaskFailed(message.failed, message.code));
         else resolve(message.answer);
       });
@@ -43,16 +56,26 @@ export async function runTask<Answer>(
   }
 }
 
-/** In the thread: does the task, and answers. */
+async function answerWith(worker: Worker, file: Promise<Uint8Array | undefined> | undefined): Promise<void> {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  worker.postMessage(await file);
+}
+
+/** In the thread: does the task, and answers. It asks for one file at a time. */
 export async function answerTask<Answer>(
-  work: (order: never, onProgress: (checked: number) => void) => Promise<Answer>,
+  work: (order: never, onProgress: (checked: number) => void, fetchFile: FetchFile) => Promise<Answer>,
 ): Promise<void> {
   const post = (message: Message<Answer>): void => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
     parentPort?.postMessage(message);
   };
+  const fetchFile: FetchFile = (name) =>
+    new Promise((resolve) => {
+      parentPort?.once("message", resolve);
+      post({ wanted: name });
+    });
   try {
-    post({ answer: await work(workerData as never, (checked) => post({ checked })) });
+    post({ answer: await work(workerData as never, (checked) => post({ checked }), fetchFile) });
   } catch (error) {
     const failed = error instanceof Error ? error.message : String(error);
     post({ failed, code: error instanceof StoreError ? error.code : undefined });

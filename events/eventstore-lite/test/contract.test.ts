@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { storeContract } from "eventstore-lite/contract";
-import { engines } from "./engines.ts";
+import { archiving, engines } from "./engines.ts";
 
-for (const [name, open] of engines()) storeContract(name, { open, afterAll, beforeAll, describe, expect, test });
+for (const [name, open] of engines()) {
+  storeContract(name, { open, afterAll, beforeAll, describe, expect, test });
+  storeContract(`${name}, most of it archived`, {
+    open: archiving(open),
+    afterAll,
+    beforeAll,
+    describe,
+    expect,
+    test,
+  });
+}

@@ -5,6 +5,8 @@ import {
   type NewEvent,
   openPostgresStore,
   openSqliteStore,
+  createSegmentFolder,
+  StoreClosed,
 } from "eventstore-lite";
 import { newDatabase } from "../testing/postgres-server.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
@@ -20,6 +22,33 @@ export interface EngineOptions {
 /** Opens a new, empty store. */
 export type OpenEngine = (options?: EngineOptions) => Promise<EventStore>;
 
+/** The same, with most of what is appended in an archive by the time that the append resolves. */
+export function archiving(open: OpenEngine): OpenEngine {
+  return async (options) => {
+    const store = await open(options);
+    let next: Promise<void> | undefined;
+    let work = Promise.resolve();
+    const archive = async (): Promise<void> => {
+      next = undefined;
+      const { position } = await store.head();
+      await Array.fromAsync(store.archive({ to: position - (position % 3) }));
+    };
+    return {
+      ...store,
+      async append(...append) {
+        const appended = await store.append(...append);
+        // Those that wait share the next one.
+        await (next ??= work = work.then(archive).catch(passClosed));
+        return appended;
+      },
+    };
+  };
+}
+
+function passClosed(error: unknown): void {
+  if (!(error instanceof StoreClosed)) throw error;
+}
+
 /** Each engine by its name, as `describe.each` takes them; to be called at the top of a test file. */
 export function engines(): readonly (readonly [name: string, open: OpenEngine])[] {
   const newLogPath = temporaryLogs();
@@ -30,7 +59,12 @@ export function engines(): readonly (readonly [name: string, open: OpenEngine])[
     [
       "PostgreSQL",
       async (options) =>
-        openPostgresStore({ url: await (database ??= newDatabase()), schema: `log ${(schemas += 1)}`, ...options }),
+        openPostgresStore({
+          url: await (database ??= newDatabase()),
+          schema: `log ${(schemas += 1)}`,
+          segments: createSegmentFolder(`${newLogPath()}.segments`),
+          ...options,
+        }),
     ],
   ];
 }

@@ -24,7 +24,7 @@ test("a log of format 1 is brought to the present one, and keeps all that it hol
     expect(repeat).toMatchObject({ first: 1, repeated: true });
     expect(await store.after(store.cursor(2))).toBe(3);
   }
-  expect(formatOf(file)).toBe(3);
+  expect(formatOf(file)).toBe(4);
   await using again = await openSqliteStore({ file });
   expect(again.epoch).toBe(epoch);
 });
@@ -35,11 +35,11 @@ test("kill -9 in the middle of that leaves format 1 as it was, which the next st
   const program = fileURLToPath(new URL("./migrate-and-die.ts", import.meta.url));
   const child = Bun.spawn([process.execPath, program, file], { stdout: "pipe", stderr: "inherit" });
   await child.exited;
-  expect([child.signalCode, await new Response(child.stdout).text()]).toEqual(["SIGKILL", "format 3\n"]);
+  expect([child.signalCode, await new Response(child.stdout).text()]).toEqual(["SIGKILL", "format 4\n"]);
   expect(formatOf(file)).toBe(1);
   await using store = await openSqliteStore({ file });
   expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
-  expect(formatOf(file)).toBe(3);
+  expect(formatOf(file)).toBe(4);
 });
 
 test("a log of format 2 learns how its epochs began", async () => {
@@ -52,15 +52,49 @@ test("a log of format 2 learns how its epochs began", async () => {
   for (const file of [original, copy]) makeFormat2(file);
   await using first = await openSqliteStore({ file: original });
   await using second = await openSqliteStore({ file: copy });
-  expect([first.begunAs, second.begunAs, formatOf(original)]).toEqual(["new", "backup", 3]);
+  expect([first.begunAs, second.begunAs, formatOf(original)]).toEqual(["new", "backup", 4]);
+});
+
+test("events of a log of format 3 can be archived, and cannot leave it otherwise", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file });
+    await store.append("a", [newEvent(), newEvent()]);
+  }
+  makeFormat3(file);
+  await using store = await openSqliteStore({ file });
+  expect(formatOf(file)).toBe(4);
+  const remove = (position: number) => () => {
+    const db = new DatabaseSync(file);
+    try {
+      db.exec(`DELETE FROM events WHERE position = ${position}`);
+    } finally {
+      db.close();
+    }
+  };
+  expect(remove(1)).toThrow("events are append-only");
+  await take(store.archive({ to: 1 }));
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 2 });
+  expect(remove(2)).toThrow("events are append-only");
 });
 
 /** As it was before epochs told how they began, and keys what was asked under them. */
 function makeFormat2(file: string): void {
+  makeFormat3(file);
   const db = new DatabaseSync(file);
   db.exec(
     "ALTER TABLE epochs DROP COLUMN begun_as; ALTER TABLE idempotency_keys DROP COLUMN digest; PRAGMA user_version = 2",
   );
+  db.close();
+}
+
+/** As it was before there were segments. */
+function makeFormat3(file: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(`DROP TABLE segments; DROP TABLE archived_streams; DROP TRIGGER events_are_never_deleted;
+    CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
+      BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+    PRAGMA user_version = 3`);
   db.close();
 }
 

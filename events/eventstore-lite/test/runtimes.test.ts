@@ -29,6 +29,8 @@ for (const [name, runtime, args] of RUNTIMES) {
     async () => {
       expect(await lines("whole-life.ts", join(directory, `${name}.sqlite`))).toEqual([
         'read 1 {"n":1}',
+        "archived 1 to 8",
+        'read 1 {"n":1}',
         "verified true",
         "closed",
         "writer: ended with 0",

@@ -14,7 +14,7 @@ import { writeNewFile } from "../shared/new-file.ts";
 import { startProgress } from "../shared/progress.ts";
 import { usageError } from "../../platform/service-error.ts";
 
-export const exportLog: MakeCommand = (terminal, exit) =>
+export const exportLog: MakeCommand = (terminal) =>
   new Command("export")
     .summary("write all events, or those that fit, one a line")
     .description(
@@ -34,18 +34,16 @@ events can be imported.`,
     .option("--run <id>", "only events of this run")
     .option("--from <moment>", "from this position, day or time on")
     .option("--to <moment>", "up to this position, day or time")
-    .addHelpText("after", "\nExample:\n  reachlog audit export --format csv --out log.csv")
-    .action(
-      exit(async ({ format, out, encrypted, type: types, ...others }) => {
-        const filter = types === undefined ? others : { ...others, types };
-        if (encrypted === true && filter.recipient !== undefined) {
-          throw usageError("export --encrypted opens nothing, and finds no recipient");
-        }
-        await using source = await openSource(terminal, encrypted === true, filter);
-        if (encrypted !== true) await recordRead(terminal, source.store, toExportRead(source, filter));
-        return await writeNewFile(terminal, out, (write) => writeLog(source, terminal, format, write));
-      }),
-    );
+    .examples("reachlog audit export --format csv --out log.csv")
+    .action(async ({ format, out, encrypted, type: types, ...others }) => {
+      const filter = types === undefined ? others : { ...others, types };
+      if (encrypted === true && filter.recipient !== undefined) {
+        throw usageError("export --encrypted opens nothing, and finds no recipient");
+      }
+      await using source = await openSource(terminal, encrypted === true, filter);
+      if (encrypted !== true) await recordRead(terminal, source.store, toExportRead(source, filter));
+      return await writeNewFile(terminal, out, (write) => writeLog(source, terminal, format, write));
+    });
 
 function toExportRead({ selection }: Source, filter: LogFilter): PersonalRead {
   const filters = Object.keys(omitUndefined(filter)).map((name) => (name === "types" ? "type" : name));

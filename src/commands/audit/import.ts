@@ -12,7 +12,7 @@ import { startProgress } from "../shared/progress.ts";
 import { addPath, withPath } from "../shared/system-fault.ts";
 import { fileFault, readLines } from "./read-lines.ts";
 
-export const importLog: MakeCommand = (terminal, exit) =>
+export const importLog: MakeCommand = (terminal) =>
   new Command("import")
     .summary("make a log of a file that export wrote")
     .description(
@@ -31,16 +31,14 @@ restored one, so its first day has no run.`,
     .addOption(formatOption())
     .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
-    .action(
-      exit(async (path, { format, json, takeOverKeys }) => {
-        const place = locateLog(readConfig(terminal));
-        if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);
-        const { position, hash } = await importFile(place.store, path, format, terminal);
-        await bindNext(place);
-        answer(terminal, json, { position, hash }, `${position} events imported; head ${position} ${hash}\n`);
-      }),
-    );
+    .examples("reachlog audit import log.jsonl")
+    .action(async (path, { format, json, takeOverKeys }) => {
+      const place = locateLog(readConfig(terminal));
+      if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);
+      const { position, hash } = await importFile(place.store, path, format, terminal);
+      await bindNext(place);
+      answer(terminal, json, { position, hash }, `${position} events imported; head ${position} ${hash}\n`);
+    });
 
 const STDIN = "-";
 const KIB = 1024;

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import {
   CheckpointRefused,
   openCheckpoint,
@@ -17,14 +17,13 @@ import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import { discloseEvent } from "../../privacy/read-audit.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, EXIT, fail } from "../shared/terminal.ts";
+import { answer, EXIT, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
-import { printable } from "../shared/table.ts";
 import { readKeyOption } from "./verify.ts";
 
-export const prove: MakeCommand = (terminal, exit) =>
+export const prove: MakeCommand = (terminal) =>
   new Command("prove")
     .summary("prove one event to a reader who does not have the log")
     .description(
@@ -36,31 +35,27 @@ that these encrypted bytes stood at that position.`,
     .argument("<event>", "the id of the event, or its position")
     .option("--out <file>", "a new file; without it, stdout", absolutePath)
     .option("--plain", "also write FILE.jsonl: the event as audit export shows it, with what its keys still open")
-    .addHelpText("after", "\nExample:\n  reachlog audit prove 42 --out event-42.tlog-proof")
-    .action(
-      exit(async (event, { out, plain }) => {
-        if (plain === true && out === undefined) throw usageError("--plain writes a second file: give --out");
-        await using log = plain === true ? await openExistingLog(terminal) : undefined;
-        await using stored = log === undefined ? await openExistingStoredLog(terminal) : undefined;
-        const store = log ?? stored!;
-        const found = await findNamedEvent(store, event);
-        const { position } = found;
-        if (log !== undefined)
-          await recordRead(terminal, log, { resource: "event", ...discloseEvent(found), records: 1 });
-        const proved = await proveEvent(store, store.checkpoints, systemClock, position);
-        if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was proved`);
-        if (out === undefined) terminal.out(proved.proof);
-        else await makeNewFile(out, (descriptor) => writeFileSync(descriptor, proved.proof));
-        if (log === undefined) return undefined;
-        for await (const one of log.readStored({ from: position, to: position })) {
-          const [shown = one] = await shownBy(log.open)([one]);
-          await makeNewFile(`${out}.jsonl`, (descriptor) =>
-            writeFileSync(descriptor, EXPORT_FORMATS.jsonl.line(shown)),
-          );
-        }
-        return undefined;
-      }),
-    );
+    .examples("reachlog audit prove 42 --out event-42.tlog-proof")
+    .action(async (event, { out, plain }) => {
+      if (plain === true && out === undefined) throw usageError("--plain writes a second file: give --out");
+      await using log = plain === true ? await openExistingLog(terminal) : undefined;
+      await using stored = log === undefined ? await openExistingStoredLog(terminal) : undefined;
+      const store = log ?? stored!;
+      const found = await findNamedEvent(store, event);
+      const { position } = found;
+      if (log !== undefined)
+        await recordRead(terminal, log, { resource: "event", ...discloseEvent(found), records: 1 });
+      const proved = await proveEvent(store, store.checkpoints, systemClock, position);
+      if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was proved`);
+      if (out === undefined) terminal.out(proved.proof);
+      else await makeNewFile(out, proved.proof);
+      if (log === undefined) return undefined;
+      for await (const one of log.readStored({ from: position, to: position })) {
+        const [shown = one] = await shownBy(log.open)([one]);
+        await makeNewFile(`${out}.jsonl`, EXPORT_FORMATS.jsonl.line(shown));
+      }
+      return undefined;
+    });
 
 async function findNamedEvent(store: EventStore<Event>, name: string): Promise<Recorded> {
   if (!isEventName(name)) throw usageError("an event is given by its id or its position");
@@ -70,7 +65,7 @@ async function findNamedEvent(store: EventStore<Event>, name: string): Promise<R
   throw new ServiceError("not_found", `the log has no event ${printable(name)}: it ends at position ${to}`);
 }
 
-export const checkProof: MakeCommand = (terminal, exit) =>
+export const checkProof: MakeCommand = (terminal) =>
   new Command("check")
     .summary("check a proof that audit prove wrote, without the log")
     .description(
@@ -85,32 +80,30 @@ settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
       "also require the cosignature of this witness, as reachlog witness serve prints its key",
     )
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit check event-42.tlog-proof --public-key log.pub")
-    .action(
-      exit((file, { publicKey, witnessKey, json }) => {
-        const key = readKeyOption("--public-key", publicKey, parsePublicKey);
-        const witness =
-          witnessKey === undefined ? undefined : readKeyOption("--witness-key", witnessKey, parseVerifierKey);
-        const proof = withPath(file, () => readFileSync(file, "utf8"));
-        const found = catchRefusal(() => openProof(proof, key, witness));
-        if (typeof found === "string") {
-          answer(terminal, json, { ok: false, fault: found }, `not proved: ${found}\n`);
-          return EXIT.fault;
-        }
-        const { event, position, checkpoint, cosignedAt } = found;
-        const [, stream = "", , id = "", type = "", timeMs = "", data = ""] = Buffer.from(event).toString().split("\n");
-        const recorded = isoTime(Number(timeMs));
-        const { origin, position: size, time = "an unknown time" } = checkpoint;
-        const cosigned = cosignedAt === undefined ? "" : ` and cosigned at ${isoTime(cosignedAt * 1_000)}`;
-        const shown = { ok: true, origin, position, id, type, stream, time: recorded, head: { position: size, time } };
-        const text =
-          `proved: exactly these bytes, ${printable(type)} ${printable(id)} of ${recorded}, stood at position ` +
-          `${position} of ${printable(origin)} when its head of ${size} events was signed at ${printable(time)}${cosigned}\n`;
-        return answer(terminal, json, { ...shown, data: JSON.parse(data) as unknown }, text);
-      }),
-    );
+    .examples("reachlog audit check event-42.tlog-proof --public-key log.pub")
+    .action((file, { publicKey, witnessKey, json }) => {
+      const key = readKeyOption("--public-key", publicKey, parsePublicKey);
+      const witness =
+        witnessKey === undefined ? undefined : readKeyOption("--witness-key", witnessKey, parseVerifierKey);
+      const proof = withPath(file, () => readFileSync(file, "utf8"));
+      const found = catchRefusal(() => openProof(proof, key, witness));
+      if (typeof found === "string") {
+        answer(terminal, json, { ok: false, fault: found }, `not proved: ${found}\n`);
+        return EXIT.fault;
+      }
+      const { event, position, checkpoint, cosignedAt } = found;
+      const [, stream = "", , id = "", type = "", timeMs = "", data = ""] = Buffer.from(event).toString().split("\n");
+      const recorded = isoTime(Number(timeMs));
+      const { origin, position: size, time = "an unknown time" } = checkpoint;
+      const cosigned = cosignedAt === undefined ? "" : ` and cosigned at ${isoTime(cosignedAt * 1_000)}`;
+      const shown = { ok: true, origin, position, id, type, stream, time: recorded, head: { position: size, time } };
+      const text =
+        `proved: exactly these bytes, ${printable(type)} ${printable(id)} of ${recorded}, stood at position ` +
+        `${position} of ${printable(origin)} when its head of ${size} events was signed at ${printable(time)}${cosigned}\n`;
+      return answer(terminal, json, { ...shown, data: JSON.parse(data) as unknown }, text);
+    });
 
-export const consistency: MakeCommand = (terminal, exit) =>
+export const consistency: MakeCommand = (terminal) =>
   new Command("consistency")
     .summary("prove that a newer signed head extends an older one")
     .description(
@@ -123,24 +116,22 @@ it does not hold.`,
     .argument("<head2>", "another one of the same log", absolutePath)
     .option("--public-key <key>", "the key of both, as a file or in base64; without it, the log's own")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit consistency head-of-monday head-of-friday")
-    .action(
-      exit(async (head1, head2, { publicKey, json }) => {
-        await using store = await openExistingStoredLog(terminal);
-        const key =
-          publicKey === undefined
-            ? (await store.checkpoints.loadKey()).publicKey
-            : readKeyOption("--public-key", publicKey, parsePublicKey);
-        const files = [head1, head2].map((file) => ({ file, note: withPath(file, () => readFileSync(file, "utf8")) }));
-        const heads = catchRefusal(() => files.map(({ note }) => openCheckpoint(note, key)));
-        const found = typeof heads === "string" ? heads : await proveExtension(store, heads);
-        const fault = typeof found === "string" ? found : undefined;
-        const proof = typeof found === "string" ? [] : found.map((hash) => Buffer.from(hash).toString("base64"));
-        const held = `the newer head holds all events of the older one; the proof has ${proof.length} hashes`;
-        answer(terminal, json, { ok: fault === undefined, fault: fault ?? null, proof }, `${fault ?? held}\n`);
-        return fault === undefined ? EXIT.ok : EXIT.fault;
-      }),
-    );
+    .examples("reachlog audit consistency head-of-monday head-of-friday")
+    .action(async (head1, head2, { publicKey, json }) => {
+      await using store = await openExistingStoredLog(terminal);
+      const key =
+        publicKey === undefined
+          ? (await store.checkpoints.loadKey()).publicKey
+          : readKeyOption("--public-key", publicKey, parsePublicKey);
+      const files = [head1, head2].map((file) => ({ file, note: withPath(file, () => readFileSync(file, "utf8")) }));
+      const heads = catchRefusal(() => files.map(({ note }) => openCheckpoint(note, key)));
+      const found = typeof heads === "string" ? heads : await proveExtension(store, heads);
+      const fault = typeof found === "string" ? found : undefined;
+      const proof = typeof found === "string" ? [] : found.map((hash) => Buffer.from(hash).toString("base64"));
+      const held = `the newer head holds all events of the older one; the proof has ${proof.length} hashes`;
+      answer(terminal, json, { ok: fault === undefined, fault: fault ?? null, proof }, `${fault ?? held}\n`);
+      return fault === undefined ? EXIT.ok : EXIT.fault;
+    });
 
 /** The result, or a sentence that says why what was read proves nothing. */
 function catchRefusal<Result>(work: () => Result): Result | string {

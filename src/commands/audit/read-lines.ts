@@ -1,4 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
+import { countLinesBeforeFault } from "../../platform/utf8.ts";
 
 /** The file to be imported cannot be read as a log. Nothing was imported. */
 export function fileFault(line: number, reason: string): ServiceError {
@@ -14,15 +15,11 @@ const LINE_BYTES_MAX = 2 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** Consecutive lines, without their line breaks (LF or CRLF). */
-export interface LineBatch {
-  /** Number of the first, counted from 1. */
-  readonly first: number;
-  readonly lines: readonly string[];
-}
-
-/** The lines of a UTF-8 text, as many at a time as a chunk holds. Throws a ServiceError (invalid). */
-export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineBatch, void, void> {
+/**
+ * The lines of a UTF-8 text without their line breaks (LF or CRLF), as many at a time as a chunk holds; `first`: the number
+ * of the first, counted from 1. Throws a ServiceError (invalid).
+ */
+export async function* readLines(chunks: AsyncIterable<Uint8Array>) {
   let rest: Uint8Array = new Uint8Array();
   let first = 1;
   for await (const chunk of chunks) {
@@ -48,27 +45,8 @@ function split(bytes: Uint8Array, first: number): string[] {
 
 function decode(bytes: Uint8Array, first: number): string {
   try {
-    return toText(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw fileFault(first + linesBeforeFault(bytes), "it is not valid UTF-8");
+    throw fileFault(first + countLinesBeforeFault(bytes), "it is not valid UTF-8");
   }
-}
-
-/** A line feed is never a part of a longer character, so that each line can be tried alone. */
-function linesBeforeFault(bytes: Uint8Array): number {
-  let count = 0;
-  for (let start = 0; ; count += 1) {
-    const end = bytes.indexOf(LINE_FEED, start);
-    if (end === -1) return count;
-    try {
-      toText(bytes.subarray(start, end));
-    } catch {
-      return count;
-    }
-    start = end + 1;
-  }
-}
-
-function toText(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 }

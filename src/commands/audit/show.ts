@@ -15,12 +15,11 @@ import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
 import { findPlace } from "../../projector/moment.ts";
 import { Command, Option, parseLink, type MakeCommand } from "../shared/command.ts";
-import { answer, fail, type Terminal } from "../shared/terminal.ts";
+import { answer, fail, type Terminal, printable, table } from "../shared/terminal.ts";
 import { formatContact } from "../contacts.ts";
 import { recordRead } from "../shared/log-session.ts";
 import { AS_OF_OPTION, describeMoment, foldToMoment, openAtMoment } from "../shared/moment.ts";
 import { withProgress } from "../shared/progress.ts";
-import { printable, table } from "../shared/table.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../../projections/all.ts";
 import { usageError } from "../../platform/service-error.ts";
@@ -29,8 +28,9 @@ import { DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differ
 import { findChange } from "../../projector/event-changes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
+import { formatCaller } from "../../history/words/phrases.ts";
 
-export const showHistoryCommand: MakeCommand = (terminal, exit) =>
+export const showHistoryCommand: MakeCommand = (terminal) =>
   new Command("show")
     .summary("say what happened to a person, a link, an event or a run")
     .description(
@@ -51,39 +51,39 @@ Digits are a person's id if there is one, else the position of an event.`,
       ),
     )
     .option("--json", "write each event as a JSON object; with --projection, the changes as one")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all\n  reachlog audit show 43\n  reachlog audit show 43 --projection deliveries",
+    .examples(
+      "reachlog audit show @sara_sells",
+      "reachlog audit show go.example/welcome --all",
+      "reachlog audit show 43",
+      "reachlog audit show 43 --projection deliveries",
     )
-    .action(
-      exit(async (wanted, { asOf: at, all, projection, json }) => {
-        const subject = parseSubject(wanted);
-        await using asked = await openAtMoment(terminal, at);
-        const { store, moment } = asked;
-        const place = await findPlace(store, moment);
-        const { position: to } = place;
-        const found = await withProgress(terminal, "reading", to, (onProgress) =>
-          subject.findIn({ store, to, onProgress }),
-        );
-        if (found === undefined) {
-          return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
-        }
-        if (projection !== undefined) return await showChange(terminal, store, found, projection, json);
-        const { positions, dispatches } = found.history;
-        await recordRead(terminal, store, { ...found.read, records: positions.length });
-        const between = positions.length - 2 * SHOWN_EVENTS;
-        const isCut = json !== true && all !== true && between > 0;
-        const write = async (some: readonly number[]): Promise<void> => {
-          const format = json === true ? formatEventJson : formatEventLine;
-          for await (const event of eventsAt(store, some)) terminal.out(format(event, dispatches));
-        };
-        await write(isCut ? positions.slice(0, SHOWN_EVENTS) : positions);
-        if (isCut) terminal.out(`… ${between} more, which --all shows …\n`);
-        if (isCut) await write(positions.slice(-SHOWN_EVENTS));
-        if (json !== true) terminal.out(`\n${found.summary}(${describeMoment(place)})\n`);
-        return undefined;
-      }),
-    );
+    .action(async (wanted, { asOf: at, all, projection, json }) => {
+      const subject = parseSubject(wanted);
+      await using asked = await openAtMoment(terminal, at);
+      const { store, moment } = asked;
+      const place = await findPlace(store, moment);
+      const { position: to } = place;
+      const found = await withProgress(terminal, "reading", to, (onProgress) =>
+        subject.findIn({ store, to, onProgress }),
+      );
+      if (found === undefined) {
+        return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
+      }
+      if (projection !== undefined) return await showChange(terminal, store, found, projection, json);
+      const { positions, dispatches } = found.history;
+      await recordRead(terminal, store, { ...found.read, records: positions.length });
+      const between = positions.length - 2 * SHOWN_EVENTS;
+      const isCut = json !== true && all !== true && between > 0;
+      const write = async (some: readonly number[]): Promise<void> => {
+        const format = json === true ? formatEventJson : formatEventLine;
+        for await (const event of eventsAt(store, some)) terminal.out(format(event, dispatches));
+      };
+      await write(isCut ? positions.slice(0, SHOWN_EVENTS) : positions);
+      if (isCut) terminal.out(`… ${between} more, which --all shows …\n`);
+      if (isCut) await write(positions.slice(-SHOWN_EVENTS));
+      if (json !== true) terminal.out(`\n${found.summary}(${describeMoment(place)})\n`);
+      return undefined;
+    });
 
 /** What the event that was found changed in a state. Throws a ServiceError (usage) where a recipient or a link was found. */
 async function showChange(
@@ -154,7 +154,11 @@ function parseSubject(text: string): Subject {
   // Refuses what cannot be a handle before the log is read.
   parseRecipient(text);
   const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
-  const findPerson = summarized((reading) => historyOfRecipient(reading, find), summaryOfPerson, readOfRecipient);
+  const findPerson = summarized(
+    (reading) => historyOfRecipient(reading, find),
+    ({ contact }) => formatContact(contact),
+    readOfRecipient,
+  );
   if (!/^\d+$/.test(text)) return { kind: "person called", findIn: findPerson };
   const findAtPosition = summarized((reading) => historyOfEvent(reading, text), summaryOfEvent, readOfEvent);
   return {
@@ -182,12 +186,8 @@ function readOfEvent({ event }: EventHistory): PersonalRead {
   return { resource: event.type === "RunStarted" ? "run" : "event", ...discloseEvent(event) };
 }
 
-function summaryOfPerson({ contact }: RecipientHistory): string {
-  return formatContact(contact);
-}
-
 function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {
-  const by = meta.caller === undefined ? "" : `, by ${meta.caller}`;
+  const by = meta.caller === undefined ? "" : `, by ${formatCaller(meta.caller)}`;
   const request = meta.request_id === undefined ? "" : `, request ${meta.request_id}`;
   return `${printable(`position ${position} is event ${id} of the stream ${stream}${by}${request}`)}\n`;
 }

@@ -8,7 +8,7 @@ import { openExistingStoredLog } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { usageError } from "../../platform/service-error.ts";
 
-export const verify: MakeCommand = (terminal, exit) =>
+export const verify: MakeCommand = (terminal) =>
   new Command("verify")
     .summary("check the hash chain, and what was known of the log before")
     .description(
@@ -21,20 +21,18 @@ code is 1.`,
     .option("--head <file>", "what reachlog audit head wrote earlier", absolutePath)
     .option("--public-key <key>", "that head's key, as a file or in base64, for those who do not have the signing key")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit verify --head /mnt/elsewhere/head-of-monday")
-    .action(
-      exit(async ({ head, publicKey, json }) => {
-        const given = publicKey === undefined ? undefined : readKeyOption("--public-key", publicKey, parsePublicKey);
-        await using store = await openExistingStoredLog(terminal);
-        const known = await readKnownHeads(store.checkpoints, head, given);
-        const { position } = await store.head();
-        const verified = await withProgress(terminal, "verifying", position, (onProgress) =>
-          verifyLog(store, known, { onProgress }),
-        );
-        answer(terminal, json, toJson(verified), formatVerified(verified));
-        return verified.isWhole ? EXIT.ok : EXIT.fault;
-      }),
-    );
+    .examples("reachlog audit verify --head /mnt/elsewhere/head-of-monday")
+    .action(async ({ head, publicKey, json }) => {
+      const given = publicKey === undefined ? undefined : readKeyOption("--public-key", publicKey, parsePublicKey);
+      await using store = await openExistingStoredLog(terminal);
+      const known = await readKnownHeads(store.checkpoints, head, given);
+      const { position } = await store.head();
+      const verified = await withProgress(terminal, "verifying", position, (onProgress) =>
+        verifyLog(store, known, { onProgress }),
+      );
+      answer(terminal, json, toJson(verified), formatVerified(verified));
+      return verified.isWhole ? EXIT.ok : EXIT.fault;
+    });
 
 function formatVerified({ verification: { checked, head, fault }, compared }: VerifiedLog): string {
   const chain =

@@ -21,7 +21,7 @@ import { withProgress } from "../shared/progress.ts";
 import { loadMasterKey } from "../restore.ts";
 import { withPath } from "../shared/system-fault.ts";
 
-export const migrate: MakeCommand = (terminal, exit) =>
+export const migrate: MakeCommand = (terminal) =>
   new Command("migrate")
     .summary("move log, vault and keys to another place, such as PostgreSQL")
     .description(
@@ -52,27 +52,25 @@ server: a killed migration leaves them. The first start in the new place records
 that the log was restored: no run starts on that day. Never serve both places:
 they would be two histories of one log.`,
     )
-    .action(
-      exit(async (file, { json }) => {
-        const source = readConfig(terminal);
-        await refuseNoLog(source);
-        const { secrets } = locateLog(source);
-        const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
-        await using log = await openLog(source, owner);
-        const target = loadTarget(terminal, file, log.master);
-        await refuseServed(log);
-        // Keys that stay where they are go on with the log.
-        await refuseTaken(target, log.id, true);
-        const { position, hash } = (await copyTo(terminal, log, source, target)).log;
-        const to = redactedUrl(target.log);
-        const text = `${position} events are moved to ${to}, the chain is whole; head ${position} ${hash}\n`;
-        answer(terminal, json, { to, position, hash }, text);
-        terminal.err(
-          `start the service with the settings of ${file} and the same master key (${nameOfKey(secrets)}), ` +
-            `and never again on ${redactedUrl(source.log)}\n`,
-        );
-      }),
-    );
+    .action(async (file, { json }) => {
+      const source = readConfig(terminal);
+      await refuseNoLog(source);
+      const { secrets } = locateLog(source);
+      const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
+      await using log = await openLog(source, owner);
+      const target = loadTarget(terminal, file, log.master);
+      await refuseServed(log);
+      // Keys that stay where they are go on with the log.
+      await refuseTaken(target, log.id, true);
+      const { position, hash } = (await copyTo(terminal, log, source, target)).log;
+      const to = redactedUrl(target.log);
+      const text = `${position} events are moved to ${to}, the chain is whole; head ${position} ${hash}\n`;
+      answer(terminal, json, { to, position, hash }, text);
+      terminal.err(
+        `start the service with the settings of ${file} and the same master key (${nameOfKey(secrets)}), ` +
+          `and never again on ${redactedUrl(source.log)}\n`,
+      );
+    });
 
 async function copyTo(terminal: Terminal, log: OpenedLog, source: Config, target: Config): Promise<Manifest> {
   const [beside = tmpdir()] = [source.log, target.log].flatMap((one) =>

@@ -3,7 +3,7 @@ import { channelName, CHANNELS, isWebhook, type ChannelName } from "../../../eve
 import { listChannels, type Deliveries } from "../../../projections/deliveries.ts";
 import type { Config } from "../../config/config.ts";
 import { Value } from "@sinclair/typebox/value";
-import { selectedChannels } from "../../delivery/dispatch-filter.ts";
+import { selectedChannels } from "../../delivery/dead-letter-filter.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { usageError } from "../../platform/service-error.ts";
 

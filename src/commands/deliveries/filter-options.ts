@@ -1,4 +1,4 @@
-import { DISPATCH_FILTER_WORDS } from "../../delivery/dispatch-filter.ts";
+import { DISPATCH_FILTER_WORDS } from "../../delivery/dead-letter-filter.ts";
 import { Option } from "../shared/command.ts";
 
 /** What selects dead letters and dispatches in doubt, beside their channel. */

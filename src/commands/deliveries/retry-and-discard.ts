@@ -10,13 +10,12 @@ import {
   retryLetters,
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
-import { parseDispatchFilter, type FilterTexts } from "../../delivery/dispatch-filter.ts";
+import { parseDispatchFilter, type FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
-import { answer, EXIT, fail, type Terminal } from "../shared/terminal.ts";
+import { answer, EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
-import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { channelOption, selectChannels } from "./channel-name.ts";
 import { errorOption, fromOption, linkOption, toOption } from "./filter-options.ts";
@@ -148,7 +147,7 @@ function explainNotApplied(channel: ChannelName, why: NotAppliedReason): string 
   );
 }
 
-export const retry: MakeCommand = (terminal, exit) =>
+export const retry: MakeCommand = (terminal) =>
   new Command("retry")
     .summary("send dead letters again, or one dispatch in doubt")
     .description(
@@ -172,24 +171,22 @@ arrived. It may arrive twice, so that needs --accept-doubles too.`,
     .option("--accept-doubles", "send also what may have arrived")
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog deliveries retry --all --channel messaging --error 5xx\n  reachlog deliveries retry 43 --in-doubt --accept-doubles",
+    .examples(
+      "reachlog deliveries retry --all --channel messaging --error 5xx",
+      "reachlog deliveries retry 43 --in-doubt --accept-doubles",
     )
-    .action(
-      exit((ids, { acceptDoubles: acceptsDoubles = false, ...given }) => {
-        const selection = toSelection(terminal, "retry", ids, given);
-        const words = { verb: "Retry", done: "retried" };
-        return decideByCommand(terminal, selection, given, words, (session, letters, options) => {
-          const { channels } = connectNetworks(session.config);
-          const recognisesMs = (name: ChannelName) => channels.find((one) => one.name === name)?.recognisesMs ?? 0;
-          const deps = { ...session, recognisesMs, clock: session.logClock.now };
-          return retryLetters(deps, letters, { ...options, acceptsDoubles }, COMMAND_METADATA);
-        });
-      }),
-    );
+    .action((ids, { acceptDoubles: acceptsDoubles = false, ...given }) => {
+      const selection = toSelection(terminal, "retry", ids, given);
+      const words = { verb: "Retry", done: "retried" };
+      return decideByCommand(terminal, selection, given, words, (session, letters, options) => {
+        const { channels } = connectNetworks(session.config);
+        const recognisesMs = (name: ChannelName) => channels.find((one) => one.name === name)?.recognisesMs ?? 0;
+        const deps = { ...session, recognisesMs, clock: session.logClock.now };
+        return retryLetters(deps, letters, { ...options, acceptsDoubles }, COMMAND_METADATA);
+      });
+    });
 
-export const discard: MakeCommand = (terminal, exit) =>
+export const discard: MakeCommand = (terminal) =>
   new Command("discard")
     .summary("discard dead letters for good")
     .description(
@@ -207,17 +204,15 @@ With --all it names the number first, and asks; without a terminal it needs --ye
     .addOption(toOption())
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText("after", '\nExample:\n  reachlog deliveries discard --all --channel ads --why "the account is closed"')
-    .action(
-      exit((ids, { why: text, ...given }) => {
-        const why = text.trim();
-        if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
-          throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
-        }
-        const selection = toSelection(terminal, "discard", ids, given);
-        const words = { verb: "Discard", done: "discarded" };
-        return decideByCommand(terminal, selection, given, words, (session, letters, options) =>
-          discardLetters(session, letters, { ...options, why }, COMMAND_METADATA),
-        );
-      }),
-    );
+    .examples('reachlog deliveries discard --all --channel ads --why "the account is closed"')
+    .action((ids, { why: text, ...given }) => {
+      const why = text.trim();
+      if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
+        throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
+      }
+      const selection = toSelection(terminal, "discard", ids, given);
+      const words = { verb: "Discard", done: "discarded" };
+      return decideByCommand(terminal, selection, given, words, (session, letters, options) =>
+        discardLetters(session, letters, { ...options, why }, COMMAND_METADATA),
+      );
+    });

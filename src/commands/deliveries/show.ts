@@ -7,10 +7,9 @@ import { findEvent, isEventName, type Reading } from "../../history/find-event.t
 import { discloseEvent } from "../../privacy/read-audit.ts";
 import { toEventJson, formatEventLine } from "../audit/show.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
-import { EXIT, fail, type Terminal } from "../shared/terminal.ts";
+import { EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
-import { printable } from "../shared/table.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";
@@ -20,7 +19,7 @@ import { usageError } from "../../platform/service-error.ts";
 /** Shown of an event about many dispatches: a few screens. audit show lists all. */
 const SHOWN_DISPATCHES_MAX = 20;
 
-export const showDispatchCommand: MakeCommand = (terminal, exit) =>
+export const showDispatchCommand: MakeCommand = (terminal) =>
   new Command("show")
     .summary("show one dispatch from its beginning")
     .description(
@@ -31,37 +30,32 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     .argument("<event_id>", "or position, of what requested it or of any event of the dispatch", parseEventId)
     .addOption(channelOption())
     .option("--json", "answer with one JSON object for each dispatch")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog deliveries show 43\n  reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1",
-    )
-    .action(
-      exit(async (id, { channel: name, json }) => {
-        await using session = await openSession(terminal);
-        const { config, eventLog, projector } = session;
-        const { position: to } = projector;
-        const states = projector.state("deliveries");
-        const wanted = name && selectChannels(states, name);
-        const dispatches = await withProgress(terminal, "reading", to, (onProgress) =>
-          findByEvent({ store: eventLog.store, to, onProgress }, id, wanted),
-        );
-        if (dispatches === undefined) return fail(terminal, `the log knows no event ${id}`);
-        const [one, other] = dispatches;
-        const about = one === undefined || other !== undefined ? {} : discloseEvent(one.source);
-        await recordRead(terminal, eventLog.store, { resource: "deliveries", ...about, records: dispatches.length });
-        if (json === true) {
-          for (const dispatch of dispatches) terminal.out(`${JSON.stringify(toDispatchJson(dispatch))}\n`);
-          return undefined;
-        }
-        const codes = dispatches.map((dispatch, at) => {
-          if (at > 0) terminal.out("\n");
-          return print(terminal, dispatch, (channel) => {
-            return isConfigured(config, channel) ? findChannel(states, channel).suspended : "not configured";
-          });
+    .examples("reachlog deliveries show 43", "reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1")
+    .action(async (id, { channel: name, json }) => {
+      await using session = await openSession(terminal);
+      const { config, eventLog, projector } = session;
+      const { position: to } = projector;
+      const states = projector.state("deliveries");
+      const wanted = name && selectChannels(states, name);
+      const dispatches = await withProgress(terminal, "reading", to, (onProgress) =>
+        findByEvent({ store: eventLog.store, to, onProgress }, id, wanted),
+      );
+      if (dispatches === undefined) return fail(terminal, `the log knows no event ${id}`);
+      const [one, other] = dispatches;
+      const about = one === undefined || other !== undefined ? {} : discloseEvent(one.source);
+      await recordRead(terminal, eventLog.store, { resource: "deliveries", ...about, records: dispatches.length });
+      if (json === true) {
+        for (const dispatch of dispatches) terminal.out(`${JSON.stringify(toDispatchJson(dispatch))}\n`);
+        return undefined;
+      }
+      const codes = dispatches.map((dispatch, at) => {
+        if (at > 0) terminal.out("\n");
+        return print(terminal, dispatch, (channel) => {
+          return isConfigured(config, channel) ? findChannel(states, channel).suspended : "not configured";
         });
-        return Math.max(...codes);
-      }),
-    );
+      });
+      return Math.max(...codes);
+    });
 
 function parseEventId(text: string): string {
   if (!isEventName(text)) throw usageError("show needs the id or the position of an event");

@@ -26,7 +26,7 @@ Hello {{name|there}}! Here is what you wanted to know about {{product|our produc
 const DEMO_SPACING_S = "1";
 const DEMO_DM_LIMIT = 1_440;
 
-export const demo: MakeCommand = (terminal, exit) =>
+export const demo: MakeCommand = (terminal) =>
   new Command("demo")
     .summary("run the service on a fresh log beside a sandbox of the networks")
     .description(
@@ -40,8 +40,8 @@ end, unless kept.`,
     .option("--instances <count>", "serve one log in PostgreSQL, as so many processes", parseCount, 1)
     .addOption(chatOption())
     .addOption(messagingOption())
-    .addHelpText("after", "\nExample:\n  reachlog demo --keep ./demo --chat discord")
-    .action(exit((options) => runDemo(terminal, options)));
+    .examples("reachlog demo --keep ./demo --chat discord")
+    .action((options) => runDemo(terminal, options));
 
 interface DemoOptions extends Choice {
   readonly port: number;
@@ -84,6 +84,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
     ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
     API_TOKENS: `demo:${token}:scope=${SCOPE_NAMES.join("+")}`,
     MESSAGE_TEMPLATE_FILE: template,
+    MESSAGE_TEMPLATE_NAME: "Welcome",
     SEND_SPACING_SECONDS: DEMO_SPACING_S,
     IN_DOUBT_SETTLE_SECONDS: "10",
     LOG_LEVEL: "warn",

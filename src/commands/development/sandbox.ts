@@ -3,7 +3,7 @@ import { Command, Option, type MakeCommand } from "../shared/command.ts";
 import { loadSandbox } from "./dependencies.ts";
 import { usageError } from "../../platform/service-error.ts";
 
-export const sandbox: MakeCommand = (terminal, exit) =>
+export const sandbox: MakeCommand = (terminal) =>
   new Command("sandbox")
     .summary("run the sandbox of the networks alone")
     .description(
@@ -15,17 +15,15 @@ service at them. Its pages show what arrived and switch faults on and off.`,
     .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4010)
     .addOption(chatOption())
     .addOption(messagingOption())
-    .addHelpText("after", "\nExample:\n  reachlog sandbox --chat discord --messaging line")
-    .action(
-      exit(async ({ port, chat, messaging }) => {
-        const { startSandbox, settingsOf } = await loadSandbox();
-        await using running = await startSandbox({ port });
-        terminal.out(`sandbox at ${running.url}\n\n`);
-        const settings = settingsOf(running, { chat, messaging });
-        for (const [name, value] of Object.entries(settings)) terminal.out(`${name}=${value}\n`);
-        await untilAborted(terminal.signal);
-      }),
-    );
+    .examples("reachlog sandbox --chat discord --messaging line")
+    .action(async ({ port, chat, messaging }) => {
+      const { startSandbox, settingsOf } = await loadSandbox();
+      await using running = await startSandbox({ port });
+      terminal.out(`sandbox at ${running.url}\n\n`);
+      const settings = settingsOf(running, { chat, messaging });
+      for (const [name, value] of Object.entries(settings)) terminal.out(`${name}=${value}\n`);
+      await untilAborted(terminal.signal);
+    });
 
 export const chatOption = () =>
   new Option("--chat <name>", "the chat network that the settings are for")

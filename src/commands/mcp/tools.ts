@@ -1,7 +1,8 @@
 import { Type, type TObject } from "@sinclair/typebox";
 import { basis, type Basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
-import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dispatch-filter.ts";
+import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
 import { GROUPINGS } from "../../history/results.ts";
+import { closedObject, oneOf } from "../../platform/json-schema.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";
@@ -68,17 +69,14 @@ export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">)
   ];
 }
 
-const closed = { additionalProperties: false };
-
 const as_of = Type.Optional(
   Type.String({ description: "An earlier moment: a time or day in ISO 8601, or a position of the log. Absent: now." }),
 );
 const recipient = Type.String({ description: "A recipient: id, handle or @handle." });
 
-const status = Type.Union(
-  ["open", "attempted", "in_doubt", "sent", "failed"].map((name) => Type.Literal(name)),
-  { description: "Only recipients of this status." },
-);
+const status = Type.Union(oneOf("open", "attempted", "in_doubt", "sent", "failed").anyOf, {
+  description: "Only recipients of this status.",
+});
 
 /** None of them sends, spends or erases. */
 export const TOOLS: readonly Tool[] = [
@@ -87,7 +85,7 @@ export const TOOLS: readonly Tool[] = [
     title: "Who was written to",
     description:
       "All known recipients, or one: with their status, the variant they got, and their consent to be written to and to be tracked, with its evidence.",
-    input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
+    input: closedObject({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }),
     command: contacts,
     isAnswer: (contact, input) => input.status === undefined || contact.status === input.status,
   },
@@ -95,7 +93,7 @@ export const TOOLS: readonly Tool[] = [
     name: "why_skipped",
     title: "Why recipients were skipped",
     description: "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed.",
-    input: Type.Object({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }, closed),
+    input: closedObject({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }),
     command: contacts,
     isAnswer(contact, input) {
       if (input.reason !== undefined) return contact.skipped.includes(input.reason);
@@ -106,15 +104,12 @@ export const TOOLS: readonly Tool[] = [
     name: "what_happened",
     title: "What happened to a recipient, a link, an event or a run",
     description: "All events about one subject, in the order of the log.",
-    input: Type.Object(
-      {
-        subject: Type.String({
-          description: "An id or handle, a link (domain/short_code), a position, or the id of an event or run.",
-        }),
-        as_of,
-      },
-      closed,
-    ),
+    input: closedObject({
+      subject: Type.String({
+        description: "An id or handle, a link (domain/short_code), a position, or the id of an event or run.",
+      }),
+      as_of,
+    }),
     command: auditShow,
   },
   {
@@ -122,31 +117,30 @@ export const TOOLS: readonly Tool[] = [
     title: "The dispatches of a click",
     description:
       "Each dispatch of one click, notification or message: its attempts on every channel, and where it is now.",
-    input: Type.Object(
-      { event_id: Type.String({ description: "As the service answered it, or its position in the log." }) },
-      closed,
-    ),
+    input: closedObject({
+      event_id: Type.String({ description: "As the service answered it, or its position in the log." }),
+    }),
     command: deliveriesShow,
   },
   {
     name: "clicks",
     title: "Clicks of links",
     description: "The clicks of all links or of one: visitors, suspected fetchers of X, and bots.",
-    input: Type.Object({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }, closed),
+    input: closedObject({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }),
     command: clicks,
   },
   {
     name: "who_may_call",
     title: "Who may call the service",
     description: "The tokens of callers by name and id: what each may do, when it expires, and when it was last used.",
-    input: Type.Object({}, closed),
+    input: closedObject({}),
     command: listTokens,
   },
   {
     name: "quota",
     title: "The day's quota",
     description: "How many messages of the day are used and left, and when it resets.",
-    input: Type.Object({ as_of }, closed),
+    input: closedObject({ as_of }),
     command: quota,
   },
   {
@@ -155,29 +149,21 @@ export const TOOLS: readonly Tool[] = [
     description:
       "Sent, failed, in doubt, replied, opted out, and clicks (total, unique, suspected, bots), with the interval of the " +
       "same length before where `from` is given. By run, source and basis clicks are those of recipients who granted tracking.",
-    input: Type.Object(
-      {
-        by: Type.Optional(
-          Type.Union(
-            GROUPINGS.map((name) => Type.Literal(name)),
-            { description: "What to tell apart. Absent: variant." },
-          ),
-        ),
-        from: Type.Optional(
-          Type.String({ description: "First day (UTC), or a time in it. Absent: from the beginning." }),
-        ),
-        to: Type.Optional(Type.String({ description: "Last day (UTC), or a time in it. Absent: now." })),
-        as_of,
-      },
-      closed,
-    ),
+    input: closedObject({
+      by: Type.Optional(Type.Union(oneOf(...GROUPINGS).anyOf, { description: "What to tell apart. Absent: variant." })),
+      from: Type.Optional(
+        Type.String({ description: "First day (UTC), or a time in it. Absent: from the beginning." }),
+      ),
+      to: Type.Optional(Type.String({ description: "Last day (UTC), or a time in it. Absent: now." })),
+      as_of,
+    }),
     command: results,
   },
   {
     name: "stats",
     title: "All-time counts",
     description: "How many messages were sent, skipped and failed.",
-    input: Type.Object({ as_of }, closed),
+    input: closedObject({ as_of }),
     command: stats,
   },
   {
@@ -186,11 +172,10 @@ export const TOOLS: readonly Tool[] = [
     description:
       "Of each channel what is pending and whether it is suspended; and the dead letters, or the dispatches in doubt, " +
       "that match the filter, with their number.",
-    input: Type.Object(
+    input: closedObject(
       Object.fromEntries(
         FILTER_NAMES.map((name) => [name, Type.Optional(Type.String({ description: FILTER_SENTENCES[name] }))]),
       ),
-      closed,
     ),
     command: list,
     filter: FILTER_NAMES,
@@ -199,7 +184,7 @@ export const TOOLS: readonly Tool[] = [
     name: "delivery_lag",
     title: "How far each channel is behind",
     description: "Backlog, age of the oldest click, rates, and when each channel will have caught up.",
-    input: Type.Object({}, closed),
+    input: closedObject({}),
     command: lag,
   },
   {
@@ -208,16 +193,11 @@ export const TOOLS: readonly Tool[] = [
     description:
       "Which imported recipients would get which text, and which would be skipped and why. Asks no network, since each " +
       "question to X is paid for: what only X knows does not show.",
-    input: Type.Object(
-      {
-        recipient: Type.Optional(recipient),
-        variant: Type.Optional(
-          Type.String({ pattern: "^[A-Z]$", description: "Only recipients who get this variant." }),
-        ),
-        basis: Type.Optional(Type.Union(basis.anyOf, { description: "Only recipients with this ground." })),
-      },
-      closed,
-    ),
+    input: closedObject({
+      recipient: Type.Optional(recipient),
+      variant: Type.Optional(Type.String({ pattern: "^[A-Z]$", description: "Only recipients who get this variant." })),
+      basis: Type.Optional(Type.Union(basis.anyOf, { description: "Only recipients with this ground." })),
+    }),
     command: preview,
   },
 ];

@@ -3,17 +3,16 @@ import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
 import { toRecipient } from "../../../projections/contacts.ts";
 import { outreachState } from "../../outreach/context.ts";
-import type { OutreachRules } from "../../outreach/decide.ts";
+import { outreachRules } from "../../service/outreach.ts";
 import { describeWindow } from "../../outreach/send-window.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Template } from "../../template/template.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { Command, JSON_OPTION, Option, parseLimit, type MakeCommand } from "../shared/command.ts";
-import { answer, fail } from "../shared/terminal.ts";
-import { openSession, recordRead, type Session } from "../shared/log-session.ts";
+import { answer, fail, printable, table } from "../shared/terminal.ts";
+import { openSession, recordRead } from "../shared/log-session.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
 import { findNamed } from "../../recipients/recipient-name.ts";
-import { printable, table } from "../shared/table.ts";
 import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from "./survey.ts";
 import { formatRecipient } from "../../history/words/phrases.ts";
 import type { Place } from "../../projector/moment.ts";
@@ -27,7 +26,7 @@ export const VARIANT_OPTION = ["--variant <letter>", "only recipients who get th
 export const basisOption = () =>
   new Option("--basis <basis>", "only recipients with this ground").choices(basis.anyOf.map((one) => one.const));
 
-export const preview: MakeCommand = (terminal, exit) =>
+export const preview: MakeCommand = (terminal) =>
   new Command("preview")
     .summary("show the configured template, and who would get which variant")
     .description(
@@ -41,28 +40,26 @@ that person is not known, 78 without a template.`,
     .option(...VARIANT_OPTION)
     .addOption(basisOption())
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach preview sara_sells")
-    .action(
-      exit(async (wanted, { limit, json, ...options }) => {
-        await using session = await openSession(terminal);
-        const { projector, config } = session;
-        const template = requireTemplate(config);
-        const rules = createRules(template, session);
-        const place = { position: projector.position, time: projector.time };
-        const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
-        if (wanted !== undefined && person === undefined) {
-          return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
-        }
-        const selection = omitUndefined({ variant: options.variant, basis: options.basis });
-        rejectUnknownVariant(template, options.variant);
-        const found = survey(outreachState({ projector }), rules, { person, limit, selection });
-        const about = discloseRecipient(person && toRecipient(person));
-        await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
-        const notes = writeNotes(config, found, session.logClock.now());
-        const text = surveyAsText(found, notes, place);
-        return answer(terminal, json, surveyAsJson(found, place), text);
-      }),
-    );
+    .examples("reachlog outreach preview sara_sells")
+    .action(async (wanted, { limit, json, ...options }) => {
+      await using session = await openSession(terminal);
+      const { projector, config } = session;
+      const template = requireTemplate(config);
+      const rules = outreachRules(session, template);
+      const place = { position: projector.position, time: projector.time };
+      const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
+      if (wanted !== undefined && person === undefined) {
+        return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
+      }
+      const selection = omitUndefined({ variant: options.variant, basis: options.basis });
+      rejectUnknownVariant(template, options.variant);
+      const found = survey(outreachState({ projector }), rules, { person, limit, selection });
+      const about = discloseRecipient(person && toRecipient(person));
+      await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
+      const notes = writeNotes(config, found, session.logClock.now());
+      const text = surveyAsText(found, notes, place);
+      return answer(terminal, json, surveyAsJson(found, place), text);
+    });
 
 function rejectUnknownVariant({ variants }: Template, variant: string | undefined): void {
   const labels = variants.map(({ label }) => label);
@@ -77,13 +74,6 @@ function requireTemplate({ outreach: { template } }: Config): Template {
     throw configurationError([{ variable: "MESSAGE_TEMPLATE", problem: "not set, so there is no message", wanted }]);
   }
   return template;
-}
-
-function createRules(template: Template, { config, keyring, hashesOf, findLinkKeys }: Session): OutreachRules {
-  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
-  const { isForgotten } = keyring;
-  const limits = { dailyLimit, stopAfterFailures, window };
-  return { template, requireConsent, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
 /** `ms`: now, since the epoch. */
@@ -102,8 +92,12 @@ function writeNotes({ outreach }: Config, { variants }: Survey, ms: number): str
 }
 
 function surveyAsText(survey: Survey, notes: readonly string[], place: Place): string {
-  const { template, variants, undecided, failed } = survey;
-  const lines = [`template ${template}\n`, ...variants.map(variantText), "\n"];
+  const { template, template_name, variants, undecided, failed } = survey;
+  const lines = [
+    `template ${template_name === null ? template : `${printable(template_name)} (${template})`}\n`,
+    ...variants.map(variantText),
+    "\n",
+  ];
   if (undecided > 0) lines.push(`${undecided} known by handle only: X knows the id, which decides the variant\n`);
   if (failed > 0) lines.push(`${failed} not tried again after a failure, unless by reachlog recipients retry\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);

@@ -9,13 +9,12 @@ import { createRunner, type Runner } from "../../outreach/start-run.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { openAccount, outreachContext } from "../../service/outreach.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
+import { answer, EXIT, type Terminal, printable, table } from "../shared/terminal.ts";
 import { openSession, recordRead, type Session } from "../shared/log-session.ts";
-import { printable, table } from "../shared/table.ts";
 import { formatRecipient } from "../../history/words/phrases.ts";
 import { startStatusLine } from "../shared/progress.ts";
 
-export const reconcile: MakeCommand = (terminal, exit) =>
+export const reconcile: MakeCommand = (terminal) =>
   new Command("reconcile")
     .summary("settle messages whose outcome is unknown")
     .description(
@@ -25,8 +24,8 @@ run of a process that died. Sends nothing. Exit code 1 when some stay in doubt, 
 while a run is in progress, which does it itself.`,
     )
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach reconcile")
-    .action(exit(({ json }) => reconcileAttempts(terminal, json)));
+    .examples("reachlog outreach reconcile")
+    .action(({ json }) => reconcileAttempts(terminal, json));
 
 async function reconcileAttempts(terminal: Terminal, json: true | undefined): Promise<number | void> {
   await using session = await openSession(terminal);

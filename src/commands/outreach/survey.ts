@@ -53,6 +53,7 @@ export function survey(
   const decided = Map.groupBy(open, (contact) => ownVariant(rules, contact));
   return {
     template: rules.template.id,
+    template_name: rules.template.name ?? null,
     /** In their own order; `recipients`: how many of those still open get it. */
     variants: rules.template.variants.map(({ label }) => {
       return { variant: label, recipients: decided.get(label)?.length ?? 0, sample: samples.get(label) };

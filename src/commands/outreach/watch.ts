@@ -9,9 +9,9 @@ import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/words.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
 import { formatSentence, plain } from "../../history/words/phrases.ts";
-import { printable } from "../shared/table.ts";
+import { printable } from "../shared/terminal.ts";
 
-export const watch: MakeCommand = (terminal, exit) =>
+export const watch: MakeCommand = (terminal) =>
   new Command("watch")
     .summary("follow the run in progress, or wait for the next one")
     .description(
@@ -20,36 +20,34 @@ on a terminal where the run stands and what it waits for. Ends with the run;
 interrupted, it exits 130, and the run goes on.`,
     )
     .option("--json", "write each event as a JSON object")
-    .addHelpText("after", "\nExample:\n  reachlog outreach watch")
-    .action(
-      exit(async ({ json }) => {
-        await using store = await openExistingLog(terminal);
-        const { states, position } = await foldTo(store, ["run"]);
-        await recordRead(terminal, store, { resource: "run" });
-        let state = states.run;
-        const { signal } = terminal;
-        using status = startStatusLine(terminal, () => formatStatus(state.current, store.logClock.now()));
-        const note = json === true ? terminal.err : terminal.out;
-        const begun =
-          state.current === null ? "no run is in progress; waiting for the next one\n" : formatHeader(state.current);
-        status.above(() => note(begun));
-        for await (const event of store.subscribe({ from: position + 1, types: WATCHED, signal })) {
-          const before = state.current;
-          state = runProjection.evolve(state, event);
-          if (before === null && state.current === null) continue;
-          const end = formatEnd(event);
-          const text =
-            end ??
-            (event.type === "RunStarted" && state.current !== null
-              ? formatHeader(state.current)
-              : formatEventLine(event));
-          status.above(() => terminal.out(json === true ? formatEventJson(event) : text));
-          if (end !== undefined) return undefined;
-        }
-        // The signal's reason is the code that a shell expects of it.
-        return Number(signal.reason);
-      }),
-    );
+    .examples("reachlog outreach watch")
+    .action(async ({ json }) => {
+      await using store = await openExistingLog(terminal);
+      const { states, position } = await foldTo(store, ["run"]);
+      await recordRead(terminal, store, { resource: "run" });
+      let state = states.run;
+      const { signal } = terminal;
+      using status = startStatusLine(terminal, () => formatStatus(state.current, store.logClock.now()));
+      const note = json === true ? terminal.err : terminal.out;
+      const begun =
+        state.current === null ? "no run is in progress; waiting for the next one\n" : formatHeader(state.current);
+      status.above(() => note(begun));
+      for await (const event of store.subscribe({ from: position + 1, types: WATCHED, signal })) {
+        const before = state.current;
+        state = runProjection.evolve(state, event);
+        if (before === null && state.current === null) continue;
+        const end = formatEnd(event);
+        const text =
+          end ??
+          (event.type === "RunStarted" && state.current !== null
+            ? formatHeader(state.current)
+            : formatEventLine(event));
+        status.above(() => terminal.out(json === true ? formatEventJson(event) : text));
+        if (end !== undefined) return undefined;
+      }
+      // The signal's reason is the code that a shell expects of it.
+      return Number(signal.reason);
+    });
 
 /** Events shown of a run. An import beside it may add thousands, and is no part of it. */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");

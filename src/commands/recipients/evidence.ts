@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
@@ -14,13 +13,12 @@ import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { toEventJson } from "../audit/show.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, fail } from "../shared/terminal.ts";
+import { answer, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
-import { printable } from "../shared/table.ts";
 
-export const evidenceCommand: MakeCommand = (terminal, exit) =>
+export const evidenceCommand: MakeCommand = (terminal) =>
   new Command("evidence")
     .summary("write all that the log holds of a recipient, with proofs")
     .description(
@@ -32,37 +30,35 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
     .argument("<handle>", "id, handle or @handle")
     .requiredOption("--out <file>", "a new file, which only its owner may read", absolutePath)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog recipients evidence @sara_sells --out sara.json")
-    .action(
-      exit(async (name, { out, json }) => {
-        parseRecipient(name);
-        await using log = await openExistingLog(terminal);
-        const { position: to } = await log.head();
-        const history = await withProgress(terminal, "reading", to, (onProgress) =>
-          historyOfRecipient({ store: log, to, onProgress }, (contacts) => findNamed(contacts, name)),
-        );
-        if (history === undefined) return fail(terminal, `no recipient is known as ${printable(name)}`);
-        const { contact } = history;
-        const positions = inOrder([...history.positions, ...(await findOfClicks(log, history))]);
-        const proved = await proveEvents(log, log.checkpoints, log.logClock.now, positions);
-        if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was written`);
-        const events = await Array.fromAsync(eventsAt(log, positions));
-        const about = discloseRecipient(toRecipient(contact));
-        await recordRead(terminal, log, { resource: "evidence", ...about, records: events.length });
-        const { publicKey } = await log.checkpoints.loadKey();
-        const evidence = {
-          position: to,
-          public_key: formatPublicKey(publicKey),
-          ...describeContact(contact),
-          consent_history: events.filter(isOfConsent).map(summarize),
-          messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
-          events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
-        };
-        await makeNewFile(out, (descriptor) => writeFileSync(descriptor, `${JSON.stringify(evidence, null, 2)}\n`));
-        const text = `${printable(out)} holds ${events.length} events with their proofs\n`;
-        return answer(terminal, json, { out, events: events.length }, text);
-      }),
-    );
+    .examples("reachlog recipients evidence @sara_sells --out sara.json")
+    .action(async (name, { out, json }) => {
+      parseRecipient(name);
+      await using log = await openExistingLog(terminal);
+      const { position: to } = await log.head();
+      const history = await withProgress(terminal, "reading", to, (onProgress) =>
+        historyOfRecipient({ store: log, to, onProgress }, (contacts) => findNamed(contacts, name)),
+      );
+      if (history === undefined) return fail(terminal, `no recipient is known as ${printable(name)}`);
+      const { contact } = history;
+      const positions = inOrder([...history.positions, ...(await findOfClicks(log, history))]);
+      const proved = await proveEvents(log, log.checkpoints, log.logClock.now, positions);
+      if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was written`);
+      const events = await Array.fromAsync(eventsAt(log, positions));
+      const about = discloseRecipient(toRecipient(contact));
+      await recordRead(terminal, log, { resource: "evidence", ...about, records: events.length });
+      const { publicKey } = await log.checkpoints.loadKey();
+      const evidence = {
+        position: to,
+        public_key: formatPublicKey(publicKey),
+        ...describeContact(contact),
+        consent_history: events.filter(({ type }) => CONSENT_TYPES.includes(type)).map(summarize),
+        messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
+        events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
+      };
+      await makeNewFile(out, `${JSON.stringify(evidence, null, 2)}\n`);
+      const text = `${printable(out)} holds ${events.length} events with their proofs\n`;
+      return answer(terminal, json, { out, events: events.length }, text);
+    });
 
 /** Positions of what belongs to clicks by links of their own: the click itself, right before, and what erased some. */
 async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHistory): Promise<readonly number[]> {
@@ -92,17 +88,13 @@ const CONSENT_TYPES: readonly EventType[] = [
   "RecipientSuppressed",
 ];
 
-function isOfConsent({ type }: Recorded): boolean {
-  return CONSENT_TYPES.includes(type);
+function summarize(event: Recorded) {
+  const { position, time } = event;
+  return { position, time, words: describeEvent(event) };
 }
 
 function isMessage(event: Recorded): event is Recorded<"DirectMessageAttempted"> {
   return event.type === "DirectMessageAttempted";
-}
-
-function summarize(event: Recorded) {
-  const { position, time } = event;
-  return { position, time, words: describeEvent(event) };
 }
 
 /** A message, and its outcome as far as the log knows it. */

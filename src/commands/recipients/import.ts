@@ -7,15 +7,13 @@ import {
   type RecipientsFormat,
   FILE_BYTES_MAX,
 } from "../../recipients/file/format.ts";
-import { sleep } from "../../platform/clock.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";
-import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
+import { answer, EXIT, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { withPath } from "../shared/system-fault.ts";
-import { printable } from "../shared/table.ts";
 
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
 export const CHUNK_ROWS = 5_000;
@@ -30,9 +28,8 @@ export async function importFile(
   await using session = await openSessionWith(readConfig(terminal));
   const { rows, refused, duplicates } = parseRecipients(input, read, session.logClock.now());
   const { signal } = terminal;
-  const importing = { ...session, sleep, random: Math.random };
   const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>
-    importRecipients(importing, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
+    importRecipients(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
   const { taken, added, withoutConsent, withoutEvidence, fields } = imported;
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);

@@ -19,7 +19,7 @@ import { writeNewFile } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
 
-const importList: MakeCommand = (terminal, exit) =>
+const importList: MakeCommand = (terminal) =>
   new Command("import")
     .summary("never write to the recipients of a list")
     .description(
@@ -36,8 +36,8 @@ rest.`,
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog suppressions import unsubscribed.csv")
-    .action(exit((path, options) => importFile(terminal, path, options)));
+    .examples("reachlog suppressions import unsubscribed.csv")
+    .action((path, options) => importFile(terminal, path, options));
 
 interface ImportFileOptions {
   readonly format?: RecipientsFormat | undefined;
@@ -61,7 +61,7 @@ async function importFile(terminal: Terminal, path: string, { format, json }: Im
   return reportRefused(terminal, json, refused);
 }
 
-const exportList: MakeCommand = (terminal, exit) =>
+const exportList: MakeCommand = (terminal) =>
   new Command("export")
     .summary("write the list of suppressions")
     .description(
@@ -76,19 +76,17 @@ import removes.`,
     )
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
     .option("--hashed", "write all as hashes, which name no recipient; a list's own reason texts stay")
-    .addHelpText("after", "\nExample:\n  reachlog suppressions export --hashed --out suppressed.csv")
-    .action(
-      exit(async ({ format, out, hashed }) => {
-        await using log = await openExistingLog(terminal);
-        const hashesOf = createSuppressionHashes(await log.vault.stableKey("suppression"));
-        const { states, position: to } = await contactsNow(log);
-        await recordRead(terminal, log, { resource: "suppressions" });
-        const options = { contacts: states.contacts, to, hashesOf, format, isHashed: hashed === true };
-        return await writeNewFile(terminal, out, async (write) => {
-          for await (const { text } of exportSuppressions(log, options)) write(text);
-        });
-      }),
-    );
+    .examples("reachlog suppressions export --hashed --out suppressed.csv")
+    .action(async ({ format, out, hashed }) => {
+      await using log = await openExistingLog(terminal);
+      const hashesOf = createSuppressionHashes(await log.vault.stableKey("suppression"));
+      const { states, position: to } = await contactsNow(log);
+      await recordRead(terminal, log, { resource: "suppressions" });
+      const options = { contacts: states.contacts, to, hashesOf, format, isHashed: hashed === true };
+      return await writeNewFile(terminal, out, async (write) => {
+        for await (const { text } of exportSuppressions(log, options)) write(text);
+      });
+    });
 
 export const suppressions = group(
   "suppressions",

@@ -1,7 +1,7 @@
 import { type EventStore, type Snapshot, SnapshotAhead } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
-import { createStates, type FoldedStates } from "../../../projections/states.ts";
+import { createStates } from "../../../projections/states.ts";
 import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
 import { catchUpStates, type Positions } from "../../projector/fold-range.ts";
@@ -46,14 +46,7 @@ export interface RebuildOptions extends FoldOptions {
   readonly workerPositionsMin?: number;
 }
 
-export interface Rebuilt {
-  readonly projection: ProjectionName;
-  /** Events folded, including those of an interrupted rebuild that was resumed. */
-  readonly events: number;
-  readonly position: number;
-  /** Where the snapshot and the log disagree; null: there was no snapshot to compare with. */
-  readonly differences: readonly string[] | null;
-}
+export type Rebuilt = ReturnType<typeof toReport>;
 
 /**
  * Folds the log again from its start, in one pass for all `names`, beside a running service; then keeps the states and
@@ -119,16 +112,9 @@ export async function foldPart(
   await keep(work);
 }
 
-interface Work {
-  readonly store: EventStore<Event>;
-  readonly names: readonly ProjectionName[];
-  readonly states: FoldedStates;
-  readonly positions: Positions;
-  readonly comparisons: ReadonlyMap<ProjectionName, Comparison>;
-  readonly head: number;
-}
+type Work = Awaited<ReturnType<typeof begin>>;
 
-async function begin(store: EventStore<Event>, names: readonly ProjectionName[], restart: boolean): Promise<Work> {
+async function begin(store: EventStore<Event>, names: readonly ProjectionName[], restart: boolean) {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map();
   const comparisons = new Map<ProjectionName, Comparison>();
@@ -176,7 +162,11 @@ async function keep(work: Work): Promise<void> {
   }
 }
 
-function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number): Rebuilt {
+/**
+ * `events`: folded, including those of an interrupted rebuild that was resumed; `differences`: where the snapshot and the log
+ * disagree, null without a snapshot to compare with.
+ */
+function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number) {
   const { foldedBefore, found } = comparisons.get(projection)!;
   return { projection, events: foldedBefore + states.foldedBy(projection), position, differences: found };
 }

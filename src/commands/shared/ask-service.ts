@@ -9,8 +9,7 @@ import {
 } from "../../networks/safe-fetch.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import { readConfig } from "./command.ts";
-import type { Terminal } from "./terminal.ts";
-import { printable } from "./table.ts";
+import { type Terminal, printable } from "./terminal.ts";
 
 /** For work that only the running service can do. */
 export const URL_OPTION = ["--url <url>", "of the service; default: where this configuration has it listen"] as const;

@@ -1,6 +1,7 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { VERSION } from "../../platform/version.ts";
 import { account } from "../account.ts";
+import { archive } from "../backup/archive.ts";
 import { audit } from "../audit.ts";
 import { backup } from "../backup.ts";
 import { clicks } from "../clicks.ts";
@@ -53,6 +54,7 @@ const COMMANDS: readonly MakeCommand[] = [
   replay,
   audit,
   witness,
+  archive,
   backup,
   restoreCommand,
   restored,
@@ -68,7 +70,7 @@ const COMMANDS: readonly MakeCommand[] = [
 ];
 
 /** All commands: what help, suggestions and the tests of the documents are made from. */
-export const reachlog: MakeCommand = (terminal, exit) => {
+export const reachlog: MakeCommand = (terminal) => {
   const program: CommandUnknownOpts = new Command("reachlog")
     .description("Event-sourced outreach and link-click tracking.")
     .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
@@ -77,7 +79,7 @@ export const reachlog: MakeCommand = (terminal, exit) => {
       "after",
       "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
     );
-  for (const make of COMMANDS) program.addCommand(make(terminal, exit));
+  for (const make of COMMANDS) program.addCommand(make(terminal));
   return program;
 };
 
@@ -100,7 +102,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
 /** The command that these arguments lead to, as it is typed. */
 function findCommandPath(args: readonly string[]): string {
   const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-  let command = reachlog(silent, () => async () => {});
+  let command = reachlog(silent);
   const path = [command.name()];
   for (const arg of args) {
     const next = command.commands.find((one) => one.name() === arg);

@@ -5,28 +5,47 @@ import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { usageError } from "../../platform/service-error.ts";
-import { printable } from "./table.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
+import { printable, EXIT, type Terminal } from "./terminal.ts";
+
+/** A command whose action answers the exit code, or nothing: it is done. Its help ends with examples. */
+class AnsweringCommand extends commander.Command {
+  exitCode: number = EXIT.ok;
+  override action(work: (...given: unknown[]) => unknown): this {
+    return super.action(async (...given: unknown[]) => {
+      this.exitCode = ((await work(...given)) as number | undefined) ?? EXIT.ok;
+    });
+  }
+  examples(...lines: readonly string[]): this {
+    const head = lines.length === 1 ? "Example" : "Examples";
+    return this.addHelpText("after", `\n${head}:\n${lines.map((line) => `  ${line}`).join("\n")}`);
+  }
+}
+
+declare module "@commander-js/extra-typings" {
+  // oxlint-disable-next-line typescript/no-explicit-any -- as the package declares it
+  interface Command<Args extends any[], Opts extends typed.OptionValues, GlobalOpts extends typed.OptionValues> {
+    action(work: (...args: [...Args, Opts, this]) => number | void | Promise<number | void>): this;
+    examples(...lines: readonly string[]): this;
+  }
+}
 
 /**
  * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of
  * what runs.
  */
-export const { Argument, Command, InvalidArgumentError, Option } = commander as unknown as typeof typed;
-
-/** Makes an action of work that answers the exit code, or nothing: it is done. */
-export type Exit = <Args extends unknown[]>(
-  work: (...args: Args) => number | void | Promise<number | void>,
-) => (...args: Args) => Promise<void>;
+export const { Argument, Command, InvalidArgumentError, Option } = {
+  ...commander,
+  Command: AnsweringCommand,
+} as unknown as typeof typed;
 
 /** Makes a command with its options, help and action, for one terminal. */
-export type MakeCommand = (terminal: Terminal, exit: Exit) => typed.CommandUnknownOpts;
+export type MakeCommand = (terminal: Terminal) => typed.CommandUnknownOpts;
 
 /** A command with subcommands and no action of its own. */
 export function group(name: string, summary: string, commands: readonly MakeCommand[], note = ""): MakeCommand {
-  return (terminal, exit) => {
+  return (terminal) => {
     const command: typed.CommandUnknownOpts = new Command(name).summary(summary).description(note);
-    for (const make of commands) command.addCommand(make(terminal, exit));
+    for (const make of commands) command.addCommand(make(terminal));
     return command.helpCommand(false);
   };
 }
@@ -45,8 +64,8 @@ const HELP_COLUMNS = 80;
 /** Runs one command line. Answers the exit code; throws a ServiceError (usage) for arguments that do not fit. */
 export async function runCommand(make: MakeCommand, args: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.ok;
-  const command = make(terminal, (work) => async (...given) => {
-    code = (await work(...given)) ?? EXIT.ok;
+  const command = make(terminal).hook("postAction", (_program, ran) => {
+    code = (ran as unknown as AnsweringCommand).exitCode;
   });
   prepare(command, terminal);
   try {

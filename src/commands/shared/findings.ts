@@ -1,5 +1,4 @@
-import { EXIT, type Style, type Terminal } from "./terminal.ts";
-import { printable } from "./table.ts";
+import { EXIT, type Style, type Terminal, printable } from "./terminal.ts";
 
 /** `missing`: it is not there yet, and nothing is wrong with that; `wrong`: what has to be corrected. */
 export type State = "ok" | "warning" | "missing" | "wrong";

@@ -1,5 +1,5 @@
 import type { LogStore } from "../../../events/catalog.ts";
-import { makeId } from "../../platform/clock.ts";
+import { makeId, sleep } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { redactedUrl } from "../../config/log.ts";
 import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
@@ -80,6 +80,8 @@ export async function openSessionWith(config: Config) {
     hashesOf,
     findLinkKeys: createFindLinkKeys(keyring),
     projector,
+    sleep,
+    random: Math.random,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

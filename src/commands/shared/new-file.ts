@@ -9,11 +9,11 @@ import {
   openSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { systemCode, withPath } from "./system-fault.ts";
-import { printable } from "./table.ts";
-import { fail, type Terminal } from "./terminal.ts";
+import { printable, fail, type Terminal } from "./terminal.ts";
 import { writeText } from "./write.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
@@ -21,17 +21,20 @@ import { ServiceError } from "../../platform/service-error.ts";
 const OWNER_ONLY = 0o600;
 
 /**
- * Makes a file that exists as a whole or not at all, durably: `write` fills one beside it, which gets the name at the
- * end. A process that is killed leaves only a `.partial`, as a backup does. Throws a ServiceError (conflict) when there
- * is such a file.
+ * Makes a file that exists as a whole or not at all, durably: `content`, a text or what writes it, fills one beside it,
+ * which gets the name at the end. A process that is killed leaves only a `.partial`, as a backup does. Throws a
+ * ServiceError (conflict) when there is such a file.
  */
-export async function makeNewFile(file: string, write: (descriptor: number) => Promise<void> | void): Promise<void> {
+export async function makeNewFile(
+  file: string,
+  content: string | ((descriptor: number) => Promise<void> | void),
+): Promise<void> {
   const folder = dirname(file);
   if (existsSync(file)) throw taken(file);
   const partial = `${file}.${randomUUID()}.partial`;
   const descriptor = withPath(existsSync(folder) ? file : folder, () => openSync(partial, "wx", OWNER_ONLY));
   try {
-    await write(descriptor);
+    await (typeof content === "string" ? writeFileSync(descriptor, content) : content(descriptor));
     fsyncSync(descriptor);
     giveName(partial, file);
   } finally {

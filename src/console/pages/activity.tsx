@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
+import { formatCaller } from "../../history/words/phrases.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
 import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
@@ -9,7 +10,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
-import { EventList, EventSentence, formatCaller, isProblem, spaced } from "../parts/events.tsx";
+import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/causes.ts";
 import { Icon } from "../parts/icon.tsx";

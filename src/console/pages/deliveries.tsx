@@ -11,7 +11,7 @@ import {
   STATUSES,
   type DispatchFilter,
   type FilterTexts,
-} from "../../delivery/dispatch-filter.ts";
+} from "../../delivery/dead-letter-filter.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import {
   formatCursor,
@@ -63,7 +63,10 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
-      <FilterForm view={view} texts={texts} />
+      <details class="folded">
+        <summary>Filter{Object.keys(texts).length === 0 ? "" : ` (${Object.keys(texts).length} chosen)`}</summary>
+        <FilterForm view={view} texts={texts} />
+      </details>
       {typeof filter === "string" ? (
         <p class="notice fault" role="alert">
           {filter}.

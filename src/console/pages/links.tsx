@@ -145,7 +145,7 @@ export async function linkPage(view: View): Promise<VNode> {
           <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
         </>
       )}
-      <SentTo sent={sent} />
+      <SentTo view={view} sent={sent} />
       {clicks.length === 0 ? null : (
         <Section id="newest" title="Newest clicks">
           <EventList view={view} events={clicks.slice(0, CLICKS_SHOWN)} />

@@ -158,7 +158,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
         </Reason>
         {attempt === undefined ? null : (
           <Reason title="Message" proof={attempt}>
-            Variant <bdi>{attempt.data.variant}</bdi>, in{" "}
+            Variant <VariantName attempt={attempt} />, in{" "}
             <a href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</a>,{" "}
             <Time at={attempt.time} />: {describeOutcome(attempt, events)}.
             <pre class="bubble" tabIndex={0}>
@@ -309,16 +309,28 @@ interface MessageProps {
 }
 
 function Message({ view, attempt, outcome }: MessageProps): VNode {
-  const { run_id, variant, text } = attempt.data;
+  const { run_id, text } = attempt.data;
   return (
     <>
       <p>
-        <Time at={attempt.time} />: variant <bdi>{variant}</bdi>, in{" "}
+        <Time at={attempt.time} />: variant <VariantName attempt={attempt} />, in{" "}
         <a href={runHref(run_id)}>run {formatRun(view, run_id)}</a>; {outcome}.
       </p>
       <pre tabIndex={0}>
         <bdi>{text}</bdi>
       </pre>
+    </>
+  );
+}
+
+/** Such as `A of Autumn invite`; without a name of its template it is the letter alone. */
+function VariantName({ attempt: { data } }: { readonly attempt: Attempt }): VNode {
+  const { variant, template_name } = data;
+  return (
+    <>
+      <bdi>{variant}</bdi>
+      {template_name === undefined ? null : " of "}
+      {template_name === undefined ? null : <bdi>{template_name}</bdi>}
     </>
   );
 }

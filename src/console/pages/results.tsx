@@ -18,8 +18,10 @@ import {
   formatPercent,
   GROUP_MEMBERS,
   isTrackedOnly,
+  nameMember,
   TRACKED_NOTE,
 } from "../../history/results-format.ts";
+import type { Results } from "../../../projections/results.ts";
 import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
@@ -283,16 +285,9 @@ function Names({ view, by, row: { group } }: NamesProps): VNode {
   return (
     <>
       {GROUP_MEMBERS[by].map((member, at) => {
-        const name = group[member] ?? "unknown";
+        const name = nameMember(group, member, view.state("results"));
         const shown = member === "link" ? <a href={hrefForLink(name)}>{name}</a> : name;
-        const text =
-          member === "run_id" ? (
-            <RunLink view={view} runId={name} />
-          ) : member === "template" ? (
-            <code>{shown}</code>
-          ) : (
-            <bdi>{shown}</bdi>
-          );
+        const text = member === "run_id" ? <RunLink view={view} runId={name} /> : <bdi>{shown}</bdi>;
         return at === GROUP_MEMBERS[by].length - 1 ? <th scope="row">{text}</th> : <td>{text}</td>;
       })}
     </>
@@ -325,7 +320,11 @@ function AllRows({ view, by, table }: AllRowsProps): VNode {
   return (
     <Section id="rows" title={`By ${by}`}>
       <Table label={`Results by ${by}`} columns={columns} isTall>
-        {sortRows(table.rows, (row) => valuesIn(row, members, isTracked)[heads.indexOf(sort.by)], sort).map((row) => (
+        {sortRows(
+          table.rows,
+          (row) => valuesIn(row, members, isTracked, view.state("results"))[heads.indexOf(sort.by)],
+          sort,
+        ).map((row) => (
           <tr>
             <Names view={view} by={by} row={row} />
             {countsIn(row.figures, isTracked).map((count) => (
@@ -359,9 +358,11 @@ function valuesIn(
   { group, figures, previous }: ResultRow,
   members: (typeof GROUP_MEMBERS)[Grouping],
   isTracked: boolean,
+  results: Results,
 ) {
   const numbers = [...countsIn(figures, isTracked), figures.tracked.first_click_ms, previous?.sent, previous?.replied];
-  return [...members.map((member) => group[member]), ...numbers];
+  const names = members.map((member) => (group[member] == null ? null : nameMember(group, member, results)));
+  return [...names, ...numbers];
 }
 
 function csvQuery(by: Grouping, { from, to }: Interval): URLSearchParams {
@@ -380,7 +381,7 @@ function Text({ view, rows }: Omit<RowsProps, "by">): VNode | null {
   return (
     <section aria-labelledby="text">
       <h2 id="text">
-        The message <code>{template.id}</code>
+        The message <bdi>{template.name ?? template.id}</bdi>
       </h2>
       <pre>{template.text}</pre>
     </section>

@@ -1,13 +1,141 @@
 /** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { RUNS_MAX, type RunOutcome, type RunSummary } from "../../../projections/runs.ts";
+import { eventsAt } from "../../log/event-log.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
+import { formatCaller } from "../../history/words/phrases.ts";
 import { eventsOfRun } from "../../history/run-events.ts";
 import { runHref } from "../hrefs.ts";
-import { ConsoleDocument } from "../document.tsx";
+import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList, formatRun } from "../parts/events.tsx";
+import { Badge } from "../parts/icon.tsx";
+import { ENDS } from "../parts/run-card.tsx";
+import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
+import { createSortedPage, readPlace, readSort, toSortValue } from "../sorting.ts";
 import { readNumber, type Made, type View } from "../view.ts";
 
 const EVENTS_SHOWN = 200;
+
+/** Rows of one page of the list. */
+const RUNS_SHOWN = 50;
+
+const RUN_COLUMNS = ["run", "message", "sent", "skipped", "failed"] as const;
+type RunColumn = (typeof RUN_COLUMNS)[number];
+
+/** All runs, the newest first, and how each ended. */
+export async function runsPage(view: View): Promise<VNode> {
+  const { started, count } = view.state("runs");
+  const sort = readSort(view, RUN_COLUMNS, { by: "run", order: "descending" });
+  const sorted = createSortedPage(sort.order, readPlace(view), RUNS_SHOWN);
+  for (const [runId, run] of started) sorted.add(valueIn(view, runId, run, sort.by), runId);
+  const { keys, next } = sorted.end();
+  const callers = await findCallers(view, keys);
+  const head = createSortedHeads(view, "/runs", sort);
+  const columns = [
+    head("run", "run", "descending"),
+    "began",
+    "by",
+    head("message", "message", "ascending"),
+    ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
+    "end",
+  ];
+  return (
+    <ConsoleDocument title="Runs" path="/" view={view}>
+      <h1>Runs</h1>
+      {count === 0 ? (
+        <p class="empty">
+          There was none yet. The <a href="/">Overview</a> starts one with a dry run.
+        </p>
+      ) : (
+        <Table label="Runs" columns={columns} isTall>
+          {keys.map((runId) => (
+            <Row view={view} runId={runId} run={started.get(runId)!} caller={callers.get(runId)} />
+          ))}
+        </Table>
+      )}
+      <p class="quiet">
+        A dry run sends nothing: its figures are what it would have sent and skipped.
+        {count > RUNS_MAX ? ` The newest ${grouped(RUNS_MAX)} of ${grouped(count)} runs are listed.` : ""}
+      </p>
+      <ListPages view={view} path="/runs" rows="runs" next={next} />
+    </ConsoleDocument>
+  );
+}
+
+/** What a run is sorted by. */
+function valueIn(view: View, runId: string, run: RunSummary, by: RunColumn): string {
+  if (by === "run") return toSortValue(run.number);
+  return by === "message" ? (run.template ?? "") : toSortValue(readCounts(view, runId, run)[by]);
+}
+
+/** The figures of a run that goes on are those so far. */
+function readCounts(view: View, runId: string, { end }: RunSummary): Omit<RunOutcome, "reason"> {
+  const { current } = view.state("run");
+  if (end === null && current?.run_id === runId) return current;
+  return end ?? { sent: 0, skipped: 0, failed: 0 };
+}
+
+/** Who started each of these runs. */
+async function findCallers(view: View, runIds: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
+  const { started } = view.state("runs");
+  const positions = runIds.map((runId) => started.get(runId)!.position).sort((one, other) => one - other);
+  const callers = new Map<string, string | undefined>();
+  for await (const { data, meta } of eventsAt(view.store, positions)) {
+    if ("run_id" in data && data.run_id !== undefined) callers.set(data.run_id, meta.caller);
+  }
+  return callers;
+}
+
+interface RowProps {
+  readonly view: View;
+  readonly runId: string;
+  readonly run: RunSummary;
+  readonly caller: string | undefined;
+}
+
+function Row({ view, runId, run, caller }: RowProps): VNode {
+  const { number, started_at, dry_run, template, end } = run;
+  const { sent, skipped, failed } = readCounts(view, runId, run);
+  return (
+    <tr>
+      <th scope="row">
+        <a href={runHref(runId)}>
+          {dry_run ? "Dry run" : "Run"} {grouped(number)}
+        </a>
+      </th>
+      <td>
+        <Time at={started_at} />
+      </td>
+      <td class="breakable">{caller === undefined ? "–" : <bdi>{formatCaller(caller)}</bdi>}</td>
+      <td class="breakable">{template === null ? "–" : <bdi>{template}</bdi>}</td>
+      <NumberCells of={[sent, skipped, failed]} />
+      <td>
+        <EndBadge reason={end?.reason} />
+        {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
+      </td>
+    </tr>
+  );
+}
+
+/** Ends that an operator wanted, or that lie in the nature of a run. */
+const WANTED: readonly RunOutcome["reason"][] = ["completed", "limit_reached", "daily_limit_reached", "window_closed"];
+
+function EndBadge({ reason }: { readonly reason: RunOutcome["reason"] | undefined }): VNode {
+  const [tone, icon, word] =
+    reason === undefined
+      ? (["info", "play", "in progress"] as const)
+      : WANTED.includes(reason)
+        ? (["good", "check", "done"] as const)
+        : reason === "stopped"
+          ? (["neutral", "pause", "stopped"] as const)
+          : (["bad", "triangle-alert", "broke off"] as const);
+  return (
+    <Badge tone={tone} icon={icon}>
+      {word}
+    </Badge>
+  );
+}
 
 export async function runPage(view: View): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
@@ -28,7 +156,7 @@ export async function runPage(view: View): Promise<Made> {
           )}
         </h1>
         <p class="breakable">
-          <code>{runId}</code>
+          <code>{runId}</code> · <a href="/runs">All runs</a>
         </p>
       </div>
       {events.length > 0 || next !== undefined ? (

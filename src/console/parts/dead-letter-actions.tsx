@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findChannel } from "../../../projections/deliveries.ts";
 import { mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/dead-letters.ts";
-import type { FilterTexts } from "../../delivery/dispatch-filter.ts";
+import type { FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";

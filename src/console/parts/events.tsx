@@ -5,7 +5,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
-import type { Mention, Sentence } from "../../history/words/phrases.ts";
+import { formatCaller, type Mention, type Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import type { View } from "../view.ts";
@@ -38,12 +38,18 @@ export function EventSentence({ view, event, isWhole = false }: EventSentencePro
   );
 }
 
-/** A sentence that begins with a word of ours begins with a capital. */
+/** A sentence that begins with a word of ours, as a run does, begins with a capital. */
 function capitalize(sentence: Sentence): Sentence {
   const first = sentence.findIndex((part) => part !== "");
-  return sentence.map((part, at) =>
-    at === first && typeof part === "string" ? part.charAt(0).toUpperCase() + part.slice(1) : part,
-  );
+  return sentence.map((part, at) => {
+    if (at !== first) return part;
+    if (typeof part === "string") return toCapital(part);
+    return part.kind === "run" ? { ...part, text: toCapital(part.text) } : part;
+  });
+}
+
+function toCapital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** A sentence with links to what it names. */
@@ -71,7 +77,9 @@ const RUN_DIGITS = 8;
 /** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
 function shorten(view: View, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
-  return mention.kind === "run" ? formatRun(view, mention.run_id) : undefined;
+  return mention.kind === "run"
+    ? mention.text.replace(mention.run_id, () => formatRun(view, mention.run_id))
+    : undefined;
 }
 
 /** A run's number among all that began; of one that has none, the end of its id. */
@@ -81,13 +89,13 @@ export function formatRun(view: View, runId: string): string {
   return EVENT_ID.test(runId) ? `…${runId.slice(-RUN_DIGITS)}` : runId;
 }
 
-/** `12, 2 hours ago`, which leads to the run's page. */
+/** `Run 12, 2 hours ago`, which leads to the run's page. */
 export function RunLink({ view, runId }: { readonly view: View; readonly runId: string }): VNode {
   const startedAt = view.state("runs").started.get(runId)?.started_at;
   return (
     <>
       <a href={runHref(runId)}>
-        <bdi title={runId}>{formatRun(view, runId)}</bdi>
+        Run <bdi title={runId}>{formatRun(view, runId)}</bdi>
       </a>
       {startedAt === undefined ? null : (
         <>
@@ -258,11 +266,6 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
       <bdi>{formatCaller(caller)}</bdi>
     </>
   );
-}
-
-/** The name of a token, or what it was in place of one. */
-export function formatCaller(caller: string): string {
-  return caller === "anonymous" ? "API without token" : caller;
 }
 
 /** `LinkClicked` as `Link clicked`. */

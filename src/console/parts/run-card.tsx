@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { RunEnd } from "../../../events/outreach.ts";
 import type { RunState } from "../../../projections/run.ts";
+import type { RunOutcome } from "../../../projections/runs.ts";
 import { describeSelection, PAUSES } from "../../history/words/outreach.ts";
 import { formatSentence } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
@@ -31,6 +31,11 @@ export async function runCard(view: View): Promise<VNode> {
       <Sender view={view} />
       <Window view={view} />
       {current === null ? <StartForm view={view} /> : <StopForm view={view} run={current} />}
+      {view.state("runs").count === 0 ? null : (
+        <p>
+          <a href="/runs">All runs</a>
+        </p>
+      )}
     </Card>
   );
 }
@@ -80,7 +85,7 @@ function Progress({ view, run }: RunProps): VNode {
     <>
       {run.dry_run ? <p>It sends nothing.</p> : <Sent view={view} run={run} />}
       <p>
-        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt. Run{" "}
+        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt.{" "}
         <RunLink view={view} runId={run.run_id} />.
       </p>
       {selection === "" ? null : <p>It was started{selection}.</p>}
@@ -134,7 +139,9 @@ function StartForm({ view }: { readonly view: View }): VNode {
   return (
     <ActionForm view={view} back="/" action="/console/run/dry">
       <button class="primary">Dry run</button>{" "}
-      <small class="quiet">lists the recipients of a run, and sends nothing</small>
+      <small class="quiet">
+        lists the recipients of <bdi>{view.settings.template?.name ?? "a run"}</bdi>, and sends nothing
+      </small>
       <SelectionFields view={view} />
     </ActionForm>
   );
@@ -175,20 +182,20 @@ function LastRun({ view, end }: { readonly view: View; readonly end: EndOfRun | 
         {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt.
       </p>
       <p>
-        Ended <Time at={end.time} />: {end.type === "RunFinished" ? ENDS[end.data.reason] : "its process died"}
+        Ended <Time at={end.time} />: {ENDS[end.type === "RunFinished" ? end.data.reason : "abandoned"]}
         {until === undefined ? null : (
           <>
             {" "}
             until <Time at={until} isExact />
           </>
         )}
-        . Run <RunLink view={view} runId={run_id} />.
+        . <RunLink view={view} runId={run_id} />.
       </p>
     </>
   );
 }
 
-export const ENDS: Readonly<Record<RunEnd, string>> = {
+export const ENDS: Readonly<Record<RunOutcome["reason"], string>> = {
   completed: "no recipient is left",
   daily_limit_reached: "the day's quota is used up",
   limit_reached: "it sent as many messages as it was asked to",
@@ -207,6 +214,7 @@ export const ENDS: Readonly<Record<RunEnd, string>> = {
   missing_scope: "the authorization is too narrow",
   app_not_enrolled: "the X app has no access",
   fault: "something broke, and the service logged what",
+  abandoned: "its process died",
 };
 
 export function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {

@@ -5,6 +5,7 @@ import { ERASED } from "../../../events/encryption.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { findContact } from "../../../projections/contacts.ts";
 import type { Referrers } from "../../../projections/referrers.ts";
+import { formatTemplate } from "../../../projections/results.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { isErased } from "../hrefs.ts";
 import { grouped, Section } from "../document.tsx";
@@ -36,14 +37,16 @@ export async function sentWith(view: View, domain: string, shortCode: string): P
 }
 
 /** The recipients and messages of a link: where its clicks may come from. */
-export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
+export function SentTo({ view, sent }: { readonly view: View; readonly sent: Sent | undefined }): VNode {
   return (
     <Section id="sent-to" title="Sent to">
       {sent === undefined ? (
         <p class="empty">It was in none of the messages that links are known of.</p>
       ) : (
         <>
-          <p>{renderSummary(sent.referrers)}</p>
+          <p>
+            <Summary view={view} referrers={sent.referrers} />
+          </p>
           {sent.isNamed ? (
             <SentTable sent={sent} />
           ) : (
@@ -55,7 +58,8 @@ export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
   );
 }
 
-function renderSummary({ messages, variants }: Referrers): VNode {
+function Summary({ view, referrers }: { readonly view: View; readonly referrers: Referrers }): VNode {
+  const { messages, variants } = referrers;
   return (
     <>
       {messages === 1 ? "In one message" : `In ${grouped(messages)} messages`}:{" "}
@@ -66,7 +70,7 @@ function renderSummary({ messages, variants }: Referrers): VNode {
           {template === "" ? null : (
             <>
               {" "}
-              (<code>{template}</code>)
+              of <bdi>{formatTemplate(view.state("results"), template)}</bdi>
             </>
           )}
         </>

@@ -8,7 +8,7 @@ import { describeExpiries } from "../../config/tokens.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { checkOptOut } from "../../template/opt-out.ts";
 import { missingPlaceholders } from "../../template/template.ts";
-import { grouped } from "../document.tsx";
+import { countInWords, grouped } from "../document.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 
@@ -113,8 +113,13 @@ function templateStep(view: View): SetupStep {
     const says = `No recipient can get it: none has ${missing.join(", ")}. Import that column, or give it a fallback, such as {{${missing[0]}|…}}.`;
     return { title, status: "to_do", says };
   }
-  const { length: variants } = template.variants;
-  const says = variants === 1 ? "It is configured." : `It is configured, in ${grouped(variants)} variants.`;
+  const { name, variants } = template;
+  const called = name === undefined ? "It is configured" : <bdi>{name}</bdi>;
+  const says = (
+    <>
+      {called}, in {countInWords(variants.length, "variant")}.
+    </>
+  );
   return { title, status: "done", says };
 }
 

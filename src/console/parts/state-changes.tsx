@@ -104,7 +104,7 @@ function Row({ difference: { path, values } }: { readonly difference: Difference
         <td colSpan={2}>the same entries in another order</td>
       ) : (
         [values.before, values.after].map((value) => (
-          <td>
+          <td class="breakable">
             {value === undefined ? <span class="quiet">nothing</span> : <code>{shorten(formatValue(value))}</code>}
           </td>
         ))

@@ -8,7 +8,7 @@ import {
   type FunctionComponent,
   type VNode,
 } from "preact";
-import { grouped, type PagePath } from "../document.tsx";
+import { grouped } from "../document.tsx";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorting.ts";
 import type { View } from "../view.ts";
 
@@ -26,7 +26,7 @@ export const numbers = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "number" }));
 
 /** Makes the heads of a sorted list: each is a link to the list sorted by its column, `first` in this order. */
-export function createSortedHeads<Name extends string>(view: View, path: PagePath, sort: Sort<Name>) {
+export function createSortedHeads<Name extends string>(view: View, path: `/${string}`, sort: Sort<Name>) {
   return (head: string, name: Name, first: Order, kind?: "number"): Column => {
     const isSorted = sort.by === name;
     const order = isSorted ? (sort.order === "ascending" ? "descending" : "ascending") : first;
@@ -37,7 +37,7 @@ export function createSortedHeads<Name extends string>(view: View, path: PagePat
 
 interface ListPagesProps {
   readonly view: View;
-  readonly path: PagePath;
+  readonly path: `/${string}`;
   /** What the list is of. */
   readonly rows: string;
   readonly next: SortPlace | undefined;

@@ -22,8 +22,9 @@ export const DELIVERY_WORDS = {
     const who = probe === undefined ? (bot ? "bot" : visitor) : `${plain(probe)} request`;
     return say`a ${who} clicked ${link(domain, short_code)} (${quote(event)}) to ${quote(original_url)}; ${queuedFor(channels)}`;
   },
-  LinkAdded: ({ domain, code, target, template, variant }) => {
-    const holder = template === undefined ? "by an operator" : say`for variant ${other(variant ?? "")} of a template`;
+  LinkAdded: ({ domain, code, target, template, template_name, variant }) => {
+    const named = template_name === undefined ? "a template" : say`the template ${quote(template_name)}`;
+    const holder = template === undefined ? "by an operator" : say`for variant ${other(variant ?? "")} of ${named}`;
     return say`the link ${link(domain, code)} to ${quote(target)} was added ${holder}`;
   },
   PersonalLinkClicked: () => say`a request came by the recipient's own link`,

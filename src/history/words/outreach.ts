@@ -56,15 +56,16 @@ export const OUTREACH_WORDS = {
     return say`${called} was suppressed ${why}${quoted}${since}; no run contacts them again`;
   },
   RecipientRetryAllowed: ({ recipient, run_id }) => {
-    const by = run_id === undefined ? "an operator" : say`run ${run(run_id)}`;
+    const by = run_id === undefined ? "an operator" : say`${run(run_id)}`;
     const why = run_id === undefined ? "" : ", since the network had refused the account, not them";
     return say`${by} allowed one more message to ${mention(recipient)}${why}`;
   },
   DirectMessageReceived: ({ recipient, message_id, received_at }) =>
     say`${mention(recipient)} sent us message ${other(message_id)} at ${moment(received_at)}`,
-  DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }) => {
+  DirectMessageAttempted: ({ run_id, recipient, text, variant, template_name, day, timezone }) => {
     const zone = timezone === undefined ? [] : say` ${other(timezone)}`;
-    return say`run ${run(run_id)} is sending to ${mention(recipient)}, quota day ${other(day)}${zone}, variant ${other(variant)}: ${quote(text)}`;
+    const template = template_name === undefined ? [] : say` of ${quote(template_name)}`;
+    return say`${run(run_id)} is sending to ${mention(recipient)}, quota day ${other(day)}${zone}, variant ${other(variant)}${template}: ${quote(text)}`;
   },
   DirectMessageSent: ({ recipient, message_id, settled_by }) => {
     const found = settled_by === "answer" ? "" : ", as its conversation shows";
@@ -75,7 +76,7 @@ export const OUTREACH_WORDS = {
       found === undefined
         ? []
         : say`: message ${other(found.message_id)} of ${moment(found.sent_at)} is in the conversation`;
-    return say`run ${run(run_id)} skipped ${mention(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
+    return say`${run(run_id)} skipped ${mention(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
   },
   DirectMessageFailed: ({ recipient, reason, detail, frees_quota, retry }) => {
     const place = frees_quota ? "it no longer counts against the quota" : "it still counts against the quota";
@@ -133,22 +134,23 @@ function sayTime(at: string): Mention {
 }
 
 export const RUN_WORDS = {
-  RunStarted: ({ run_id, dry_run, ...selection }) =>
-    say`${dry_run ? "dry run" : "run"} ${run(run_id)} started${describeSelection(selection)}`,
-  RunPaused: ({ run_id, reason, until }) => say`run ${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
-  RunStopRequested: ({ run_id }) => say`a stop of run ${run(run_id)} was requested`,
+  RunStarted: ({ run_id, dry_run, rules, ...selection }) => {
+    const template = rules?.template_name === undefined ? [] : say` with the message ${quote(rules.template_name)}`;
+    return say`${run(run_id, dry_run ? "dry run" : "run")} started${template}${describeSelection(selection)}`;
+  },
+  RunPaused: ({ run_id, reason, until }) => say`${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
+  RunStopRequested: ({ run_id }) => say`a stop of ${run(run_id)} was requested`,
   InboxRead: ({ run_id, messages, newest_id }) => {
     const upTo = newest_id === undefined ? [] : say`, up to ${other(newest_id)}`;
-    return say`run ${run(run_id)} read ${messages} messages in the inbox${upTo}`;
+    return say`${run(run_id)} read ${messages} messages in the inbox${upTo}`;
   },
   SourceRead: ({ run_id, source, scope, people, next }) => {
     const end = next === undefined ? ", to its end" : "";
-    return say`run ${run(run_id)} went through ${people} people of the source ${plain(source)}, ${quote(scope)}${end}`;
+    return say`${run(run_id)} went through ${people} people of the source ${plain(source)}, ${quote(scope)}${end}`;
   },
   RunFinished: ({ run_id, reason, until, usage, ...counts }) =>
-    say`run ${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: ${counted(counts)}${charged(usage)}`,
-  RunAbandoned: ({ run_id, ...counts }) =>
-    say`run ${run(run_id)} was closed after its process died: ${counted(counts)}`,
+    say`${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: ${counted(counts)}${charged(usage)}`,
+  RunAbandoned: ({ run_id, ...counts }) => say`${run(run_id)} was closed after its process died: ${counted(counts)}`,
   RunRefused: ({ reason, until, day, used }) => {
     if (reason === "clock_skewed") {
       return say`a run was refused: the clocks of its machine and of the log are too far apart`;
@@ -157,7 +159,7 @@ export const RUN_WORDS = {
     return say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`;
   },
   DryRunFinished: ({ run_id, reason, until, would_send, would_skip, usage }) =>
-    say`dry run ${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
+    say`${run(run_id, "dry run")} ended, ${plain(reason)}${sayUntil(until)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 } satisfies Partial<EventWords>;
 
 function sayUntil(until: string | undefined): Sentence {
@@ -174,7 +176,7 @@ export function describeSelection({ limit, variant, basis, source }: RunSelectio
   ];
 }
 
-type RunSelection = Omit<DataOf<"RunStarted">, "run_id" | "dry_run">;
+type RunSelection = Omit<DataOf<"RunStarted">, "run_id" | "dry_run" | "rules">;
 
 export const PAUSES: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",

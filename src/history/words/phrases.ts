@@ -48,8 +48,9 @@ export function link(domain: string, short_code: string): Mention {
   return { kind: "link", text: `${domain}/${short_code}`, domain, short_code };
 }
 
-export function run(run_id: string): Mention {
-  return { kind: "run", text: run_id, run_id };
+/** `called`: what it is called before its id. */
+export function run(run_id: string, called: "run" | "dry run" = "run"): Mention {
+  return { kind: "run", text: `${called} ${run_id}`, run_id };
 }
 
 export function position(at: number): Mention {
@@ -79,6 +80,11 @@ export function because(detail: string | undefined): Sentence {
 export function formatRecipient({ id, username }: Recipient): string {
   if (username === undefined) return id ?? "an unnamed person";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
+}
+
+/** The name of a token, or what it was in place of one. */
+export function formatCaller(caller: string): string {
+  return caller === "anonymous" ? "API without token" : caller;
 }
 
 /** A text of others as a part of ours: line breaks and quotes in it are escaped. */

@@ -6,14 +6,14 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { appendRead, type Append, type PersonalRead } from "../../privacy/read-audit.ts";
 import { toHttpResponse } from "../server/answer.ts";
-import type { RequestLog } from "../server/request-log.ts";
+import type { EventIntake } from "../server/event-intake.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import { ANONYMOUS } from "./bearer-tokens.ts";
 import type { Sessions } from "./session.ts";
 
 export interface ReadHookDeps {
-  readonly requestLog: Pick<RequestLog, "append">;
+  readonly eventIntake: Pick<EventIntake, "append">;
   readonly clock: Clock;
   readonly sessions: Pick<Sessions, "tokenOf">;
 }
@@ -25,9 +25,9 @@ const DISCLOSING: readonly number[] = [200, 400];
  * Records who reads personal data, after an answer is made and before any of it is sent. Where the log does not take that,
  * the caller gets the problem 503 in place of the answer.
  */
-export function createReadHook({ requestLog, clock, sessions }: ReadHookDeps) {
+export function createReadHook({ eventIntake, clock, sessions }: ReadHookDeps) {
   const record = createReadAudit(
-    (stream, newEvents, metadata) => requestLog.append(newEvents, { metadata, key: undefined }, { stream }),
+    (stream, newEvents, metadata) => eventIntake.append(newEvents, { metadata, key: undefined }, { stream }),
     clock,
   );
   return async (call: RequestContext, returned: unknown): Promise<void> => {

@@ -5,9 +5,9 @@ import type { EventMetadata } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AccountParts, type AppDeps } from "../deps.ts";
 import { json, redirect, whole } from "../server/answer.ts";
-import { operation, reply, textReply } from "../server/endpoint.ts";
+import { route, reply, textReply } from "../server/endpoint.ts";
 import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/problem.ts";
-import { text } from "./schema.ts";
+import { text } from "../../platform/json-schema.ts";
 
 interface Account extends AccountParts {
   /** Links in progress, by the redirect that brought them: a browser that asks again meanwhile waits for the same. */
@@ -33,21 +33,21 @@ export function accountEndpoints({ account: parts }: AppDeps) {
         const { url, ...authorization } = await oauth.begin();
         return whole(redirect(302, url, { "set-cookie": cookie.give(authorization), ...CLOSED_PAGE }));
       },
-      {
+      route("startAuthorization", "outreach", "open", {
         response: { 302: textReply("Redirect to X.", { headers: ["location", "set-cookie"] }) },
-        detail: operation("startAuthorization", "outreach", "open", {
-          summary: "Sends the browser to X, to authorize an account.",
-          description: "Starts the PKCE flow of OAuth 2.0. The browser gets a cookie that it has to bring back from X.",
-          problems: ["xNotConfigured"],
-        }),
-      },
+        summary: "Sends the browser to X, to authorize an account.",
+        description: "Starts the PKCE flow of OAuth 2.0. The browser gets a cookie that it has to bring back from X.",
+        problems: ["xNotConfigured"],
+      }),
     )
-    .get("/callback", ({ request, call }) => finishAuthorization(configured(account), request, call.metadata), {
-      response: {
-        200: reply("Authorized; the answer to a caller that accepts JSON.", linkedUser),
-        303: textReply("Authorized; redirect to the console.", { headers: ["location", "set-cookie"] }),
-      },
-      detail: operation("finishAuthorization", "outreach", "open", {
+    .get(
+      "/callback",
+      ({ request, call }) => finishAuthorization(configured(account), request, call.metadata),
+      route("finishAuthorization", "outreach", "open", {
+        response: {
+          200: reply("Authorized; the answer to a caller that accepts JSON.", linkedUser),
+          303: textReply("Authorized; redirect to the console.", { headers: ["location", "set-cookie"] }),
+        },
         summary: "Finishes an authorization; X redirects the browser here.",
         description: `Exchanges the code for tokens, which are stored encrypted. A state is valid once, for ${formatDuration(STATE_TTL_MS / 1_000)}, in the browser that began.`,
         query: { state: "As it was given to X.", code: "From X.", error: "From X, when the person declined." },
@@ -62,7 +62,7 @@ export function accountEndpoints({ account: parts }: AppDeps) {
         ],
         isSlow: true,
       }),
-    })
+    )
     .get(
       "/me",
       async () => {
@@ -71,16 +71,14 @@ export function accountEndpoints({ account: parts }: AppDeps) {
         const { id, username, name } = await tokens.use((token) => network.me(token));
         return { id, username, name };
       },
-      {
+      route("getAuthorizedAccount", "outreach", ["strict", "read"], {
         response: { 200: reply("The account.", user) },
-        detail: operation("getAuthorizedAccount", "outreach", ["strict", "read"], {
-          personalRead: false,
-          summary: "The authorized X account, as X reports it now.",
-          description: "Proves that the authorization still works.",
-          problems: ["notAuthorized", "networkFailed"],
-          isSlow: true,
-        }),
-      },
+        personalRead: false,
+        summary: "The authorized X account, as X reports it now.",
+        description: "Proves that the authorization still works.",
+        problems: ["notAuthorized", "networkFailed"],
+        isSlow: true,
+      }),
     );
 }
 

@@ -8,12 +8,12 @@ import type { NewEvent } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { status } from "elysia";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody } from "../server/body.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { objectBody } from "../server/body.ts";
+import { route, reply } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
-import type { AppendedBy } from "../server/request-log.ts";
-import { TEXT, closed, id, oneOf, orNull, perAskedChannel, text } from "./schema.ts";
+import type { AppendedBy } from "../server/event-intake.ts";
+import { TEXT, id, oneOf, orNull, text } from "../../platform/json-schema.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
@@ -38,19 +38,15 @@ const LEVELS = level.anyOf.flatMap(({ const: name }) => [
 /** A pattern for a word in any case: patterns of JSON Schema have no flags. */
 const inAnyCase = (word: string): string => word.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
-const notification = Type.Object(
-  {
-    message: Type.String({ minLength: 1, maxLength: 4000, pattern: TEXT, examples: ["disk full"] }),
-    service: Type.Optional(Type.String({ minLength: 1, maxLength: 100, examples: ["web-1"] })),
-    level: Type.Optional(Type.String({ pattern: `^(${LEVELS.map(inAnyCase).join("|")})$`, examples: LEVELS })),
-  },
-  closed,
-);
+const notification = objectBody({
+  message: Type.String({ minLength: 1, maxLength: 4000, pattern: TEXT, examples: ["disk full"] }),
+  service: Type.Optional(Type.String({ minLength: 1, maxLength: 100, examples: ["web-1"] })),
+  level: Type.Optional(Type.String({ pattern: `^(${LEVELS.map(inAnyCase).join("|")})$`, examples: LEVELS })),
+});
 
-const message = Type.Object(
-  { text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT, examples: ["hello"] }) },
-  closed,
-);
+const message = objectBody({
+  text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT, examples: ["hello"] }),
+});
 
 const result = Type.Object({
   ok: Type.Boolean(),
@@ -58,11 +54,16 @@ const result = Type.Object({
   latency_ms: orNull(Type.Number({ minimum: 0 })),
   detail: Type.Optional(text("channel_not_found")),
 });
-type TestResult = Static<typeof result>;
+export type TestResult = Static<typeof result>;
+
+/** By channel, of those that were asked for; `webhook-NAME` for a webhook with a name. */
+const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Type.Optional(result)])), {
+  additionalProperties: result,
+});
 
 /** What is sent to a channel because a request asks for it. */
 export function directSendEndpoints(deps: AppDeps) {
-  const { delivery, requestLog, idempotency } = deps;
+  const { delivery, eventIntake, idempotency } = deps;
   return feature("direct-sends", "/api")
     .post(
       "/notify",
@@ -73,16 +74,14 @@ export function directSendEndpoints(deps: AppDeps) {
           const data = { message: text, service, level: SYNONYMS[word] ?? (word as Level) };
           return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
         }),
-      {
-        body: jsonBody(notification),
+      route("notify", "tracking", ["strict", "notify"], {
+        body: notification,
         response: sent,
-        detail: operation("notify", "tracking", ["strict", "notify"], {
-          summary: "Sends a notification to the team chat.",
-          description: WAITS,
-          requestHeaders: ["Idempotency-Key"],
-          problems: SEND_PROBLEMS,
-        }),
-      },
+        summary: "Sends a notification to the team chat.",
+        description: WAITS,
+        requestHeaders: ["Idempotency-Key"],
+        problems: SEND_PROBLEMS,
+      }),
     )
     .post(
       "/messaging",
@@ -91,16 +90,14 @@ export function directSendEndpoints(deps: AppDeps) {
           const newEvent: NewEvent = { type: "MessageRequested", data: { text: body.text } };
           return send(deps, "messaging", newEvent, { metadata: call.metadata, key });
         }),
-      {
-        body: jsonBody(message),
+      route("sendMessage", "tracking", ["token", "notify"], {
+        body: message,
         response: sent,
-        detail: operation("sendMessage", "tracking", ["token", "notify"], {
-          summary: "Sends a message to the messaging service.",
-          description: WAITS,
-          requestHeaders: ["Idempotency-Key"],
-          problems: SEND_PROBLEMS,
-        }),
-      },
+        summary: "Sends a message to the messaging service.",
+        description: WAITS,
+        requestHeaders: ["Idempotency-Key"],
+        problems: SEND_PROBLEMS,
+      }),
     )
     .post(
       "/tracking/test",
@@ -110,7 +107,7 @@ export function directSendEndpoints(deps: AppDeps) {
             body.channel === undefined ? sortChannels([...CHANNELS, ...delivery.configured]) : [body.channel];
           const channels = asked.filter((name) => delivery.configured.includes(name));
           const newEvent: NewEvent = { type: "ChannelTestRequested", data: { channels } };
-          const { first } = await requestLog.append([newEvent], { metadata: call.metadata, key });
+          const { first } = await eventIntake.append([newEvent], { metadata: call.metadata, key });
           const tested = asked.map(async (name) => {
             if (!channels.includes(name)) return [name, NOT_CONFIGURED] as const;
             const settled = delivery.settled(name, first, ATTEMPT_TIMEOUT_MS + 1_000);
@@ -118,22 +115,20 @@ export function directSendEndpoints(deps: AppDeps) {
           });
           return { results: Object.fromEntries(await Promise.all(tested)) };
         }),
-      {
-        body: jsonBody(Type.Object({ channel: Type.Optional(channelName) }, closed)),
-        response: { 200: reply("The result of each channel.", Type.Object({ results: perAskedChannel(result) })) },
-        detail: operation("testChannels", "tracking", ["token", "admin"], {
-          summary: "Sends a test message to each channel, or to one.",
-          description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
-          requestHeaders: ["Idempotency-Key"],
-          form: { path: "/console/channels/test", notice: saysTested },
-        }),
-      },
+      route("testChannels", "tracking", ["token", "admin"], {
+        body: objectBody({ channel: Type.Optional(channelName) }),
+        response: { 200: reply("The result of each channel.", Type.Object({ results })) },
+        summary: "Sends a test message to each channel, or to one.",
+        description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
+        requestHeaders: ["Idempotency-Key"],
+        form: { path: "/console/channels/test", notice: saysTested },
+      }),
     );
 }
 
-async function send({ delivery, requestLog }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
+async function send({ delivery, eventIntake }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
   if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
-  const { first, ids } = await requestLog.append([newEvent], by);
+  const { first, ids } = await eventIntake.append([newEvent], by);
   const settlement = await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS));
   if (settlement === undefined) return status(202, { id: ids[0]!, status: "pending" as const });
   switch (settlement.status) {

@@ -16,11 +16,11 @@ import { errorFields } from "../../platform/logger.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { jsonBody } from "../server/body.ts";
-import { operation, reply, textReply, type RequestContext } from "../server/endpoint.ts";
+import { route, reply, textReply, type RequestContext } from "../server/endpoint.ts";
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
-import type { AppendedBy, RequestLog } from "../server/request-log.ts";
-import { closed, id } from "./schema.ts";
+import type { AppendedBy, EventIntake } from "../server/event-intake.ts";
+import { closedObject, id } from "../../platform/json-schema.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
@@ -30,33 +30,30 @@ const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 const USER_AGENT_CHARS_MAX = 1_024;
 
-export const trackingBody = Type.Object(
-  {
-    event: Type.String({ minLength: 1, maxLength: 64, examples: ["click"] }),
-    domain: Type.String({ maxLength: 253, pattern: IN_A_STREAM_NAME, examples: ["go.example"] }),
-    short_code: Type.String({ maxLength: 128, pattern: IN_A_STREAM_NAME, examples: ["spring"] }),
-    original_url: Type.String({
-      maxLength: 4096,
-      format: "http-url",
-      description: "An absolute http or https URL, as lenient as a browser (WHATWG): a raw space is allowed.",
-      examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
+export const trackingBody = closedObject({
+  event: Type.String({ minLength: 1, maxLength: 64, examples: ["click"] }),
+  domain: Type.String({ maxLength: 253, pattern: IN_A_STREAM_NAME, examples: ["go.example"] }),
+  short_code: Type.String({ maxLength: 128, pattern: IN_A_STREAM_NAME, examples: ["spring"] }),
+  original_url: Type.String({
+    maxLength: 4096,
+    format: "http-url",
+    description: "An absolute http or https URL, as lenient as a browser (WHATWG): a raw space is allowed.",
+    examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
+  }),
+  ip: Type.Optional(
+    Type.String({
+      format: "ip-address",
+      description: "The visitor's address, IPv4 or IPv6.",
+      examples: ["192.0.2.1", "2001:db8::1"],
     }),
-    ip: Type.Optional(
-      Type.String({
-        format: "ip-address",
-        description: "The visitor's address, IPv4 or IPv6.",
-        examples: ["192.0.2.1", "2001:db8::1"],
-      }),
-    ),
-    user_agent: Type.Optional(
-      Type.String({
-        maxLength: USER_AGENT_CHARS_MAX,
-        examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
-      }),
-    ),
-  },
-  closed,
-);
+  ),
+  user_agent: Type.Optional(
+    Type.String({
+      maxLength: USER_AGENT_CHARS_MAX,
+      examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
+    }),
+  ),
+});
 
 export function trackingEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);
@@ -69,17 +66,15 @@ export function trackingEndpoints(deps: AppDeps) {
       const { ids } = await recordClick(click, { metadata: call.metadata, key });
       return status(202, { id: ids[0]! });
     },
-    {
+    route("recordEvent", "tracking", ["strict", "track"], {
       body: jsonBody(trackingBody),
       response: { 202: reply("The click is on disk.", Type.Object({ id })) },
-      detail: operation("recordEvent", "tracking", ["strict", "track"], {
-        summary: "Records a click, which is dispatched to three channels.",
-        description:
-          "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
-        requestHeaders: ["Idempotency-Key"],
-        problems: ["otherDomain"],
-      }),
-    },
+      summary: "Records a click, which is dispatched to three channels.",
+      description:
+        "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
+      requestHeaders: ["Idempotency-Key"],
+      problems: ["otherDomain"],
+    }),
   );
 }
 
@@ -121,19 +116,17 @@ export function redirectEndpoints(deps: AppDeps) {
       else recorded.catch((fault: unknown) => logger.error("a click was not recorded", errorFields(fault)));
       return whole(redirect(302, link.target, { "cache-control": "no-store" }));
     },
-    {
+    route("followLink", "tracking", "open", {
       response: {
         302: textReply("Redirects to the target that the log knows for this code.", { headers: ["location"] }),
         404: textReply("No link has this code.", { mediaType: "text/html" }),
       },
-      detail: operation("followLink", "tracking", "open", {
-        summary: "Leads to the target of a short link, and records the click.",
-        description:
-          "Only while REDIRECTS is on. The code alone decides the target. HEAD and prefetch requests are recorded apart and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
-        parameters: { code: "The code of the link." },
-        problems: ["notFound"],
-      }),
-    },
+      summary: "Leads to the target of a short link, and records the click.",
+      description:
+        "Only while REDIRECTS is on. The code alone decides the target. HEAD and prefetch requests are recorded apart and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
+      parameters: { code: "The code of the link." },
+      problems: ["notFound"],
+    }),
   );
 }
 
@@ -163,8 +156,8 @@ type Click = Static<typeof trackingBody> & Partial<Pick<DataOf<"LinkClicked">, "
  * Records clicks, for the redirect and for another shortener. A click on a recipient's own link counts for the shared one;
  * that it was theirs is recorded only while they grant tracking.
  */
-function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<RequestLog["append"]> {
-  const { delivery, requestLog, dispatchBots, projector, encryptedLog, placeVisitor } = deps;
+function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<EventIntake["append"]> {
+  const { delivery, eventIntake, dispatchBots, projector, encryptedLog, placeVisitor } = deps;
   const isTracked = (code: string, recipient: Recipient): boolean =>
     findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
     !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
@@ -197,8 +190,8 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
       const newEvents: NewEvent[] = [{ type: "LinkClicked", data }];
       if (isCounted && recipient !== undefined && isTracked(code, recipient))
         newEvents.push({ type: "PersonalLinkClicked", data: { code } });
-      return requestLog.append(newEvents, by, { stream: STREAMS.link(domain, short_code), isChecked: true });
-    }) as ReturnType<RequestLog["append"]>;
+      return eventIntake.append(newEvents, by, { stream: STREAMS.link(domain, short_code), isChecked: true });
+    }) as ReturnType<EventIntake["append"]>;
   };
 }
 

@@ -9,20 +9,20 @@ import { overviewPage } from "../../console/pages/overview.tsx";
 import { peoplePage } from "../../console/pages/people.tsx";
 import { recipientPage } from "../../console/pages/recipient.tsx";
 import { resultsPage } from "../../console/pages/results.tsx";
-import { runPage } from "../../console/pages/run.tsx";
+import { runPage, runsPage } from "../../console/pages/run.tsx";
 import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
 import { whatIfPage } from "../../console/pages/what-if.tsx";
 import type { ConsolePage } from "../../console/view.ts";
-import { FILTER_SENTENCES } from "../../delivery/dispatch-filter.ts";
+import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
-import { operation, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
+import { route, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
 import { checkFormToken, commonFields } from "../server/form.ts";
 import { problems } from "../server/problem.ts";
-import { closed } from "./schema.ts";
+import { closed, closedObject } from "../../platform/json-schema.ts";
 
 const AS_OF =
   "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";
@@ -63,6 +63,10 @@ export function consoleEndpoints(deps: AppDeps) {
       }),
     )
     .get(
+      "/runs",
+      ...page(runsPage, false, "getConsoleRuns", "All runs and dry runs, with how each ended.", { query: SORTED }),
+    )
+    .get(
       "/runs/:run_id",
       ...page(runPage, "run", "getConsoleRun", "One run and its events.", {
         parameters: { run_id: "The run's id." },
@@ -93,11 +97,7 @@ export function consoleEndpoints(deps: AppDeps) {
     .get(
       "/links",
       ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", {
-        query: {
-          range: RANGE,
-          ...OWN_RANGE,
-          ...SORTED,
-        },
+        query: { range: RANGE, ...OWN_RANGE, ...SORTED },
       }),
     )
     .get(
@@ -186,18 +186,16 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         if (wait !== undefined) throw problems.tooMany(wait);
         return whole(html(401, renderPage(signInPage(true))));
       },
-      {
-        body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),
+      route("signIn", "console", "open", {
+        body: formBody(closedObject({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) })),
         response: {
           303: textReply("Signed in.", { headers: ["location", "set-cookie"] }),
           401: textReply("The sign-in page again.", { mediaType: "text/html" }),
         },
-        detail: operation("signIn", "console", "open", {
-          summary: "Signs a browser in to the console.",
-          description: "Takes a token with the scope `read` from the console's form, and stores a session in a cookie.",
-          problems: ["missingScope"],
-        }),
-      },
+        summary: "Signs a browser in to the console.",
+        description: "Takes a token with the scope `read` from the console's form, and stores a session in a cookie.",
+        problems: ["missingScope"],
+      }),
     )
     .post(
       "/end",
@@ -205,15 +203,13 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         checkFormToken({ sessions }, call.request, body.form_token);
         return whole(redirect(303, "/", { "set-cookie": sessions.signedOut }));
       },
-      {
+      route("signOut", "console", "form", {
         body: formBody(Type.Pick(commonFields, ["form_token"], closed)),
         response: { 303: textReply("Signed out.", { headers: ["location", "set-cookie"] }) },
-        detail: operation("signOut", "console", "form", {
-          summary: "Signs a browser out of the console.",
-          description: "Deletes the session cookie, by the console's form.",
-          problems: ["unauthorized", "foreignSite"],
-        }),
-      },
+        summary: "Signs a browser out of the console.",
+        description: "Deletes the session cookie, by the console's form.",
+        problems: ["unauthorized", "foreignSite"],
+      }),
     );
 }
 
@@ -263,34 +259,30 @@ type Described = Pick<Operation, "parameters" | "query"> & {
 function viewed(personalRead: PersonalData, id: string, summary: string, described: Described = {}) {
   const { parameters, query, elsewhere } = described;
   const moved = `${elsewhere === undefined ? "" : `${elsewhere} Or: `}The same address, its notice dismissed.`;
-  return {
+  return route(id, "console", ["session", "read"], {
     response: { ...REPLIES, 303: textReply(moved, { headers: ["location"] }) } as typeof REPLIES & {
       readonly 303: Reply<string>;
       readonly 404: Reply<string>;
     },
-    detail: operation(id, "console", ["session", "read"], {
-      personalRead,
-      summary,
-      description: "A page of the operator's console. Needs a token once one is configured.",
-      ...(parameters === undefined ? {} : { parameters }),
-      query: { ...query, as_of: AS_OF, notice: "`read`: dismisses the notice of the last form." },
-      problems: parameters === undefined && query === undefined ? [] : ["notFound"],
-    }),
-  };
+    personalRead,
+    summary,
+    description: "A page of the operator's console. Needs a token once one is configured.",
+    ...(parameters === undefined ? {} : { parameters }),
+    query: { ...query, as_of: AS_OF, notice: "`read`: dismisses the notice of the last form." },
+    problems: parameters === undefined && query === undefined ? [] : ["notFound"],
+  });
 }
 
 /** Redirects a former address under /audit to the page that is under /activity now, with its query. */
 function moved(id: string, summary: string, parameters: Operation["parameters"] = {}) {
-  const declared = {
+  const declared = route(id, "console", "open", {
     response: { 308: textReply("The page's address.", { headers: ["location"] }) },
-    detail: operation(id, "console", "open", {
-      summary,
-      description: "Redirects to the page's address, with the query.",
-      personalRead: false,
-      parameters,
-      problems: Object.keys(parameters).length === 0 ? [] : ["notFound"],
-    }),
-  };
+    summary,
+    description: "Redirects to the page's address, with the query.",
+    personalRead: false,
+    parameters,
+    problems: Object.keys(parameters).length === 0 ? [] : ["notFound"],
+  });
   const move = ({ call }: { readonly call: RequestContext }) => {
     const { pathname, search } = new URL(call.request.url);
     return whole(redirect(308, pathname.replace("/audit", "/activity") + search, { "cache-control": "no-store" }));
@@ -305,9 +297,10 @@ function moved(id: string, summary: string, parameters: Operation["parameters"] 
 function file(path: keyof typeof ASSETS, id: string, summary: string) {
   const { type, body } = ASSETS[path];
   const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
-  const declared = {
+  const declared = route(id, "console", "open", {
     response: { 200: textReply("The file.", { mediaType: type }) },
-    detail: operation(id, "console", "open", { summary, description: "Part of the console's pages." }),
-  };
+    summary,
+    description: "Part of the console's pages.",
+  });
   return [() => whole({ status: 200, headers, body }), declared] as const;
 }

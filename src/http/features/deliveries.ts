@@ -18,7 +18,7 @@ import {
   STATUSES,
   type DispatchFilter,
   type FilterTexts,
-} from "../../delivery/dispatch-filter.ts";
+} from "../../delivery/dead-letter-filter.ts";
 import {
   DISPATCHES_LISTED,
   formatCursor,
@@ -33,10 +33,10 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody, type Fields } from "../server/body.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { jsonBody, objectBody, type Fields } from "../server/body.ts";
+import { route, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
-import { closed, count, oneOf, orNull, TEXT, text, time } from "./schema.ts";
+import { closedObject, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
 
 /** Letters that one request may name: its body hardly holds more, and a caller who wants more wants all. */
 const LETTERS_NAMED_MAX = 1_000;
@@ -200,21 +200,19 @@ export function deliveryEndpoints(deps: AppDeps) {
           next: next === undefined ? null : formatCursor(next),
         };
       },
-      {
+      route("listDeliveries", "tracking", ["session", "read"], {
         response: { 200: reply("One page, the newest first.", listing) },
-        detail: operation("listDeliveries", "tracking", ["session", "read"], {
-          personalRead: false,
-          summary: "Lists dead letters, or dispatches in doubt.",
-          description: `At most ${DISPATCHES_LISTED} a page. Those that were retried or discarded are not listed. Needs a token or a console session once a token is configured.`,
-          query: {
-            ...FILTER_SENTENCES,
-            status: "`dead` (default) or `in_doubt`.",
-            after: "`next` of the page before.",
-          },
-          problems: ["invalid", "unusableFilter"],
-          isSlow: true,
-        }),
-      },
+        personalRead: false,
+        summary: "Lists dead letters, or dispatches in doubt.",
+        description: `At most ${DISPATCHES_LISTED} a page. Those that were retried or discarded are not listed. Needs a token or a console session once a token is configured.`,
+        query: {
+          ...FILTER_SENTENCES,
+          status: "`dead` (default) or `in_doubt`.",
+          after: "`next` of the page before.",
+        },
+        problems: ["invalid", "unusableFilter"],
+        isSlow: true,
+      }),
     )
     .post(
       "/retry",
@@ -225,31 +223,29 @@ export function deliveryEndpoints(deps: AppDeps) {
         const options = { ...toOptions(body), acceptsDoubles };
         return decidedJson(body, await repeatable(retryLetters(retrying, selection, options, call.metadata)));
       },
-      {
+      route("retryDeliveries", "tracking", ["token", "admin"], {
         body: jsonBody(
           Type.Union([
-            Type.Object({ ...named, accept_doubles }, closed),
-            Type.Object({ ...all, accept_doubles }, closed),
-            Type.Object(inDoubt, closed),
+            closedObject({ ...named, accept_doubles }),
+            closedObject({ ...all, accept_doubles }),
+            closedObject(inDoubt),
           ]),
         ),
         response: { 200: reply("How many were retried, and which were not.", decided) },
-        detail: operation("retryDeliveries", "tracking", ["token", "admin"], {
-          summary: "Retries dead letters, or one dispatch in doubt.",
-          description:
-            "Makes dead letters pending again. Skips those of a suspended channel, and those that may have arrived and whose repeat " +
-            "the network would not recognise, unless `accept_doubles` is set. `left` names each skipped letter with the reason. " +
-            "With `dry_run`, `done` is how many would be retried: `expected` and `until_position` of the next request then make " +
-            "sure that it retries exactly those. With `status`, retries one dispatch in doubt, which may arrive twice.",
-          problems: ["numberChanged", "unusableFilter"],
-          isSlow: true,
-          form: {
-            path: "/console/deliveries/retry",
-            body: (fields) => ({ ...toDecisionBody(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
-            notice: saying("retried"),
-          },
-        }),
-      },
+        summary: "Retries dead letters, or one dispatch in doubt.",
+        description:
+          "Makes dead letters pending again. Skips those of a suspended channel, and those that may have arrived and whose repeat " +
+          "the network would not recognise, unless `accept_doubles` is set. `left` names each skipped letter with the reason. " +
+          "With `dry_run`, `done` is how many would be retried: `expected` and `until_position` of the next request then make " +
+          "sure that it retries exactly those. With `status`, retries one dispatch in doubt, which may arrive twice.",
+        problems: ["numberChanged", "unusableFilter"],
+        isSlow: true,
+        form: {
+          path: "/console/deliveries/retry",
+          body: (fields) => ({ ...toDecisionBody(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
+          notice: saying("retried"),
+        },
+      }),
     )
     .post(
       "/discard",
@@ -258,22 +254,20 @@ export function deliveryEndpoints(deps: AppDeps) {
         const options = { ...toOptions(body), why: body.why.trim() };
         return decidedJson(body, await repeatable(discardLetters(deps, selection, options, call.metadata)));
       },
-      {
-        body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
+      route("discardDeliveries", "tracking", ["token", "admin"], {
+        body: jsonBody(Type.Union([closedObject({ ...named, why }), closedObject({ ...all, why })])),
         response: { 200: reply("How many were discarded, and which were not.", decided) },
-        detail: operation("discardDeliveries", "tracking", ["token", "admin"], {
-          summary: "Discards dead letters for good.",
-          description:
-            "The log keeps the reason. Discarded letters cannot be retried. `dry_run` and `expected` do the same as for a retry.",
-          problems: ["numberChanged", "unusableFilter"],
-          isSlow: true,
-          form: {
-            path: "/console/deliveries/discard",
-            body: (fields) => ({ ...toDecisionBody(fields), why: fields["why"] ?? "" }),
-            notice: saying("discarded"),
-          },
-        }),
-      },
+        summary: "Discards dead letters for good.",
+        description:
+          "The log keeps the reason. Discarded letters cannot be retried. `dry_run` and `expected` do the same as for a retry.",
+        problems: ["numberChanged", "unusableFilter"],
+        isSlow: true,
+        form: {
+          path: "/console/deliveries/discard",
+          body: (fields) => ({ ...toDecisionBody(fields), why: fields["why"] ?? "" }),
+          notice: saying("discarded"),
+        },
+      }),
     )
     .post(
       "/resume",
@@ -283,19 +277,17 @@ export function deliveryEndpoints(deps: AppDeps) {
         if (ended.kind === "not_suspended") throw problems.notSuspended(name);
         return { channel: name, suspended_since: ended.since };
       },
-      {
-        body: jsonBody(Type.Object({ channel: channelName }, closed)),
+      route("resumeDeliveries", "tracking", ["token", "admin"], {
+        body: objectBody({ channel: channelName }),
         response: { 200: reply("Resumed.", resumed) },
-        detail: operation("resumeDeliveries", "tracking", ["token", "admin"], {
-          summary: "Resumes a suspended channel.",
-          description: "Sends pending dispatches at once; suspends it again if the network still refuses.",
-          problems: ["notSuspended"],
-          form: {
-            path: "/console/deliveries/resume",
-            notice: ({ channel: name }: Static<typeof resumed>) => `${name} is resumed.`,
-          },
-        }),
-      },
+        summary: "Resumes a suspended channel.",
+        description: "Sends pending dispatches at once; suspends it again if the network still refuses.",
+        problems: ["notSuspended"],
+        form: {
+          path: "/console/deliveries/resume",
+          notice: ({ channel: name }: Static<typeof resumed>) => `${name} is resumed.`,
+        },
+      }),
     );
 }
 

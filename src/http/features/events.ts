@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
-import { operation, textReply } from "../server/endpoint.ts";
+import { route, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import {
   openEventStream,
@@ -9,6 +9,14 @@ import {
   admitStreamReader,
   type EventStreamQuery,
 } from "../streams/event-stream.ts";
+import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
+import { storedEvents, type Selection } from "../../history/select-events.ts";
+import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
+import { exportText, shownBy } from "../../log/export-formats/format.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
+import { choiceIn } from "../server/query.ts";
+import { sendFile } from "../streams/file-stream.ts";
 
 export function eventEndpoints(deps: AppDeps) {
   const { eventLog, load, stopping, projector, streamPace } = deps;
@@ -27,25 +35,23 @@ export function eventEndpoints(deps: AppDeps) {
         : openEventStream(eventLog.store, query, stopping, { isKnown, onGone, pace: streamPace });
       return whole({ status: 200, headers, body: "", stream });
     },
-    {
+    route("followEvents", "service", ["session", "read"], {
       response: { 200: textReply("The events.", { mediaType: "text/event-stream" }) },
-      detail: operation("followEvents", "service", ["session", "read"], {
-        personalRead: "stream",
-        summary: "Follows the log.",
-        description:
-          "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
-          "the next event, or at `from` or `Last-Event-ID`, without gaps or repeats. Needs a token or a console session once a " +
-          "token is configured, and ends when that is revoked.",
-        query: {
-          from: "The first position; `Last-Event-ID`, which browsers send when they reconnect, takes precedence.",
-          type: "Only events of this type; may be given several times.",
-          stream: "Only events of this stream.",
-          only: "`position`: sends only the log's position, at most once a second, and no events.",
-        },
-        problems: ["invalid", "tooManyStreams"],
-        isSlow: true,
-      }),
-    },
+      personalRead: "stream",
+      summary: "Follows the log.",
+      description:
+        "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
+        "the next event, or at `from` or `Last-Event-ID`, without gaps or repeats. Needs a token or a console session once a " +
+        "token is configured, and ends when that is revoked.",
+      query: {
+        from: "The first position; `Last-Event-ID`, which browsers send when they reconnect, takes precedence.",
+        type: "Only events of this type; may be given several times.",
+        stream: "Only events of this stream.",
+        only: "`position`: sends only the log's position, at most once a second, and no events.",
+      },
+      problems: ["invalid", "tooManyStreams"],
+      isSlow: true,
+    }),
   );
 }
 
@@ -76,3 +82,59 @@ function parseQuery(
 }
 
 const POSITION = /^\d{1,15}$/;
+
+/** Media types, and how a file of it is called. */
+const FILES: Readonly<Record<Format, { readonly type: string; readonly name: string }>> = {
+  jsonl: { type: "application/x-ndjson", name: "reachlog-events.jsonl" },
+  csv: { type: "text/csv; charset=utf-8", name: "reachlog-events.csv" },
+  cloudevents: { type: "application/x-ndjson", name: "reachlog-events.cloudevents.jsonl" },
+};
+
+export function exportEndpoints(deps: AppDeps) {
+  return feature("exports", "/api/audit").get(
+    "/export",
+    async ({ request, call }) => {
+      const { encryptedLog } = deps;
+      const reader = admitStreamReader(deps, call);
+      const { searchParams } = new URL(request.url);
+      const format = choiceIn(searchParams, "format", FORMAT_NAMES, "jsonl");
+      const selection = await selectionIn(searchParams, deps);
+      call.disclosed = discloseRecipient(selection.recipient);
+      const open = () =>
+        exportText(storedEvents(encryptedLog, selection, shownBy(encryptedLog.open)), EXPORT_FORMATS[format]);
+      return sendFile(deps, call, reader, { ...FILES[format], open });
+    },
+    route("exportEvents", "service", ["session", "read"], {
+      response: {
+        200: textReply("The events.", {
+          mediaType: "application/x-ndjson",
+          otherMediaTypes: ["text/csv"],
+          headers: ["content-disposition"],
+        }),
+      },
+      personalRead: "export",
+      summary: "Exports events of the log, one per line.",
+      description:
+        "Like `reachlog audit export`: in the order of the log, up to its end at the time of the request, at the reader's " +
+        "pace. An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, " +
+        "and is cut off when that is revoked.",
+      query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
+      problems: ["invalid", "tooManyStreams"],
+      isSlow: true,
+    }),
+  );
+}
+
+/** Throws the problem 422. */
+async function selectionIn(
+  query: URLSearchParams,
+  { encryptedLog: store, projector, timezone }: AppDeps,
+): Promise<Selection> {
+  try {
+    const contacts = () => projector.state("contacts");
+    return await toSelection(filterIn(query), { store, contacts, timezone, position: projector.position });
+  } catch (fault) {
+    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
+    throw problems.invalid([{ path: "?", message: fault.message }]);
+  }
+}

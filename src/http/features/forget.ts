@@ -2,12 +2,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { findNamed } from "../../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type Forgotten } from "../../privacy/forget.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { type Fields, jsonBody } from "../server/body.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { type Fields, objectBody } from "../server/body.ts";
+import { route, reply } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { recipientName } from "./recipients.ts";
-import { closed, count, id, oneOf } from "./schema.ts";
+import { count, id, oneOf } from "../../platform/json-schema.ts";
 
 const forgotten = Type.Object({
   events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),
@@ -48,21 +48,15 @@ export function forgetEndpoints(deps: AppDeps) {
         if (erased === undefined) throw problems.unknownRecipient();
         return toAnswer(erased);
       },
-      {
-        body: jsonBody(Type.Object({ recipient: recipientName, ...reason }, closed)),
+      route("forgetRecipient", "outreach", ["token", "admin"], {
+        body: objectBody({ recipient: recipientName, ...reason }),
         response: { 200: reply("Erased.", forgotten) },
-        detail: operation("forgetRecipient", "outreach", ["token", "admin"], {
-          summary: "Erases a recipient.",
-          description: `Deletes the keys of their personal data in the log, and of stored answers that name them. They never get a message again. ${NOT_REACHED}`,
-          isSlow: true,
-          problems: ["unknownRecipient"],
-          form: {
-            path: "/console/recipients/forget",
-            body: readConfirmed,
-            notice: saysErased,
-          },
-        }),
-      },
+        summary: "Erases a recipient.",
+        description: `Deletes the keys of their personal data in the log, and of stored answers that name them. They never get a message again. ${NOT_REACHED}`,
+        isSlow: true,
+        problems: ["unknownRecipient"],
+        form: { path: "/console/recipients/forget", body: readConfirmed, notice: saysErased },
+      }),
     )
     .post(
       "/api/tracking/forget",
@@ -73,19 +67,15 @@ export function forgetEndpoints(deps: AppDeps) {
         if (erased === undefined) throw problems.unknownAddress();
         return toAnswer(erased);
       },
-      {
-        body: jsonBody(
-          Type.Object({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }), ...reason }, closed),
-        ),
+      route("forgetClicks", "tracking", ["token", "admin"], {
+        body: objectBody({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }), ...reason }),
         response: { 200: reply("Erased.", forgotten) },
-        detail: operation("forgetClicks", "tracking", ["token", "admin"], {
-          summary: "Erases the clicks of an IP address.",
-          description: `Deletes the keys of its clicks and of the records of its wrong tokens. ${NOT_REACHED}`,
-          isSlow: true,
-          problems: ["unknownAddress"],
-          form: { path: "/console/clicks/forget", notice: saysErased },
-        }),
-      },
+        summary: "Erases the clicks of an IP address.",
+        description: `Deletes the keys of its clicks and of the records of its wrong tokens. ${NOT_REACHED}`,
+        isSlow: true,
+        problems: ["unknownAddress"],
+        form: { path: "/console/clicks/forget", notice: saysErased },
+      }),
     );
 }
 

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { CHANNELS } from "../../../events/channel.ts";
 import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
@@ -9,9 +10,9 @@ import { quotaLeft } from "../access/rate-limit.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole, withHeaders } from "../server/answer.ts";
-import { operation, reply, textReply } from "../server/endpoint.ts";
+import { route, reply, textReply } from "../server/endpoint.ts";
 import { RETRY_LATER } from "../server/problem.ts";
-import { count, id, oneOf, orNull, perChannel, text, time } from "./schema.ts";
+import { count, id, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
 const run = Type.Object({
   id,
@@ -46,6 +47,13 @@ const folding = Type.Optional(
   ),
 );
 
+const channel = Type.Object({
+  configured: Type.Boolean(),
+  pending: count,
+  circuit: orNull(oneOf("closed", "open", "half_open")),
+  suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
+});
+
 const serviceState = Type.Object({
   status: oneOf("ok", "degraded"),
   version: text("0.2.0"),
@@ -56,14 +64,7 @@ const serviceState = Type.Object({
     { additionalProperties: id, examples: [{ "dispatcher-chat": "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11" }] },
   ),
   channels: Type.Optional(
-    perChannel(
-      Type.Object({
-        configured: Type.Boolean(),
-        pending: count,
-        circuit: orNull(oneOf("closed", "open", "half_open")),
-        suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
-      }),
-    ),
+    Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, channel])), { additionalProperties: channel }),
   ),
   folding,
 });
@@ -81,47 +82,49 @@ const readiness = Type.Object({
 /** What supervisors, load balancers and monitors ask. */
 export function healthEndpoints(deps: AppDeps) {
   return feature("health", "")
-    .get("/social/health", () => outreachHealth(deps), {
-      response: { 200: reply("The state.", outreachState) },
-      detail: operation("getSocialHealth", "outreach", "open", {
+    .get(
+      "/social/health",
+      () => outreachHealth(deps),
+      route("getSocialHealth", "outreach", "open", {
+        response: { 200: reply("The state.", outreachState) },
         exemptFromLoadShedding: true,
         summary: "Health, the run in progress and today's quota.",
         description:
           "Shows whether a run is in progress, whether an X account is authorized, and what is left of the day's messages.",
       }),
-    })
+    )
     .get(
       "/api/health",
       async ({ status }) => {
-        const isWritable = await deps.requestLog.isWritable();
+        const isWritable = await deps.eventIntake.isWritable();
         const body = await serviceHealth(deps, isWritable);
         return isWritable ? status(200, body) : withHeaders(status(503, body), RETRY_LATER);
       },
-      {
+      route("getHealth", "tracking", "open", {
         response: {
           200: reply("The log accepts appends.", serviceState),
           503: reply("The log refuses appends.", serviceState),
         },
-        detail: operation("getHealth", "tracking", "open", {
-          exemptFromLoadShedding: true,
-          summary: "Health of the log and of each channel.",
-          description:
-            "Shows whether events can be recorded, and for each channel what is pending and whether it is refused. `degraded`: the " +
-            "log refuses appends (503), or a channel is suspended, its circuit is not closed, or projections are folded after a start (200: events are recorded, and " +
-            "wait). `channels` is absent while the deliveries are folded. `roles`: work of one instance for all, with its id. Another instance takes over from a dead one within a minute.",
-        }),
-      },
+        exemptFromLoadShedding: true,
+        summary: "Health of the log and of each channel.",
+        description:
+          "Shows whether events can be recorded, and for each channel what is pending and whether it is refused. `degraded`: the " +
+          "log refuses appends (503), or a channel is suspended, its circuit is not closed, or projections are folded after a start (200: events are recorded, and " +
+          "wait). `channels` is absent while the deliveries are folded. `roles`: work of one instance for all, with its id. Another instance takes over from a dead one within a minute.",
+      }),
     )
-    .get("/livez", () => ({ status: "ok" as const }), {
-      response: { 200: reply("The process answers.", Type.Object({ status: oneOf("ok") })) },
-      detail: operation("getLiveness", "service", "open", {
+    .get(
+      "/livez",
+      () => ({ status: "ok" as const }),
+      route("getLiveness", "service", "open", {
+        response: { 200: reply("The process answers.", Type.Object({ status: oneOf("ok") })) },
         exemptFromLoadShedding: true,
         anyHost: true,
         summary: "Whether the process answers.",
         description:
           "Liveness probe: a supervisor restarts the service when it fails. Does not check the log or the networks.",
       }),
-    })
+    )
     .get(
       "/readyz",
       async ({ status }) => {
@@ -131,18 +134,16 @@ export function healthEndpoints(deps: AppDeps) {
         if (isReady) return status(200, { status: "ok", checks, ...foldingNow });
         return withHeaders(status(503, { status: "unavailable", checks, ...foldingNow }), RETRY_LATER);
       },
-      {
+      route("getReadiness", "service", "open", {
         response: { 200: reply("Ready.", readiness), 503: reply("Not ready.", readiness) },
-        detail: operation("getReadiness", "service", "open", {
-          exemptFromLoadShedding: true,
-          anyHost: true,
-          summary: "Whether this instance is ready for requests.",
-          description:
-            "Readiness probe for a load balancer: the service is not stopping, the log accepts appends, and answers are up to date. " +
-            "An instance is ready for clicks while projections are still folded after a start; `folding` says how far they are. " +
-            "A suspended channel does not count, since clicks are recorded all the same; `/api/health` shows it.",
-        }),
-      },
+        exemptFromLoadShedding: true,
+        anyHost: true,
+        summary: "Whether this instance is ready for requests.",
+        description:
+          "Readiness probe for a load balancer: the service is not stopping, the log accepts appends, and answers are up to date. " +
+          "An instance is ready for clicks while projections are still folded after a start; `folding` says how far they are. " +
+          "A suspended channel does not count, since clicks are recorded all the same; `/api/health` shows it.",
+      }),
     )
     .get(
       "/metrics",
@@ -151,17 +152,15 @@ export function healthEndpoints(deps: AppDeps) {
         const headers = { "content-type": METRICS_TYPE, "cache-control": "no-store" };
         return whole({ status: 200, headers, body: await deps.metrics.text() });
       },
-      {
+      route("getMetrics", "service", ["session", "read"], {
         response: { 200: textReply("The figures.", { mediaType: "text/plain" }) },
-        detail: operation("getMetrics", "service", ["session", "read"], {
-          personalRead: false,
-          exemptFromLoadShedding: true,
-          summary: "Figures for Prometheus.",
-          description:
-            "In Prometheus's text format, without personal data. Needs a token or a console session once a token is " +
-            "configured. Answered under any load.",
-        }),
-      },
+        personalRead: false,
+        exemptFromLoadShedding: true,
+        summary: "Figures for Prometheus.",
+        description:
+          "In Prometheus's text format, without personal data. Needs a token or a console session once a token is " +
+          "configured. Answered under any load.",
+      }),
     );
 }
 
@@ -232,10 +231,10 @@ function describeChannels({ projector, delivery }: AppDeps) {
 export const BEHIND_MAX = 10_000;
 
 /** What has to hold for requests to be sent here. */
-async function checkReadiness({ stopping, requestLog, eventLog, projector }: AppDeps) {
+async function checkReadiness({ stopping, eventIntake, eventLog, projector }: AppDeps) {
   const isCaughtUp = async () => (await eventLog.store.head()).position - projector.position <= BEHIND_MAX;
   const [log_writable, projections_caught_up] = await Promise.all([
-    holds(requestLog.isWritable()),
+    holds(eventIntake.isWritable()),
     holds(isCaughtUp()),
   ]);
   return { running: !stopping.aborted, log_writable, projections_caught_up };

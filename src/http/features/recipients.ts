@@ -5,24 +5,33 @@ import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { suppress } from "../../recipients/suppress.ts";
-import { sleep } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody, fileBody } from "../server/body.ts";
-import { operation, reply, type Form } from "../server/endpoint.ts";
+import { objectBody, fileBody } from "../server/body.ts";
+import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
-import { closed, consentMembers, count, text } from "./schema.ts";
+import { count, text } from "../../platform/json-schema.ts";
 import {
   cell,
   SENT_CHUNK_ROWS,
   line,
   listFormats,
   listUpload,
+  nameColumns,
   readList,
   refusedMembers,
   type SentList,
   takeSent,
 } from "./sent-list.ts";
+import { basis, tracking } from "../../../events/outreach.ts";
+import {
+  CONSENT_SOURCE_CHARS_MAX,
+  CONSENT_TEXT_CHARS_MAX,
+  CONSENT_TIME_CHARS_MAX,
+  isFault,
+  parseConsent,
+} from "../../recipients/parse-consent.ts";
+import { recordConsent } from "../../recipients/record-consent.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
 const FIELDS_SHOWN_MAX = 50;
@@ -33,7 +42,7 @@ export const recipientName = Type.String({
   description: "An id, a handle or @handle.",
   examples: ["@sara_sells", "1786543210987654321"],
 });
-export const recipientBody = jsonBody(Type.Object({ recipient: recipientName }, closed));
+const recipientBody = objectBody({ recipient: recipientName });
 
 const importReport = Type.Object({
   added: count,
@@ -55,18 +64,37 @@ const importReport = Type.Object({
   }),
 });
 
-const csv = Type.String({
-  pattern: String.raw`^(?:username|handle|id)(?:,name)?(?:,basis)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
-  description:
-    "A header, then a line for each recipient. Columns may come in any order, with quotes, and separated by `;` or tabs.",
-  examples: ["username,name,basis\nsara_sells,Sara,opt_in"],
+const consentTime = Type.String({
+  maxLength: CONSENT_TIME_CHARS_MAX,
+  description: "A day, or a time with its offset (ISO 8601); not in the future.",
+  examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
 });
+const consentSource = Type.String({
+  maxLength: CONSENT_SOURCE_CHARS_MAX,
+  description: "Where: the http(s) address of a form, or a few words.",
+  examples: ["https://shop.example/form", "trade fair"],
+});
+const consentText = Type.String({
+  maxLength: CONSENT_TEXT_CHARS_MAX,
+  description: "The wording that was agreed to, or its version.",
+  examples: ["Yes, send me news (version 3)"],
+});
+
+/** What a row of a list, or a record of consent, says of a recipient's consent. */
+const consentMembers = {
+  basis: Type.Optional(basis),
+  consent_at: Type.Optional(consentTime),
+  consent_source: Type.Optional(consentSource),
+  consent_text: Type.Optional(consentText),
+  tracking: Type.Optional(tracking),
+  tracking_at: Type.Optional(consentTime),
+  tracking_source: Type.Optional(consentSource),
+  tracking_text: Type.Optional(consentText),
+};
 
 const row = Type.Object(
   {
-    username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+    ...nameColumns,
     name: Type.Optional(cell),
     timezone: Type.Optional(
       Type.String({
@@ -93,15 +121,11 @@ const row = Type.Object(
   },
 );
 
-const list = Type.Union([Type.Array(row), Type.Object({ recipients: Type.Array(row) }, closed)]);
-
-const lines = Type.String({
-  pattern: String.raw`^[^\u0000-\u0008]*$`,
-  description: "One object per line, as in a list.",
-  examples: ['{"username":"sara_sells","name":"Sara"}'],
+const FORMATS = listFormats("recipient", row, {
+  header: "(?:username|handle|id)(?:,name)?(?:,basis)?",
+  csv: "username,name,basis\nsara_sells,Sara,opt_in",
+  json: '{"username":"sara_sells","name":"Sara"}',
 });
-
-const FORMATS = listFormats(csv, list, lines);
 
 /** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
 const IMPORT_FORM: Form = {
@@ -120,10 +144,12 @@ const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
 
 export function recipientEndpoints(deps: AppDeps) {
   return feature("recipients", "/social")
-    .post("/recipients", ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList), {
-      body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
-      response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
-      detail: operation("importRecipients", "outreach", ["token", "recipients"], {
+    .post(
+      "/recipients",
+      ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList),
+      route("importRecipients", "outreach", ["token", "recipients"], {
+        body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
+        response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
         summary: "Adds or updates recipients.",
         description:
           "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
@@ -132,14 +158,14 @@ export function recipientEndpoints(deps: AppDeps) {
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),
-    })
+    )
     .post(
       "/recipients/suppress",
       async ({ body, call }) => {
         const { isKnown } = await appendedOrNothing(suppress(deps, body.recipient, call.metadata));
         return { known: isKnown };
       },
-      {
+      route("suppressRecipient", "outreach", ["token", "recipients"], {
         body: recipientBody,
         response: {
           200: reply(
@@ -147,38 +173,33 @@ export function recipientEndpoints(deps: AppDeps) {
             Type.Object({ known: Type.Boolean({ description: "False: no recipient of that name is known yet." }) }),
           ),
         },
-        detail: operation("suppressRecipient", "outreach", ["token", "recipients"], {
-          summary: "Suppresses a recipient for good.",
-          description:
-            "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
-          form: {
-            path: "/console/recipients/suppress",
-            notice: () => "The recipient never gets a message again.",
-          },
-        }),
-      },
+        summary: "Suppresses a recipient for good.",
+        description:
+          "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
+        form: {
+          path: "/console/recipients/suppress",
+          notice: () => "The recipient never gets a message again.",
+        },
+      }),
     )
     .post(
       "/recipients/retry",
       async ({ body, call }) => {
-        const retry = { ...deps, sleep, random: Math.random };
-        const refusal = await appendedOrNothing(allowRetry(retry, body.recipient, call.metadata));
+        const refusal = await appendedOrNothing(allowRetry(deps, body.recipient, call.metadata));
         if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
         return { status: "open" as const };
       },
-      {
+      route("retryRecipient", "outreach", ["token", "recipients"], {
         body: recipientBody,
         response: { 200: reply("The retry is allowed.", Type.Object({ status: Type.Literal("open") })) },
-        detail: operation("retryRecipient", "outreach", ["token", "recipients"], {
-          summary: "Allows a retry after a failed message.",
-          description: "The next run may contact the recipient again, if nothing else rules it out.",
-          problems: ["unknownRecipient", "suppressed", "nothingToRetry"],
-          form: {
-            path: "/console/recipients/retry",
-            notice: () => "The next run may contact the recipient again.",
-          },
-        }),
-      },
+        summary: "Allows a retry after a failed message.",
+        description: "The next run may contact the recipient again, if nothing else rules it out.",
+        problems: ["unknownRecipient", "suppressed", "nothingToRetry"],
+        form: {
+          path: "/console/recipients/retry",
+          notice: () => "The next run may contact the recipient again.",
+        },
+      }),
     );
 }
 
@@ -191,9 +212,8 @@ async function takeList(
   const task = { file, format, now: clock() };
   const { rows, refused, duplicates } = await readList(task, AbortSignal.any([stopping, signal]));
   const options = { chunkRows: SENT_CHUNK_ROWS, signal: stopping };
-  const importing = { ...deps, sleep, random: Math.random };
   const { taken, added, withoutConsent, withoutEvidence, fields } = await importRecipients(
-    importing,
+    deps,
     rows,
     metadata,
     options,
@@ -210,4 +230,36 @@ async function takeList(
     duplicates: duplicates.count,
     duplicate_rows: [...duplicates.first],
   };
+}
+
+export function consentEndpoints(deps: AppDeps) {
+  return feature("consent", "/social").post(
+    "/recipients/consent",
+    async ({ body, call }) => {
+      const record = parseConsent((member) => body[member], deps.clock());
+      if (isFault(record)) throw problems.unusableConsent(record.reason, `/${record.member}`);
+      if (Object.keys(record).length === 0) throw problems.unusableConsent("neither basis nor tracking is given");
+      const recording = recordConsent(deps, body.recipient, record, call.metadata);
+      const { isKnown, contact } = await appendedOrNothing(recording);
+      return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
+    },
+    route("recordConsent", "outreach", ["token", "recipients"], {
+      body: objectBody({ recipient: recipientName, ...consentMembers }),
+      response: {
+        200: reply(
+          "The recipient's consent from now on.",
+          Type.Object({
+            known: Type.Boolean({ description: "False: no recipient of that name was known." }),
+            basis,
+            tracking,
+          }),
+        ),
+      },
+      summary: "Records a recipient's consent, with its evidence.",
+      description:
+        "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
+      problems: ["unusableConsent"],
+      form: { path: "/console/recipients/consent", notice: () => "The consent is recorded." },
+    }),
+  );
 }

@@ -1,54 +1,23 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { basis, recipientSource } from "../../../events/outreach.ts";
-import { createResults, GROUPINGS, parseInterval, type Interval } from "../../history/results.ts";
+import {
+  createResults,
+  GROUPINGS,
+  parseInterval,
+  resultFigures,
+  resultGroup,
+  type Interval,
+} from "../../history/results.ts";
 import { CLICKS_NOTE, resultsAsCsv, resultsAsJson } from "../../history/results-format.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { whole } from "../server/answer.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { attachment, whole } from "../server/answer.ts";
+import { route, reply } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
-import { count, oneOf, orNull, text, time } from "./schema.ts";
+import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
-const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
-
-const rate = Type.Object({ rate: share, low: share, high: share });
-
-const figures = Type.Object({
-  attempted: count,
-  sent: count,
-  failed: count,
-  in_doubt: count,
-  replied: count,
-  opted_out: count,
-  reply_rate: orNull(rate),
-  clicks: orNull(
-    Type.Object({ total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count }),
-  ),
-  tracked: Type.Object({
-    recipients: count,
-    clicked: count,
-    clicks: count,
-    suspected: count,
-    first_click_ms: orNull(count),
-  }),
-  click_rate: orNull(rate),
-});
-
-const previous = Type.Object({ previous: orNull(figures) });
-
-const group = Type.Partial(
-  Type.Object({
-    template: orNull(text("0123456789ab")),
-    variant: text("A"),
-    run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
-    day: text("2026-11-20"),
-    source: orNull(recipientSource),
-    basis: orNull(basis),
-    link: text("go.example/autumn"),
-  }),
-);
+const previous = Type.Object({ previous: orNull(resultFigures) });
 
 const interval = Type.Object({ from: orNull(time), to: orNull(time) });
 
@@ -56,10 +25,10 @@ const table = Type.Object({
   by: oneOf(...GROUPINGS),
   interval,
   previous_interval: orNull(interval),
-  rows: Type.Array(Type.Composite([group, figures, previous])),
+  rows: Type.Array(Type.Composite([resultGroup, resultFigures, previous])),
   omitted: count,
   clicks_merged_to: orNull(text("2026-11-20")),
-  total: Type.Composite([figures, previous]),
+  total: Type.Composite([resultFigures, previous]),
   unique_standard_error: Type.Number({ examples: [0.023] }),
   as_of: Type.Object({ position: count, time: orNull(time), stale: Type.Optional(Type.Literal(true)) }),
 });
@@ -78,33 +47,24 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
       const answer: Static<typeof table> = { ...resultsAsJson(by, found), as_of };
       return wantsCsv(request, searchParams) ? whole({ ...CSV, body: resultsAsCsv(by, found) }, answer) : answer;
     },
-    {
+    route("getResults", "outreach", ["session", "read"], {
       response: { 200: { ...reply("The results.", table), otherMediaTypes: ["text/csv"] } },
-      detail: operation("getResults", "outreach", ["session", "read"], {
-        personalRead: "results",
-        summary: "What came of messages, and the clicks on their links.",
-        description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
-        query: {
-          by: `What to tell apart: ${GROUPINGS.map((name) => `\`${name}\``).join(", ")}. Default: \`variant\`.`,
-          from: "The first UTC day, or a time in it. The interval of the same length before is then in `previous`. Default: from the beginning.",
-          to: "The last UTC day, or a time in it. Default: now.",
-          format: "`json` or `csv`. Default: by `Accept`.",
-        },
-        requestHeaders: ["Accept"],
-        problems: ["invalid"],
-      }),
-    },
+      personalRead: "results",
+      summary: "What came of messages, and the clicks on their links.",
+      description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
+      query: {
+        by: `What to tell apart: ${GROUPINGS.map((name) => `\`${name}\``).join(", ")}. Default: \`variant\`.`,
+        from: "The first UTC day, or a time in it. The interval of the same length before is then in `previous`. Default: from the beginning.",
+        to: "The last UTC day, or a time in it. Default: now.",
+        format: "`json` or `csv`. Default: by `Accept`.",
+      },
+      requestHeaders: ["Accept"],
+      problems: ["invalid"],
+    }),
   );
 }
 
-const CSV = {
-  status: 200,
-  headers: {
-    "content-type": "text/csv; charset=utf-8",
-    "cache-control": "no-store",
-    "content-disposition": 'attachment; filename="reachlog-results.csv"',
-  },
-} as const;
+const CSV = { status: 200, headers: attachment("text/csv; charset=utf-8", "reachlog-results.csv") } as const;
 
 /** Throws the problem 422. */
 function intervalIn(query: URLSearchParams, now: number): Interval {

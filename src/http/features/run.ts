@@ -6,15 +6,16 @@ import type { RunReport } from "../../outreach/execute-run.ts";
 import { findTransientEnd, requestStop } from "../../outreach/run-end.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
-import { isoTime, sleep } from "../../platform/clock.ts";
+import { isoTime, within } from "../../platform/clock.ts";
 import { quotaAllowance } from "../access/rate-limit.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { withHeaders } from "../server/answer.ts";
-import { jsonBody, type Fields } from "../server/body.ts";
-import { operation, reply, type Form } from "../server/endpoint.ts";
+import { objectBody, type Fields } from "../server/body.ts";
+import { route, reply, type Form } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
-import { closed, count, id, orNull, text, time } from "./schema.ts";
+import { count, id, orNull, text, time } from "../../platform/json-schema.ts";
+import { EITHER } from "../../platform/list-words.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
 const WAIT_MAX_S = 300;
@@ -40,15 +41,10 @@ const selectionMembers = {
   ),
 };
 
-const runBody = jsonBody(
-  Type.Object(
-    {
-      dry_run: Type.Optional(Type.Boolean({ description: "Report what a run would do, and send nothing." })),
-      ...selectionMembers,
-    },
-    closed,
-  ),
-);
+const runBody = objectBody({
+  dry_run: Type.Optional(Type.Boolean({ description: "Report what a run would do, and send nothing." })),
+  ...selectionMembers,
+});
 
 const started = Type.Object({ run_id: id, dry_run: Type.Boolean(), status: Type.Literal("started") });
 
@@ -78,18 +74,15 @@ const finished = Type.Object({
   ...Type.Partial(preview).properties,
 });
 
-const stopBody = Type.Object(
-  {
-    run_id: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z0-9-]{1,100}$",
-        description: "Default: the run in progress.",
-        examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
-      }),
-    ),
-  },
-  closed,
-);
+const stopBody = objectBody({
+  run_id: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9-]{1,100}$",
+      description: "Default: the run in progress.",
+      examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
+    }),
+  ),
+});
 
 const stopping = Type.Object({ run_id: id, status: Type.Literal("stopping") });
 
@@ -143,7 +136,7 @@ export function runEndpoints(deps: AppDeps) {
             const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
             const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
-            const report = waitMs === 0 ? undefined : await withinMs(done, waitMs);
+            const report = waitMs === undefined ? await done : waitMs === 0 ? undefined : await within(waitMs, done);
             if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
             // A dry run always waits: without a report it died of a fault, which is logged.
             if (dryRun) throw problems.internal();
@@ -157,54 +150,50 @@ export function runEndpoints(deps: AppDeps) {
             },
           },
         ),
-      {
+      route("startRun", "outreach", ["strict", "run"], {
         body: runBody,
         response: {
           200: reply("The run has ended.", finished, QUOTA_HEADERS),
           202: reply("The run has started.", started, QUOTA_HEADERS),
         },
-        detail: operation("startRun", "outreach", ["strict", "run"], {
-          summary: "Starts a run of the outreach agent.",
-          description:
-            "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
-          requestHeaders: ["Idempotency-Key", "Prefer"],
-          problems: [
-            "notAuthorized",
-            "running",
-            "dailyLimit",
-            "windowClosed",
-            "unusableSelection",
-            "noTemplate",
-            "clockSkewed",
-          ],
-          isSlow: true,
-          limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
-          form: RUN_FORMS,
-        }),
-      },
+        summary: "Starts a run of the outreach agent.",
+        description:
+          "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
+        requestHeaders: ["Idempotency-Key", "Prefer"],
+        problems: [
+          "notAuthorized",
+          "running",
+          "dailyLimit",
+          "windowClosed",
+          "unusableSelection",
+          "noTemplate",
+          "clockSkewed",
+        ],
+        isSlow: true,
+        limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
+        form: RUN_FORMS,
+      }),
     )
     .post(
       "/run/stop",
       async ({ body, call, status }) => {
-        const stopping = requestStop({ ...deps, sleep, random: Math.random }, body.run_id, call.metadata);
+        const stopping = requestStop(deps, body.run_id, call.metadata);
         const asked = await appendedOrNothing(stopping);
         if (asked.kind === "not_in_progress") throw problems.noRun();
         return status(202, { run_id: asked.run_id, status: asked.kind });
       },
-      {
-        body: jsonBody(stopBody),
+      route("stopRun", "outreach", ["token", "run"], {
+        body: stopBody,
         response: { 202: reply("The stop is requested.", stopping) },
-        detail: operation("stopRun", "outreach", ["token", "run"], {
-          summary: "Stops the run in progress.",
-          description:
-            "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
-          problems: ["noRun"],
-          form: {
-            path: "/console/run/stop",
-            notice: () => "The run is stopping: it sends nothing more.",
-          },
-        }),
-      },
+        summary: "Stops the run in progress.",
+        description:
+          "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
+        problems: ["noRun"],
+        form: {
+          path: "/console/run/stop",
+          notice: () => "The run is stopping: it sends nothing more.",
+        },
+      }),
     )
     .get(
       "/stats",
@@ -214,19 +203,15 @@ export function runEndpoints(deps: AppDeps) {
         const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
         return { sent, skipped, failed, as_of };
       },
-      {
+      route("getOutreachStats", "outreach", ["strict", "read"], {
         response: { 200: reply("The counts.", stats) },
-        detail: operation("getOutreachStats", "outreach", ["strict", "read"], {
-          personalRead: false,
-          summary: "All-time counts of messages sent, skipped and failed.",
-          description:
-            "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",
-        }),
-      },
+        personalRead: false,
+        summary: "All-time counts of messages sent, skipped and failed.",
+        description:
+          "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",
+      }),
     );
 }
-
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
 /** Throws the problem 503 without a template, and 422 for a variant or a source that is not configured. */
 function rejectUnknown({ variant, source }: RunSelection, { outreach: { template, sources } }: AppDeps): void {
@@ -266,14 +251,6 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extrac
 function parseWait(prefer: string | null): number | undefined {
   const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1];
   return seconds === undefined ? undefined : Math.min(Number(seconds), WAIT_MAX_S);
-}
-
-/** The report, or undefined when it is not there in time; `ms` undefined waits for it. */
-async function withinMs(done: Promise<RunReport | undefined>, ms: number | undefined): Promise<RunReport | undefined> {
-  if (ms === undefined) return done;
-  const answered = new AbortController();
-  const late = sleep(ms, answered.signal).then(() => undefined);
-  return await Promise.race([done, late]).finally(() => answered.abort());
 }
 
 /** A report as callers see it: what a dry run found stands beside the rest. */

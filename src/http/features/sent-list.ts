@@ -10,7 +10,7 @@ import { type RequestBody, type SentForm, uploadBody } from "../server/body.ts";
 import type { Form } from "../server/endpoint.ts";
 import { commonFields } from "../server/form.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";
-import { count, text } from "./schema.ts";
+import { closedObject, count, text } from "../../platform/json-schema.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
 export const SENT_CHUNK_ROWS = 64;
@@ -30,13 +30,38 @@ export const refusedMembers = {
 
 export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
-/** The media types of a list, each with its format and what a file of it holds at its simplest. */
-export function listFormats(csv: TSchema, list: TSchema, lines: TSchema) {
+/** What names a recipient in a row. */
+export const nameColumns = {
+  username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+  handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+  id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+};
+
+/**
+ * The media types of a list, each with its format and what a file of it holds at its simplest: `header`, a pattern of a CSV's
+ * first line, and an example of a CSV and of a line of JSON.
+ */
+export function listFormats(
+  name: "recipient" | "suppression",
+  row: TSchema,
+  { header, csv, json }: { readonly header: string; readonly csv: string; readonly json: string },
+) {
+  const list = Type.Union([Type.Array(row), closedObject({ [`${name}s`]: Type.Array(row) })]);
+  const asCsv = Type.String({
+    pattern: String.raw`^${header}(?:\r?\n[^\u0000-\u001f"]*)*$`,
+    description: `A header, then a line for each ${name}. Columns may come in any order, with quotes, and separated by \`;\` or tabs.`,
+    examples: [csv],
+  });
+  const asLines = Type.String({
+    pattern: String.raw`^[^\u0000-\u0008]*$`,
+    description: "One object per line, as in a list.",
+    examples: [json],
+  });
   return new Map<string, readonly [RecipientsFormat, TSchema]>([
-    ["text/csv", ["csv", csv]],
+    ["text/csv", ["csv", asCsv]],
     ["application/json", ["json", list]],
-    ["application/jsonl", ["jsonl", lines]],
-    ["application/x-ndjson", ["jsonl", lines]],
+    ["application/jsonl", ["jsonl", asLines]],
+    ["application/x-ndjson", ["jsonl", asLines]],
   ]);
 }
 

@@ -13,17 +13,18 @@ import { importSuppressions } from "../../recipients/import-suppressions.ts";
 import { nameHashKey } from "../../recipients/suppress.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
-import { operation, reply, textReply, type Form } from "../server/endpoint.ts";
+import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { admitStreamReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
-import { closed, count } from "./schema.ts";
+import { closed, count } from "../../platform/json-schema.ts";
 import {
   cell,
   SENT_CHUNK_ROWS,
   listFormats,
   listUpload,
+  nameColumns,
   readList,
   refusedMembers,
   type SentList,
@@ -36,18 +37,9 @@ const importReport = Type.Object({
   ...refusedMembers,
 });
 
-const csv = Type.String({
-  pattern: String.raw`^(?:username|handle|id|hash)(?:,reason)?(?:,suppressed_at)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
-  description:
-    "A header, then a line for each suppression. Columns may come in any order, with quotes, and separated by `;` or tabs.",
-  examples: ["username,reason,suppressed_at\nsara_sells,opt_out,2025-03-02"],
-});
-
 const row = Type.Object(
   {
-    username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+    ...nameColumns,
     hash: Type.Optional(
       Type.String({ description: "As an export writes it, of a log with the same key. It names no recipient." }),
     ),
@@ -62,12 +54,10 @@ const row = Type.Object(
   { ...closed, examples: [{ username: "sara_sells", reason: "opt_out", suppressed_at: "2025-03-02" }] },
 );
 
-const list = Type.Union([Type.Array(row), Type.Object({ suppressions: Type.Array(row) }, closed)]);
-
-const lines = Type.String({
-  pattern: String.raw`^[^\u0000-\u0008]*$`,
-  description: "One object per line, as in a list.",
-  examples: ['{"username":"sara_sells","reason":"opt_out"}'],
+const FORMATS = listFormats("suppression", row, {
+  header: "(?:username|handle|id|hash)(?:,reason)?(?:,suppressed_at)?",
+  csv: "username,reason,suppressed_at\nsara_sells,opt_out,2025-03-02",
+  json: '{"username":"sara_sells","reason":"opt_out"}',
 });
 
 /** Chosen in a browser, as a list of recipients is. */
@@ -87,10 +77,12 @@ const FILES: Readonly<Record<SuppressionsFormat, { readonly type: string; readon
 
 export function suppressionEndpoints(deps: AppDeps) {
   return feature("suppressions", "/social")
-    .post("/suppressions", ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList), {
-      body: fileBody({ kinds: listFormats(csv, list, lines), bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
-      response: { 200: reply("How many rows were added, and which were refused.", importReport) },
-      detail: operation("importSuppressions", "outreach", ["token", "recipients"], {
+    .post(
+      "/suppressions",
+      ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList),
+      route("importSuppressions", "outreach", ["token", "recipients"], {
+        body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
+        response: { 200: reply("How many rows were added, and which were refused.", importReport) },
         summary: "Suppresses the recipients of a list for good.",
         description:
           "Columns, as on the command line: `id`, `username` (or `handle`), `hash`, `reason`, `suppressed_at`. A row has at least one of the first three. " +
@@ -101,7 +93,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),
-    })
+    )
     .get(
       "/suppressions",
       ({ request, call }) => {
@@ -117,7 +109,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         };
         return sendFile(deps, call, reader, { ...FILES[format], open });
       },
-      {
+      route("exportSuppressions", "outreach", ["session", "read"], {
         response: {
           200: textReply("The suppressions.", {
             mediaType: "text/csv",
@@ -125,20 +117,18 @@ export function suppressionEndpoints(deps: AppDeps) {
             headers: ["content-disposition"],
           }),
         },
-        detail: operation("exportSuppressions", "outreach", ["session", "read"], {
-          summary: "Exports the list of suppressions.",
-          description:
-            "Like `reachlog suppressions export`: recipients by name where the log knows it, all others by hash, each with reason and date. An import reads it. " +
-            "An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, and is cut off when that is revoked.",
-          query: {
-            format: "`csv` (the default) or `jsonl` (JSON Lines).",
-            hashed: "`true`: all as hashes, which name no recipient; a list's own reason texts stay. Default: `false`.",
-          },
-          problems: ["invalid", "tooManyStreams"],
-          personalRead: "suppressions",
-          isSlow: true,
-        }),
-      },
+        summary: "Exports the list of suppressions.",
+        description:
+          "Like `reachlog suppressions export`: recipients by name where the log knows it, all others by hash, each with reason and date. An import reads it. " +
+          "An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, and is cut off when that is revoked.",
+        query: {
+          format: "`csv` (the default) or `jsonl` (JSON Lines).",
+          hashed: "`true`: all as hashes, which name no recipient; a list's own reason texts stay. Default: `false`.",
+        },
+        problems: ["invalid", "tooManyStreams"],
+        personalRead: "suppressions",
+        isSlow: true,
+      }),
     );
 }
 

@@ -3,11 +3,11 @@ import { EVENT_ID, findAt, findEventNear, isEventName } from "../../history/find
 import { findLast } from "../../log/event-log.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { whole } from "../server/answer.ts";
-import { jsonBody } from "../server/body.ts";
-import { operation, reply, textReply } from "../server/endpoint.ts";
+import { attachment, whole } from "../server/answer.ts";
+import { objectBody } from "../server/body.ts";
+import { route, reply, textReply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
-import { closed, count, oneOf, orNull, text, time } from "./schema.ts";
+import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
 const position = count;
 
@@ -36,18 +36,16 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         const { position: to, started_at } = started.progress;
         return status(202, { status: "started", position: to, started_at });
       },
-      {
-        body: jsonBody(Type.Object({}, closed)),
+      route("startVerification", "service", ["token", "admin"], {
+        body: objectBody({}),
         response: { 202: reply("Started.", begun) },
-        detail: operation("startVerification", "service", ["token", "admin"], {
-          summary: "Verifies the log.",
-          description:
-            "Recomputes the hash chain beside the service, on one core, and compares the log with the checkpoint beside it. One at " +
-            "a time. The result is an event, `LogVerified`, in the caller's name.",
-          problems: ["verifying"],
-          form: { path: "/console/audit/verify", notice: () => "The log is being verified." },
-        }),
-      },
+        summary: "Verifies the log.",
+        description:
+          "Recomputes the hash chain beside the service, on one core, and compares the log with the checkpoint beside it. One at " +
+          "a time. The result is an event, `LogVerified`, in the caller's name.",
+        problems: ["verifying"],
+        form: { path: "/console/audit/verify", notice: () => "The log is being verified." },
+      }),
     )
     .get(
       "/verify",
@@ -60,21 +58,19 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
           last: event === undefined ? null : { caller, recorded_at: event.time, ...event.data },
         };
       },
-      {
+      route("showVerification", "service", ["token", "read"], {
         response: {
           200: reply(
             "The progress and the last result.",
             Type.Object({ running: orNull(running), last: orNull(last) }),
           ),
         },
-        detail: operation("showVerification", "service", ["token", "read"], {
-          personalRead: false,
-          summary: "The progress of a verification, and the result of the last one.",
-          description:
-            "`checked` of `position` events are good so far. `last` is the newest event `LogVerified`: how far the log was " +
-            "`whole`, or where it was `broken`.",
-        }),
-      },
+        personalRead: false,
+        summary: "The progress of a verification, and the result of the last one.",
+        description:
+          "`checked` of `position` events are good so far. `last` is the newest event `LogVerified`: how far the log was " +
+          "`whole`, or where it was `broken`.",
+      }),
     )
     .get(
       "/head",
@@ -84,18 +80,16 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         if ("loss" in signed) throw problems.contradicted();
         return download("reachlog-head.txt", signed.note);
       },
-      {
+      route("downloadHead", "service", ["session", "read"], {
         response: { 200: textReply("The signed head.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
-        detail: operation("downloadHead", "service", ["session", "read"], {
-          personalRead: false,
-          summary: "Signs the log's position and hash as they are now.",
-          description:
-            "A C2SP checkpoint. Store it where writers of the log cannot change it: it proves later that the log " +
-            "still holds all of it (`reachlog audit verify --head`). Needs a token or a console session once a token is " +
-            "configured.",
-          problems: ["contradicted"],
-        }),
-      },
+        personalRead: false,
+        summary: "Signs the log's position and hash as they are now.",
+        description:
+          "A C2SP checkpoint. Store it where writers of the log cannot change it: it proves later that the log " +
+          "still holds all of it (`reachlog audit verify --head`). Needs a token or a console session once a token is " +
+          "configured.",
+        problems: ["contradicted"],
+      }),
     )
     .get(
       "/proof/:event",
@@ -111,27 +105,20 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         if ("loss" in proved) throw problems.contradicted();
         return download(`event-${event.position}.tlog-proof`, proved.proof);
       },
-      {
+      route("downloadProof", "service", ["session", "read"], {
         response: { 200: textReply("The proof.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
-        detail: operation("downloadProof", "service", ["session", "read"], {
-          personalRead: false,
-          summary: "Proves one event to a reader who does not have the log.",
-          description:
-            "A C2SP tlog-proof: the event's bytes as they are stored, their place in the Merkle tree, and the signed head of that " +
-            "tree. `reachlog audit check` checks it without the log. Personal data in it stays encrypted, so it stays valid after an " +
-            "erasure. Needs a token or a console session once a token is configured.",
-          parameters: { event: "The event's id or its position." },
-          problems: ["invalid", "notFound", "contradicted"],
-        }),
-      },
+        personalRead: false,
+        summary: "Proves one event to a reader who does not have the log.",
+        description:
+          "A C2SP tlog-proof: the event's bytes as they are stored, their place in the Merkle tree, and the signed head of that " +
+          "tree. `reachlog audit check` checks it without the log. Personal data in it stays encrypted, so it stays valid after an " +
+          "erasure. Needs a token or a console session once a token is configured.",
+        parameters: { event: "The event's id or its position." },
+        problems: ["invalid", "notFound", "contradicted"],
+      }),
     );
 }
 
 function download(file: string, body: string) {
-  const headers = {
-    "content-type": "text/plain; charset=utf-8",
-    "cache-control": "no-store",
-    "content-disposition": `attachment; filename="${file}"`,
-  };
-  return whole({ status: 200, headers, body });
+  return whole({ status: 200, headers: attachment("text/plain; charset=utf-8", file), body });
 }

@@ -1,53 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { skipReason } from "../../../events/outreach.ts";
 import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/what-if.ts";
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
 import { answerWhatIf } from "../../outreach/what-if/ask.ts";
+import { whatIfReport } from "../../outreach/what-if/report.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
-import { operation, reply, type Form } from "../server/endpoint.ts";
+import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, RETRY_LATER } from "../server/problem.ts";
-import { closed, count, oneOf, orNull, text } from "./schema.ts";
-
-const difference = Type.Integer({ examples: [-1] });
-const compared = Type.Object({ was: count, would: count, difference });
-const inPart = Type.Object({ was: count, would: count, unknown: count, difference });
-
-const counts = Type.Object({
-  messages: compared,
-  sent: inPart,
-  skipped: Type.Record(Type.String(), compared, { description: "By reason." }),
-  clicks: inPart,
-});
-
-const outcome = Type.Object({ day: orNull(text("2026-11-20")), skipped: Type.Array(skipReason) });
-const recipient = Type.Object({ id: Type.Optional(text("2244994945")), username: Type.Optional(text("ada_builds")) });
-const changed = Type.Object({
-  count,
-  shown: Type.Array(Type.Object({ recipient, was: outcome, would: outcome }), { description: "The first of them." }),
-});
-
-const place = Type.Object({ position: count });
-
-const report = Type.Object({
-  rules: Type.Array(oneOf(...WHAT_IF_RULES)),
-  as_of: place,
-  recorded_at: place,
-  runs: Type.Object({ was: count, would: count, unrecorded: count }),
-  total: counts,
-  days: Type.Array(Type.Composite([Type.Object({ day: text("2026-11-20") }), counts])),
-  recipients: Type.Object({ lost: changed, gained: changed, moved: changed, skips: changed }),
-  unknown: Type.Object({
-    sends: count,
-    clicks: count,
-    reactions: count,
-    opt_outs: count,
-    messages_read: count,
-    unread_sources: count,
-  }),
-  unexplained: count,
-});
+import { closed } from "../../platform/json-schema.ts";
 
 const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
   DAILY_LIMIT: 20,
@@ -124,19 +85,17 @@ export function whatIfEndpoints(deps: AppDeps) {
       if (found === undefined) throw problems.logUnavailable(true);
       return found;
     },
-    {
+    route("askWhatIf", "outreach", ["token", "read"], {
       body: rulesBody,
-      response: { 200: reply("The comparison.", report) },
-      detail: operation("askWhatIf", "outreach", ["token", "read"], {
-        personalRead: "preview",
-        summary: "What other rules would have done.",
-        description:
-          "Decides all runs of the log again by other rules, as `reachlog replay --what-if` does, and compares. A rule that is not named stays as it was. One comparison at a time (503 `overloaded` for others); it ends when the caller hangs up. Recorded as `WhatIfAsked`.",
-        isSlow: true,
-        problems: ["unusableRules"],
-        form,
-      }),
-    },
+      response: { 200: reply("The comparison.", whatIfReport) },
+      personalRead: "preview",
+      summary: "What other rules would have done.",
+      description:
+        "Decides all runs of the log again by other rules, as `reachlog replay --what-if` does, and compares. A rule that is not named stays as it was. One comparison at a time (503 `overloaded` for others); it ends when the caller hangs up. Recorded as `WhatIfAsked`.",
+      isSlow: true,
+      problems: ["unusableRules"],
+      form,
+    }),
   );
 }
 

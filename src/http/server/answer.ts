@@ -53,6 +53,15 @@ export function html<Status extends number>(
   };
 }
 
+/** The headers of a file that is downloaded. */
+export function attachment(type: string, file: string) {
+  return {
+    "content-type": type,
+    "cache-control": "no-store",
+    "content-disposition": `attachment; filename="${file}"`,
+  };
+}
+
 const WHOLE = Symbol("answer");
 
 /** An answer that is more than a JSON value, as a handler returns it. Its clients see a `Body`. */

@@ -1,5 +1,6 @@
-import { type Static, type TSchema, Type, type TObject } from "@sinclair/typebox";
+import { type Static, type TSchema, Type, type TObject, type TProperties } from "@sinclair/typebox";
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
+import { closedObject } from "../../platform/json-schema.ts";
 import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */
@@ -43,6 +44,11 @@ export const UNCHECKED = {
 /** No bytes are `{}`. */
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   return textBody(schema, "application/json", (text) => (text === undefined ? {} : parseJson(text)));
+}
+
+/** An object of these members and no others: a mistyped `dry_run` must never send. */
+export function objectBody<Members extends TProperties>(members: Members) {
+  return jsonBody(closedObject(members));
 }
 
 /** What a page's form posts, under the same limits. */

@@ -86,15 +86,24 @@ export type Form = {
 
 export type RequestHeader = "Idempotency-Key" | "Prefer" | "Accept";
 
+type Declared = Omit<Operation, "id" | "tag" | "protection" | "scope">;
+
 /** A route's `detail`. */
-export function operation(
+export function operation(id: string, tag: Operation["tag"], access: Access, declared: Declared): DocumentDecoration {
+  const [protection, scope] = [access].flat();
+  return { id, tag, protection, ...omitUndefined({ scope }), ...declared } as unknown as DocumentDecoration;
+}
+
+/** All that a route declares, as Elysia takes it: its body and its answers, and the rest as its `detail`. */
+export function route<const Replies extends object, Body extends object = never>(
   id: string,
   tag: Operation["tag"],
   access: Access,
-  declared: Omit<Operation, "id" | "tag" | "protection" | "scope">,
-): DocumentDecoration {
-  const [protection, scope] = [access].flat();
-  return { id, tag, protection, ...omitUndefined({ scope }), ...declared } as unknown as DocumentDecoration;
+  { body, response, ...declared }: Declared & { readonly response: Replies; readonly body?: Body },
+) {
+  const answered = { response, detail: operation(id, tag, access, declared) };
+  type WithBody = [Body] extends [never] ? unknown : { readonly body: Body };
+  return (body === undefined ? answered : { ...answered, body }) as typeof answered & WithBody;
 }
 
 /** The answers that are no problems, by status. */

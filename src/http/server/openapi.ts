@@ -226,11 +226,8 @@ function toProblemHeaders(names: readonly ProblemName[], limits: Limits): Json {
   const all = new Set(
     names.flatMap((name) => [...Object.keys(sample(name).headers), ...(showsLimit(name, limits) ? LIMIT_HEADERS : [])]),
   );
-  const isSure = (header: string): boolean => names.every((name) => header in sample(name).headers);
-  return toHeaders(
-    [...all].filter(isSure),
-    [...all].filter((header) => !isSure(header)),
-  );
+  const sure = new Set([...all].filter((header) => names.every((name) => header in sample(name).headers)));
+  return toHeaders([...sure], [...all.difference(sure)]);
 }
 
 /** What all problems have (RFC 9457). */

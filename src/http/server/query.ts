@@ -1,6 +1,5 @@
 import { problems } from "./problem.ts";
-
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
+import { EITHER } from "../../platform/list-words.ts";
 
 /** The value of the query's member `name`, which is one of `values`. Throws the problem 422. */
 export function choiceIn<Value extends string>(

@@ -1,7 +1,7 @@
 import type { ExportChunk } from "../../log/export-formats/format.ts";
 import { errorFields, requestFields, withFields } from "../../platform/logger.ts";
 import type { AppDeps } from "../deps.ts";
-import { whole, type HttpResponse } from "../server/answer.ts";
+import { attachment, whole, type HttpResponse } from "../server/answer.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import type { StreamReader } from "./event-stream.ts";
 
@@ -21,11 +21,7 @@ export async function sendFile(
   reader: StreamReader,
   { type, name, open }: Download,
 ) {
-  const headers = {
-    "content-type": type,
-    "cache-control": "no-store",
-    "content-disposition": `attachment; filename="${name}"`,
-  };
+  const headers = attachment(type, name);
   if (call.request.method === "HEAD") return whole({ status: 200, headers, body: "" });
   // An export that has begun can only be cut off.
   await Promise.all([deps.encryptedLog.head(), deps.encryptedLog.keyring.keys.revision()]);

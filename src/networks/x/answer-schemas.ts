@@ -227,11 +227,7 @@ function parseWindow(headers: Headers, prefix: string, now: number): RateWindow 
   if (limit === undefined || remaining === undefined || resetSeconds === undefined) return undefined;
   const resetIn = resetSeconds * 1000 - networkTime(headers, now);
   const bounded = Math.min(RESET_IN_MS_MAX, Math.max(RESET_IN_MS_MIN, resetIn));
-  return {
-    limit: Math.max(0, limit),
-    remaining: Math.max(0, remaining),
-    resetAt: now + bounded,
-  };
+  return { limit: Math.max(0, limit), remaining: Math.max(0, remaining), resetAt: now + bounded };
 }
 
 /** X's clock by the `Date` header, ours where it is missing. It is cut to the second, so we wait a little too long. */

@@ -42,7 +42,7 @@ export interface UnknownCounts {
 }
 
 /** A run as the other rules make it. */
-export interface WouldRun {
+export interface HypotheticalRun {
   readonly id: string;
   readonly startedMs: number;
   walk: Walk;
@@ -76,7 +76,7 @@ export interface Comparison extends ComparedRules {
   /** Links of messages that would not have left. */
   readonly lostLinks: Set<string>;
   /** The run in progress under the other rules. */
-  run: WouldRun | undefined;
+  run: HypotheticalRun | undefined;
   /** Messages of the log that do not follow from the rules of then. */
   unexplained: number;
   /** Of the event that is taken. */
@@ -139,7 +139,7 @@ export function invent<Type extends Invented>(
 
 export function skip(
   comparison: Comparison,
-  { id }: WouldRun,
+  { id }: HypotheticalRun,
   recipient: Recipient,
   reason: SkipReason,
   ms: number,

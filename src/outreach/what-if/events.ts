@@ -4,11 +4,11 @@ import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";
-import { countsOn, countSkip, decideIn, skip, write, type Comparison, type WouldRun } from "./comparison.ts";
+import { countsOn, countSkip, decideIn, skip, write, type Comparison, type HypotheticalRun } from "./comparison.ts";
 import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./walk.ts";
 import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./world.ts";
-import { advance, beginRun, completeRun, finishRun, postpone } from "./would-run.ts";
+import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 
 /** Ends by a rule: under other rules the run may go on to the recipients that are left. */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
@@ -67,7 +67,7 @@ export function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "R
 
 function endRun(
   comparison: Comparison,
-  run: WouldRun,
+  run: HypotheticalRun,
   { type, data }: Folded<"RunFinished" | "RunAbandoned">,
   ms: number,
 ): void {
@@ -105,7 +105,7 @@ export function takeAttempt(comparison: Comparison, event: Folded<"DirectMessage
 /** Decides a message again, and folds what follows. True if it leaves as it did. */
 function wouldLeave(
   comparison: Comparison,
-  run: WouldRun,
+  run: HypotheticalRun,
   event: Folded<"DirectMessageAttempted">,
   ms: number,
 ): boolean {
@@ -137,7 +137,7 @@ function wouldLeave(
 /** Folds the message of the log, or one with another text. True if it is the same. */
 function attempt(
   comparison: Comparison,
-  { id: run_id }: WouldRun,
+  { id: run_id }: HypotheticalRun,
   event: Folded<"DirectMessageAttempted">,
   { variant = "", ms }: { readonly variant: string | undefined; readonly ms: number },
 ): boolean {
@@ -167,7 +167,12 @@ export function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSki
   was.fold(event);
 }
 
-function decideSkip(comparison: Comparison, run: WouldRun, event: Folded<"DirectMessageSkipped">, ms: number): void {
+function decideSkip(
+  comparison: Comparison,
+  run: HypotheticalRun,
+  event: Folded<"DirectMessageSkipped">,
+  ms: number,
+): void {
   const { was, would } = comparison;
   const { recipient, reason } = event.data;
   const decided = decideIn(would, comparison, { recipient }, ms);

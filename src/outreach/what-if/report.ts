@@ -1,32 +1,46 @@
-import type { OtherRules, WhatIfRule } from "../../config/what-if.ts";
-import type { SkipReason } from "../../../events/outreach.ts";
+import { Type, type Static } from "@sinclair/typebox";
+import { WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
 import { plain } from "../../history/words/phrases.ts";
-import type { Changes, ComparedCount, ComparedInPart, DayCounts } from "./tally.ts";
+import { count, oneOf, text } from "../../platform/json-schema.ts";
+import { recipientChanges, type Changes, type ComparedCount, type DayCounts } from "./tally.ts";
 import type { WhatIf } from "./what-if.ts";
 
-interface Difference {
-  readonly difference: number;
-}
+const difference = Type.Integer({ examples: [-1] });
+const compared = Type.Object({ was: count, would: count, difference });
+const inPart = Type.Object({ was: count, would: count, unknown: count, difference });
 
 /** Of a day, or of all. */
-export interface ReportedCounts {
-  readonly messages: ComparedCount & Difference;
-  readonly sent: ComparedInPart & Difference;
-  readonly skipped: Readonly<Partial<Record<SkipReason, ComparedCount & Difference>>>;
-  readonly clicks: ComparedInPart & Difference;
-}
+const counts = Type.Object({
+  messages: compared,
+  sent: inPart,
+  skipped: Type.Record(Type.String(), compared, { description: "By reason." }),
+  clicks: inPart,
+});
 
-/** What other rules would have done, as JSON. */
-export interface WhatIfReport extends Pick<WhatIf, "runs" | "recipients" | "unexplained"> {
-  readonly rules: readonly WhatIfRule[];
+const place = Type.Object({ position: count });
+
+/** What other rules would have done, as the API shows it. */
+export const whatIfReport = Type.Object({
+  rules: Type.Array(oneOf(...WHAT_IF_RULES)),
   /** The log up to there was decided again. */
-  readonly as_of: { readonly position: number };
+  as_of: place,
   /** Of the event that records the question. */
-  readonly recorded_at: { readonly position: number };
-  readonly total: ReportedCounts;
-  readonly days: readonly (ReportedCounts & { readonly day: string })[];
-  readonly unknown: WhatIf["unknown"] & { readonly sends: number; readonly clicks: number };
-}
+  recorded_at: place,
+  runs: Type.Object({ was: count, would: count, unrecorded: count }),
+  total: counts,
+  days: Type.Array(Type.Composite([Type.Object({ day: text("2026-11-20") }), counts])),
+  recipients: recipientChanges,
+  unknown: Type.Object({
+    sends: count,
+    clicks: count,
+    reactions: count,
+    opt_outs: count,
+    messages_read: count,
+    unread_sources: count,
+  }),
+  unexplained: count,
+});
+export type WhatIfReport = Static<typeof whatIfReport>;
 
 export function toReport(
   { names }: OtherRules,
@@ -35,7 +49,7 @@ export function toReport(
 ): WhatIfReport {
   const { days, total, recipients, unknown, runs, unexplained } = found;
   return {
-    rules: names,
+    rules: [...names],
     as_of: { position },
     recorded_at: { position: recordedAt },
     runs,
@@ -47,7 +61,7 @@ export function toReport(
   };
 }
 
-function toCounts({ messages, sent, skipped, clicks }: DayCounts): ReportedCounts {
+function toCounts({ messages, sent, skipped, clicks }: DayCounts): Static<typeof counts> {
   return {
     messages: withDifference(messages),
     sent: withDifference(sent),
@@ -56,7 +70,7 @@ function toCounts({ messages, sent, skipped, clicks }: DayCounts): ReportedCount
   };
 }
 
-function withDifference<Counts extends ComparedCount>(counts: Counts): Counts & Difference {
+function withDifference<Counts extends ComparedCount>(counts: Counts): Counts & { difference: number } {
   return { ...counts, difference: counts.would - counts.was };
 }
 
@@ -66,7 +80,7 @@ export function toRows({ days, total }: WhatIfReport) {
 }
 
 function countRows({ day, messages, sent, skipped, clicks }: WhatIfReport["days"][number]) {
-  const row = (what: string, { was, would, difference }: ComparedCount & Difference, unknown?: number) => {
+  const row = (what: string, { was, would, difference }: Static<typeof compared>, unknown?: number) => {
     return { day, what, was, would, difference: difference > 0 ? `+${difference}` : String(difference), unknown };
   };
   return [

@@ -1,6 +1,8 @@
-import type { Recipient, SkipReason } from "../../../events/outreach.ts";
+import { Type, type Static } from "@sinclair/typebox";
+import { skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { msOf } from "../../../projections/time.ts";
+import { count, orNull, text } from "../../platform/json-schema.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./world.ts";
 
@@ -64,27 +66,20 @@ export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boole
   return isUnknown || [messages, sent, clicks, ...skipped.values()].some(differs);
 }
 
-/** On which day a message to the recipient was decided, and for what they were skipped, in both worlds. */
-export interface ChangedRecipient {
-  readonly recipient: Recipient;
-  readonly was: Outcome;
-  readonly would: Outcome;
-}
+/** `day`: of the newest message, in the quota's time zone; null: there is none. */
+const outcome = Type.Object({ day: orNull(text("2026-11-20")), skipped: Type.Array(skipReason) });
+type Outcome = Static<typeof outcome>;
 
-interface Outcome {
-  /** Of the newest message, YYYY-MM-DD in the quota's time zone; null: there is none. */
-  readonly day: string | null;
-  readonly skipped: readonly SkipReason[];
-}
+const recipient = Type.Object({ id: Type.Optional(text("2244994945")), username: Type.Optional(text("ada_builds")) });
 
-export interface ChangedRecipients {
-  readonly count: number;
-  /** The first of them. */
-  readonly shown: readonly ChangedRecipient[];
-}
+const changed = Type.Object({
+  count,
+  shown: Type.Array(Type.Object({ recipient, was: outcome, would: outcome }), { description: "The first of them." }),
+});
 
 /** `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons only. */
-export type Changes = Readonly<Record<"lost" | "gained" | "moved" | "skips", ChangedRecipients>>;
+export const recipientChanges = Type.Object({ lost: changed, gained: changed, moved: changed, skips: changed });
+export type Changes = Static<typeof recipientChanges>;
 
 /** Recipients whose outcomes differ, compared one a step. An erased recipient has no name, and is in none of the lists. */
 export function* compareRecipients(was: World, would: World, limit: number): Generator<void, Changes, void> {
@@ -103,7 +98,7 @@ export function* compareRecipients(was: World, would: World, limit: number): Gen
   return changes;
 }
 
-function newList(): { count: number; shown: ChangedRecipient[] } {
+function newList(): Static<typeof changed> {
   return { count: 0, shown: [] };
 }
 

@@ -17,8 +17,8 @@ import {
   takeSkip,
   takeStart,
 } from "./events.ts";
-import { addUp, compareRecipients, isChanged, type Changes, type DayCounts } from "./tally.ts";
-import { resumeUntil } from "./would-run.ts";
+import { addUp, compareRecipients, isChanged } from "./tally.ts";
+import { resumeUntil } from "./hypothetical-run.ts";
 
 export interface WhatIfQuestion extends ComparedRules {
   /** Undefined: a click is a bot's as it was then. */
@@ -29,16 +29,7 @@ export interface WhatIfQuestion extends ComparedRules {
   readonly limit: number;
 }
 
-export interface WhatIf {
-  /** The days on which something differs, in their order. */
-  readonly days: ReadonlyMap<string, DayCounts>;
-  readonly total: DayCounts;
-  readonly recipients: Changes;
-  readonly unknown: UnknownCounts;
-  readonly runs: Comparison["runs"];
-  /** Messages that do not follow from the rules of then by today's code; they stay as they were. */
-  readonly unexplained: number;
-}
+export type WhatIf = Awaited<ReturnType<ReturnType<typeof createWhatIf>["finish"]>>;
 
 /** What decides, and is decided; all other events change neither world. */
 export const WHAT_IF_TYPES: readonly EventType[] = [
@@ -67,16 +58,18 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
       takeEvent(comparison, event, ms);
     },
     /** The answer, once all were taken; `now` in ms since 1970: until then a run may have waited for its window. */
-    async finish(now: number): Promise<WhatIf> {
+    async finish(now: number) {
       clicks.take(undefined);
       resumeUntil(comparison, now);
       const changed = [...days].filter(([, counts]) => isChanged(counts));
       return {
+        /** The days on which something differs, in their order. */
         days: new Map(changed.sort(([one], [other]) => (one < other ? -1 : 1))),
         total: addUp(days.values()),
         recipients: await inTimeSlices(compareRecipients(was, would, limit)),
         unknown,
         runs,
+        /** Messages that do not follow from the rules of then by today's code; they stay as they were. */
         unexplained: comparison.unexplained,
       };
     },

@@ -2,6 +2,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { fieldName, fieldNameFault, shortened } from "../../template/field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
+import { ALL_OF, EITHER } from "../../platform/list-words.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
@@ -73,9 +74,6 @@ export function columnFault(column: string, { known, hasFields, list }: Columns)
   return `${list} have no column ${shownName(column)}: they have ${ALL_OF.format(known)}`;
 }
 
-const ALL_OF = new Intl.ListFormat("en-GB", { type: "conjunction" });
-const ONE_OF = new Intl.ListFormat("en-GB", { type: "disjunction" });
-
 /** The name as sentences show it. */
 export function shownName(column: string): string {
   return shortened(column, NAME_SHOWN_CHARS_MAX);
@@ -93,7 +91,7 @@ export function readHeader(cells: readonly string[], columns: Columns): Header {
   if (twice !== undefined) throw new ServiceError("invalid", `two columns are named ${shownName(twice)}`);
   if (fault !== undefined) throw new ServiceError("invalid", fault);
   if (!columns.identifying.some((column) => named.includes(column))) {
-    const wanted = ONE_OF.format(columns.identifying.flatMap((one) => (one === "username" ? [one, "handle"] : [one])));
+    const wanted = EITHER.format(columns.identifying.flatMap((one) => (one === "username" ? [one, "handle"] : [one])));
     throw new ServiceError("invalid", `no column is named ${wanted} (found: ${listed(named)})`);
   }
   return header;

@@ -17,23 +17,11 @@ const PROFILE =
   /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\/(?:#!\/)?@?([A-Za-z0-9_]{1,15})(?:[/?#].*)?$/i;
 
 /** First parts of addresses on X that are pages, not people. */
-const PAGES = new Set([
-  "compose",
-  "explore",
-  "hashtag",
-  "home",
-  "i",
-  "intent",
-  "login",
-  "messages",
-  "notifications",
-  "privacy",
-  "search",
-  "settings",
-  "share",
-  "signup",
-  "tos",
-]);
+const PAGES = new Set(
+  "compose explore hashtag home i intent login messages notifications privacy search settings share signup tos".split(
+    " ",
+  ),
+);
 
 /** The id as digits; undefined for a blank one. `="123"`, by which spreadsheets are kept from rounding, is taken. */
 export function readId(raw: string): string | Faulty | undefined {

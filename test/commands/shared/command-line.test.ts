@@ -18,7 +18,7 @@ async function run(...args: string[]): Promise<{ code: number; out: string; err:
   return { code, out, err };
 }
 
-const program = reachlog(NO_TERMINAL, () => async () => {});
+const program = reachlog(NO_TERMINAL);
 
 /** All commands below one, each with the words that lead to it. */
 function below(command: CommandUnknownOpts, path: readonly string[] = []): [readonly string[], CommandUnknownOpts][] {

@@ -19,7 +19,15 @@ let attempts = 0;
 function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...more }: Sending = {}): NewEvent[] {
   const { template = "t1", link = "go.example/x" } = more;
   const message = { attempt_id: `a${attempts++}`, run_id: "r1", recipient };
-  const data = { ...message, text: "Hi", links: [link], variant, template, day: "2026-11-20" };
+  const data = {
+    ...message,
+    text: "Hi",
+    links: [link],
+    variant,
+    template,
+    template_name: "Autumn invite",
+    day: "2026-11-20",
+  };
   return [
     { type: "DirectMessageAttempted", data },
     { type: "DirectMessageSent", data: { ...message, message_id: "m", settled_by: "answer" } },
@@ -96,7 +104,7 @@ describe("the page of a link", () => {
       const people = (await textsAt(page, "tbody th")).flatMap(({ links }) => links);
       expect(people).toEqual(["/people/1002", "/people/1001"]);
       const [summary] = await textsAt(page, 'section[aria-labelledby="sent-to"] p');
-      expect(summary?.text).toBe("In 2 messages: 1 of variant A (t1), 1 of variant B (t1).");
+      expect(summary?.text).toBe("In 2 messages: 1 of variant A of Autumn invite, 1 of variant B of Autumn invite.");
     }
   });
 

@@ -10,7 +10,7 @@ const ADA = { id: "1001", username: "ada" };
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const MESSAGE = { attempt_id: "a1", run_id: RUN, recipient: ADA };
 
-function attempted(text: string, more: Partial<typeof MESSAGE> = {}): NewEvent {
+function attempted(text: string, more: Partial<typeof MESSAGE> & { template_name?: string } = {}): NewEvent {
   return { type: "DirectMessageAttempted", data: { ...MESSAGE, text, variant: "B", day: "2026-11-20", ...more } };
 }
 
@@ -63,7 +63,7 @@ async function openWithAda(): Promise<AppHarness> {
     "outreach",
     { type: "RecipientAdded", data: { ...imported, fields: { company: "Acme & Co" } } },
     person("bob"),
-    attempted("Hi Ada,\nlook at https://go.example/a"),
+    attempted("Hi Ada,\nlook at https://go.example/a", { template_name: "Autumn invite" }),
     { type: "DirectMessageSent", data: { ...MESSAGE, message_id: "m1", settled_by: "answer" } },
     received("m2"),
   );
@@ -117,7 +117,7 @@ describe("the page of a person", () => {
     const page = await pageAt(harness, "/people/1001");
     expect(await textsAt(page, "pre")).toMatchObject([{ text: "Hi Ada,\nlook at https://go.example/a" }]);
     const { Message: about } = await reasonsOf(page);
-    expect(about?.text).toMatch(/^Variant B, in run …000000aa, .*: sent\./);
+    expect(about?.text).toMatch(/^Variant B of Autumn invite, in run …000000aa, .*: sent\./);
     expect(about?.links).toEqual(["/activity/3", "/api/audit/proof/3"]);
     expect(await textsAt(page, ".reasons div")).toContainEqual(expect.objectContaining({ links: [`/runs/${RUN}`] }));
   });

@@ -8,11 +8,16 @@ import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
 let made = 0;
 
 /** A message that was sent, of the template that is given. */
-function message(variant: string, template = "aaaa", more: { replies?: true } = {}): NewEvent[] {
+function message(
+  variant: string,
+  template = "aaaa",
+  more: { replies?: true; template_name?: string } = {},
+): NewEvent[] {
   const attempt_id = `attempt-${++made}`;
   const recipient = { id: String(made), username: `user_${made}` };
   const outcome = { attempt_id, run_id: "run-1", recipient };
-  const text = { text: "Hi", template, variant, links: [`go.example/${variant}`], day: "2026-11-20" };
+  const name = more.template_name === undefined ? {} : { template_name: more.template_name };
+  const text = { text: "Hi", template, ...name, variant, links: [`go.example/${variant}`], day: "2026-11-20" };
   const reply = { recipient, message_id: "r", received_at: "2999-01-01T00:00:00.000Z" };
   return [
     { type: "DirectMessageAttempted", data: { ...outcome, ...text } },
@@ -47,7 +52,7 @@ test("by run it says that clicks are those of recipients who granted tracking", 
   await harness.append("outreach", ...message("A"));
   const page = await pageAt(harness, "/results?by=run");
   expect(page).toContain("Clicks are those of recipients who granted tracking");
-  expect((await rowsOf(page)).at(-1)).toBe("run-1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | – | – | –");
+  expect((await rowsOf(page)).at(-1)).toBe("Run run-1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | – | – | –");
   expect(page).not.toContain("Too early to call");
 });
 
@@ -91,6 +96,22 @@ test("a variant whose interval lies above the other's gets more replies", async 
   const page = await pageAt(harness, "/results");
   expect(page).toContain("A gets more replies");
   expect(page).toContain("by 100.0 points in replies, and the intervals do not overlap.");
+});
+
+test("a template is called by its name, and by its id as well where another has the same name", async () => {
+  const harness = await openConsole();
+  await harness.append(
+    "outreach",
+    ...message("A", "aaaa", { template_name: "Autumn invite" }),
+    ...message("A", "bbbb"),
+  );
+  const namesAt = async (path: string) =>
+    (await textsAt(await pageAt(harness, path), "tbody th")).map(({ text }) => text);
+  expect(await namesAt("/results?by=template")).toEqual(["Autumn invite", "bbbb", "Autumn invite", "bbbb"]);
+  await harness.append("outreach", ...message("A", "bbbb", { template_name: "Autumn invite" }));
+  expect(new Set(await namesAt("/results?by=template"))).toEqual(
+    new Set(["Autumn invite (aaaa)", "Autumn invite (bbbb)"]),
+  );
 });
 
 test("the message configured now is shown where rows are of it", async () => {

@@ -18,7 +18,7 @@ import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/access/rate-limit.ts";
-import { createRequestLog } from "../../../src/http/server/request-log.ts";
+import { createEventIntake } from "../../../src/http/server/event-intake.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
 import { createVisits } from "../../../src/http/access/visits.ts";
 import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
@@ -296,12 +296,14 @@ function wire({
     streamPace: createStreamPace(() => 0, clock, sleep),
     idempotency: createIdempotency({ eventLog, sleep, logger: log, makeId: randomId, stopping }),
     auditReads: given.auditReads === true,
+    sleep,
+    random: Math.random,
     eventLog,
     encryptedLog,
     timezone: "Etc/UTC",
     hashesOf,
     findLinkKeys: createFindLinkKeys(encryptedLog.keyring),
-    requestLog: createRequestLog(eventLog, encryptedLog.keyring.keys.revision, () => given.isWritable ?? true, log),
+    eventIntake: createEventIntake(eventLog, encryptedLog.keyring.keys.revision, () => given.isWritable ?? true, log),
     projector,
     delivery,
     dispatchBots: true,

@@ -1,6 +1,6 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import { findLetters, type DeadLetter } from "../../../src/delivery/dead-letters.ts";
-import { parseDispatchFilter, type FilterTexts } from "../../../src/delivery/dispatch-filter.ts";
+import { parseDispatchFilter, type FilterTexts } from "../../../src/delivery/dead-letter-filter.ts";
 import { readDispatches, toDispatchJson } from "../../../src/delivery/list-dispatches.ts";
 import type { Projector } from "../../../src/projector/projector.ts";
 

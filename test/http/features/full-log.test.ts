@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { StoreFull, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
-import { createRequestLog } from "../../../src/http/server/request-log.ts";
+import { createEventIntake } from "../../../src/http/server/event-intake.ts";
 import { ServiceError } from "../../../src/platform/service-error.ts";
 import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
 import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/log.ts";
@@ -62,17 +62,17 @@ test("while the key store is out of reach, what needs no key ends no outage, whi
     },
   };
   const say = (line: string): void => void lines.push(line);
-  const requestLog = createRequestLog(eventLog, askKeys, () => true, { ...SILENT, info: say, warn: say });
+  const eventIntake = createEventIntake(eventLog, askKeys, () => true, { ...SILENT, info: say, warn: say });
   const by = { metadata: METADATA, key: undefined };
-  const refusal = () => requestLog.append([MESSAGE], by).catch((fault: unknown) => fault);
+  const refusal = () => eventIntake.append([MESSAGE], by).catch((fault: unknown) => fault);
   for (const _time of [1, 2]) {
     expect(await refusal()).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
-    await requestLog.append([{ type: "ChannelTestRequested", data: { channels: ["chat"] } }], by);
-    expect(await requestLog.isWritable()).toBe(false);
+    await eventIntake.append([{ type: "ChannelTestRequested", data: { channels: ["chat"] } }], by);
+    expect(await eventIntake.isWritable()).toBe(false);
   }
   expect(lines).toEqual(["requests are refused: they cannot be recorded"]);
   isAway = false;
-  expect(await requestLog.isWritable()).toBe(true);
+  expect(await eventIntake.isWritable()).toBe(true);
   expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
 });
 

@@ -1,3 +1,4 @@
+import type { DurableSegment } from "../archive/archive.ts";
 import type { ExpectedVersion, Lease, Snapshot } from "../store.ts";
 
 /**
@@ -42,6 +43,7 @@ export type Operation =
       readonly nowMs: number;
     }
   | { readonly kind: "releaseLease"; readonly name: string; readonly token: number }
+  | { readonly kind: "recordSegment"; readonly sealed: DurableSegment }
   | { readonly kind: "close" };
 
 export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };

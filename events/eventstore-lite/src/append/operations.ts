@@ -1,3 +1,4 @@
+import type { ArchiverStore } from "../archive/archive.ts";
 import { andThen, type Awaitable } from "../awaitable.ts";
 import type { Limits } from "../limits.ts";
 import type { Codec, EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
@@ -24,6 +25,13 @@ export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "re
     async remove(names) {
       if (names.length > 0) await queue.perform({ kind: "removeSnapshots", names });
     },
+  };
+}
+
+/** The record of a segment too: the rows that it removes go in one transaction, between two of appends. */
+export function createSegmentRecorder(queue: Queue): ArchiverStore["record"] {
+  return async (sealed) => {
+    await queue.perform({ kind: "recordSegment", sealed });
   };
 }
 

@@ -53,12 +53,15 @@ export function subscribeContract({ describe, expect, open, test }: Runner): voi
       await using store = await open();
       await store.append("a", newEvents(3));
       const { signal } = new AbortController();
-      const batches = take(store.subscribeBatches({ from: 2, types: ["Tested", "Late"], signal }), 2);
+      const batches = store.subscribeBatches({ from: 2, types: ["Tested", "Late"], signal });
       await store.append("b", [newEvent("Left out"), newEvent("Late"), newEvent("Late")]);
-      expect((await batches).map((batch) => batch.map(({ position }) => position))).toEqual([
-        [2, 3],
-        [5, 6],
-      ]);
+      const seen: number[] = [];
+      for await (const batch of batches) {
+        expect(batch.length > 0).toBe(true);
+        seen.push(...batch.map(({ position }) => position));
+        if (seen.length >= 4) break;
+      }
+      expect(seen).toEqual([2, 3, 5, 6]);
     });
 
     test("waits for a position that is still to come", async () => {

@@ -9,7 +9,8 @@ const CHUNK_EVENTS = 512;
 
 const SELECT_LINKS = `
   SELECT e.position, e.version, e.time, e.hash, ${CANONICAL} AS canonical,
-    (SELECT b.position FROM log.events b WHERE b.stream = e.stream AND b.version = e.version - 1) AS before
+    coalesce((SELECT b.position FROM log.events b WHERE b.stream = e.stream AND b.version = e.version - 1),
+      (SELECT a.position FROM log.archived_streams a WHERE a.stream = e.stream AND a.version = e.version - 1)) AS before
   FROM log.events e WHERE e.position BETWEEN $1 AND $2 ORDER BY e.position`;
 
 interface LinkRow {
@@ -20,6 +21,15 @@ interface LinkRow {
   readonly canonical: string;
   /** Position of the event before in the stream. */
   readonly before: number | null;
+}
+
+/** The first event that is not archived builds on what the segment before it ends with. */
+async function readSealedHash(reader: Reader, position: number): Promise<string | undefined> {
+  const row = await reader.get<{ hash: string }>(
+    "SELECT encode(hash, 'hex') AS hash FROM log.segments WHERE last = $1",
+    position,
+  );
+  return row?.hash;
 }
 
 type Check = (position: number, row: LinkRow | undefined) => string | undefined;
@@ -33,7 +43,8 @@ export async function checkRange(
   { first, last }: Range,
   onProgress: (checked: number) => void = () => {},
 ): Promise<Fault | undefined> {
-  const check = createCheck((await readHashAt(reader, first - 1)) ?? "");
+  const before = (await readHashAt(reader, first - 1)) ?? (await readSealedHash(reader, first - 1));
+  const check = createCheck(before ?? "");
   for (let low = first; low <= last; low += CHUNK_EVENTS) {
     const high = Math.min(last, low + CHUNK_EVENTS - 1);
     const rows = await reader.all<LinkRow>(SELECT_LINKS, low, high);

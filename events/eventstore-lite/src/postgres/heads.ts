@@ -30,10 +30,18 @@ export async function readStreamHead(reader: Reader, stream: string): Promise<St
     "SELECT version, position FROM log.events WHERE stream = $1 ORDER BY version DESC LIMIT 1",
     stream,
   );
-  return { version: row?.version ?? 0, position: row?.position ?? 0 };
+  const found = row ?? (await readArchivedHead(reader, stream));
+  return { version: found?.version ?? 0, position: found?.position ?? 0 };
 }
 
-/** The stored hash at a position, in hex; of position 0 what the first event's hash builds on. */
+function readArchivedHead(reader: Reader, stream: string): Promise<StreamHead | undefined> {
+  return reader.get(
+    "SELECT version, position FROM log.archived_streams WHERE stream = $1 ORDER BY position DESC LIMIT 1",
+    stream,
+  );
+}
+
+/** The hash that the database holds of a position, in hex; of position 0 what the first event's hash builds on. */
 export async function readHashAt(reader: Reader, position: number): Promise<string | undefined> {
   const row = await reader.get<{ hash: string }>(
     "SELECT encode(hash, 'hex') AS hash FROM log.events WHERE position = $1",

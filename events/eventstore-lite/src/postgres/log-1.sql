@@ -66,8 +66,49 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% are append-only', TG_TABLE_NAME;
 END $$;
-CREATE TRIGGER events_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON events
+CREATE TRIGGER events_are_append_only BEFORE UPDATE OR TRUNCATE ON events
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- The segments that hold the log's first events, which the table no longer has.
+CREATE TABLE segments (
+  last bigint PRIMARY KEY,
+  first bigint NOT NULL,
+  name text NOT NULL,
+  bytes bigint NOT NULL,
+  sha256 text NOT NULL,
+  hash bytea NOT NULL, -- of the last event
+  first_time bigint NOT NULL, -- milliseconds since 1970, UTC
+  last_time bigint NOT NULL,
+  types text NOT NULL -- JSON: how many events it has of each
+);
+-- Of each segment the last event of each stream: by it a stream goes on whose events are all archived.
+CREATE TABLE archived_streams (
+  stream text COLLATE "C" NOT NULL,
+  position bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (stream, position)
+);
+CREATE TRIGGER segments_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON segments
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER archived_streams_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON archived_streams
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- The last position whose event is in a segment alone.
+CREATE FUNCTION archive_end() RETURNS bigint LANGUAGE sql STABLE
+SET search_path FROM CURRENT
+AS $$ SELECT coalesce(max(last), 0) FROM segments $$;
+
+CREATE FUNCTION refuse_loss() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+  IF EXISTS (SELECT FROM gone WHERE gone.position > archive_end()) THEN
+    RAISE EXCEPTION 'events are append-only';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER events_stay_unless_archived AFTER DELETE ON events REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_loss();
 
 CREATE TABLE idempotency_keys (
   key text COLLATE "C" PRIMARY KEY,
@@ -219,7 +260,8 @@ BEGIN
   -- After a failover the writer may have seen what this server never had.
   IF p_known > 0 AND (p_known <> base OR p_known_hash <> base_hash) THEN
     PERFORM FROM events e WHERE e.position = p_known AND e.hash = p_known_hash;
-    IF NOT FOUND THEN
+    -- What is archived was there.
+    IF NOT FOUND AND p_known > archive_end() THEN
       RAISE EXCEPTION 'position % is not what it was', p_known USING ERRCODE = 'EL001';
     END IF;
   END IF;
@@ -231,7 +273,8 @@ BEGIN
 
   -- Below zero: the stream is shorter than its floor.
   stream_versions := ARRAY(SELECT coalesce((SELECT e.version FROM events e WHERE e.stream = s.name AND e.version >= s.floor
-    ORDER BY e.version DESC LIMIT 1), -s.floor) FROM unnest(streams, p_floors) AS s (name, floor));
+    ORDER BY e.version DESC LIMIT 1), (SELECT a.version FROM archived_streams a WHERE a.stream = s.name AND a.version >= s.floor
+    ORDER BY a.position DESC LIMIT 1), -s.floor) FROM unnest(streams, p_floors) AS s (name, floor));
   IF p_keys <> '' THEN
     keys := string_to_array(p_keys, E'\n');
     digests := string_to_array(p_digests, E'\n');
@@ -343,7 +386,7 @@ BEGIN
   PERFORM FROM turn FOR UPDATE;
   PERFORM require_epoch(p_epoch);
   UPDATE info SET place = place_now()
-    WHERE p_position = 0 OR EXISTS (SELECT FROM events e WHERE e.position = p_position AND e.hash = decode(p_hash, 'hex'));
+    WHERE p_position <= archive_end() OR EXISTS (SELECT FROM events e WHERE e.position = p_position AND e.hash = decode(p_hash, 'hex'));
 END $$;
 
 -- Goes on with the log as with a restored one. As `copy`: only where it is elsewhere, since of several that find so one
@@ -451,7 +494,7 @@ AS $$
   DELETE FROM snapshots WHERE name = ANY (string_to_array(p_names, E'\n'))
 $$;
 
--- How many events of a stream are at or before a position: its version there.
+-- The version of a stream at a position, if the table has its next event; else that before its first one there.
 CREATE FUNCTION version_at(p_stream text, p_position bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -459,7 +502,7 @@ SET enable_seqscan = off
 SET jit = off
 AS $$
 DECLARE
-  low bigint := 0;
+  low bigint := coalesce((SELECT min(e.version) FROM events e WHERE e.stream = p_stream), 1) - 1;
   high bigint := coalesce((SELECT max(e.version) FROM events e WHERE e.stream = p_stream), 0) + 1;
   middle bigint;
 BEGIN
@@ -474,7 +517,8 @@ BEGIN
   RETURN low;
 END $$;
 
--- The last position whose event was recorded at or before a time. Times never fall along the log.
+-- The last position whose event was recorded at or before a time; that of the archive's end: the table has none. Times never
+-- fall along the log.
 CREATE FUNCTION position_until(p_time bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -482,7 +526,7 @@ SET enable_seqscan = off
 SET jit = off
 AS $$
 DECLARE
-  low bigint := 0;
+  low bigint := archive_end();
   high bigint := coalesce((SELECT max(e.position) FROM events e), 0) + 1;
   middle bigint;
 BEGIN
@@ -495,6 +539,40 @@ BEGIN
     END IF;
   END LOOP;
   RETURN low;
+END $$;
+
+-- Removes events that a segment holds.
+CREATE FUNCTION remove_archived(p_first bigint, p_last bigint) RETURNS void LANGUAGE sql
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+SET jit = off
+AS $$ DELETE FROM events WHERE position BETWEEN p_first AND p_last $$;
+
+-- Records a segment and removes its events. Without effect unless it is the next one.
+CREATE FUNCTION record_segment(p_epoch text, p_entry text, p_streams text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+  entry jsonb := p_entry::jsonb;
+  first bigint := entry ->> 'first';
+  last bigint := entry ->> 'last';
+BEGIN
+  PERFORM require_epoch(p_epoch);
+  -- One at a time; readers go on.
+  LOCK TABLE segments IN SHARE ROW EXCLUSIVE MODE;
+  PERFORM FROM events e WHERE e.position = last AND encode(e.hash, 'hex') = entry ->> 'hash' AND first = archive_end() + 1;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  INSERT INTO segments VALUES (last, first, entry ->> 'name', (entry ->> 'bytes')::bigint, entry ->> 'sha256',
+    decode(entry ->> 'hash', 'hex'), (entry ->> 'firstTime')::bigint, (entry ->> 'lastTime')::bigint,
+    (p_entry::json -> 'types')::text);
+  INSERT INTO archived_streams (stream, position, version)
+    SELECT s.stream, s.position, s.version
+    FROM json_to_recordset(p_streams::json) AS s (stream text, position bigint, version bigint);
+  PERFORM remove_archived(first, last);
 END $$;
 
 -- Answers to writers that are long gone; their batches would be refused by the server's own deadline.

@@ -1,14 +1,17 @@
 import { resolve } from "node:path";
-import { createAppend, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
+import { createLogArchive } from "../archive/log-archive.ts";
+import { NO_SEGMENTS, type SegmentStorage } from "../archive/storage.ts";
+import { createAppend, createLeaseWriter, createSegmentRecorder, createSnapshotWriter } from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
-import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
+import { createDecode, createDecodeFolded, createDecoding, identityCodec } from "../codec.ts";
 import { createCursors } from "../epochs.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive } from "../subscribe/subscribe.ts";
+import { createArchiveTable } from "./archive.ts";
 import type { AppendThreadOptions } from "./append-thread.ts";
 import {
   lastPosition,
@@ -21,8 +24,8 @@ import {
   readStreamHead,
 } from "./heads.ts";
 import { confirmPlace, type PostgresLogPlace } from "./place.ts";
-import { readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
-import { openReader, type Reader } from "./reader.ts";
+import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
+import { openReader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { createVerifier } from "./verify.ts";
 import { watchHead } from "./watch.ts";
@@ -46,6 +49,8 @@ export interface PostgresStoreOptions<E extends NewEvent> {
   readonly onCommit?: (commit: Commit) => void;
   /** `databaseBytes` does not hold here: the server knows what it has. */
   readonly limits?: Partial<Limits>;
+  /** Where events are that were moved out of the database; default: nowhere, so that none can be. */
+  readonly segments?: SegmentStorage;
 }
 
 const SCHEMA = "eventstore";
@@ -60,7 +65,7 @@ const SCHEMA = "eventstore";
 export async function openPostgresStore<E extends NewEvent = NewEvent>(
   options: PostgresStoreOptions<E>,
 ): Promise<EventStore<E>> {
-  const { url, schema = SCHEMA, clock, codec = identityCodec<E>() } = options;
+  const { url, schema = SCHEMA, clock, codec = identityCodec<E>(), segments = NO_SEGMENTS } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
   await using opening = new AsyncDisposableStack();
@@ -80,13 +85,12 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   });
   opening.defer(() => thread.terminate());
   const reader = openReader(url, schema);
+  const archive = createLogArchive(createArchiveTable(reader), segments);
+  const log = { database: reader, archive: archive.reader };
   const verifier = createVerifier(place, reader);
-  const decode = createDecode(codec);
   const live = createLive({
-    recall: createRecall(codec),
-    decode,
-    revision: () => codec.revision?.() ?? 0,
-    read: (range) => readOnceBack(reader, decode, range),
+    ...createDecoding(codec),
+    read: (range) => readOnceBack(log, createDecode(codec), range),
     watch: (onHead) => watchHead(url, place.storeId, () => lastPosition(reader), onHead),
   });
   const now = clock ?? Date.now;
@@ -101,20 +105,26 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   opening.defer(() => reader.close());
   opening.defer(() => queue.close());
   opening.defer(() => verifier.close());
+  opening.defer(() => archive.close());
   opening.defer(() => live.close());
   const resources = opening.move();
+  const reading = createReading(log, codec, place);
+  const archiving = { id: place.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(place.storeId, epochs, () => lastPosition(reader)),
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
-    ...createReading(reader, codec, place),
+    ...reading,
+    ...archive.forStore({ ...reading, ...archiving }),
     now: async () => clock?.() ?? (await readNow(reader)),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
-    verify: verifier.verify,
     backup: (file, backupOptions) =>
-      backupTo(new URL("./copy-thread.ts", import.meta.url), { ...place, epochs }, resolve(file), backupOptions),
+      backupTo(new URL("./copy-thread.ts", import.meta.url), { ...place, epochs }, resolve(file), {
+        ...backupOptions,
+        fetchFile: segments.read,
+      }),
     snapshots: {
       ...createSnapshotWriter(queue),
       load: (name) => loadSnapshot(reader, name),
@@ -126,25 +136,26 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
 }
 
 function createReading<E extends NewEvent>(
-  reader: Reader,
+  log: LogReader,
   codec: Codec<E>,
   opened: PostgresLogPlace & { readonly epoch: string },
 ): Pick<
   EventStore<E>,
   "read" | "readStored" | "readFolded" | "readCanonical" | "readKeys" | "head" | "streamHead" | "hashAt" | "confirm"
 > {
+  const { database, archive } = log;
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, (type: string) => type);
   return {
-    read: (query = {}) => oneByOne(readBatches(reader, decode, query)),
-    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
-    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
-    readCanonical: (query) => readCanonical(reader, query),
-    readKeys: (query) => readKeys(reader, query),
-    head: () => readHead(reader),
-    streamHead: (stream) => readStreamHead(reader, stream),
-    hashAt: (position) => readHashAt(reader, position),
-    confirm: (head) => confirmPlace(reader, opened, head),
+    read: (query = {}) => oneByOne(readBatches(log, decode, query)),
+    readStored: (query = {}) => oneByOne(readBatches(log, decodeStored, query)),
+    readFolded: (query = {}) => readFolded(log, decodeFolded, query),
+    readCanonical: (query) => readCanonical(log, query),
+    readKeys: (query) => readKeys(database, query),
+    head: () => readHead(database),
+    streamHead: (stream) => readStreamHead(database, stream),
+    hashAt: async (position) => (await readHashAt(database, position)) ?? archive.hashAt(position),
+    confirm: (head) => confirmPlace(database, opened, head, archive),
   };
 }

@@ -1,3 +1,4 @@
+import type { ArchiveReader } from "../archive/read-through.ts";
 import type { BegunAs, Head, Presence } from "../store.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { isMissing, readerError } from "./errors.ts";
@@ -64,6 +65,7 @@ export async function confirmPlace(
   reader: Reader,
   { url, schema, epoch }: PostgresLogPlace & { readonly epoch: string },
   { position, hash }: Pick<Head, "position" | "hash">,
+  archive: Pick<ArchiveReader, "hashAt">,
 ): Promise<Presence> {
   const found = await reader.get<{ epoch: string; holds: boolean; moved: boolean }>(
     `SELECT t.epoch, $1::bigint = 0 OR EXISTS
@@ -74,7 +76,7 @@ export async function confirmPlace(
     hash,
   );
   if (found?.epoch !== epoch) return "replaced";
-  if (!found.holds) return "lost";
+  if (!found.holds && (await archive.hashAt(position)) !== hash) return "lost";
   // After a failover that lost nothing: a later start is not to take it for a restore.
   if (found.moved) {
     await once(url, (database) =>

@@ -1,11 +1,28 @@
 import { setTimeout as delay } from "node:timers/promises";
+import {
+  type ArchiveReader,
+  canonicalFromSegment,
+  foldedFromSegment,
+  type FromSegment,
+  type LiveChunk,
+  readThrough,
+  type ResolvedQuery,
+  wholeFromSegment,
+} from "../archive/read-through.ts";
 import type { Awaitable } from "../awaitable.ts";
-import type { Decode, FoldedRow, StoredEvent } from "../codec.ts";
+import type { Decode, FoldedRow } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../read.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
+import { readArchiveEnd } from "./archive.ts";
 import { lastPosition } from "./heads.ts";
 import type { Parameter, Reader } from "./reader.ts";
+
+/** Reads a log whose first events may be archived. */
+export interface LogReader {
+  readonly database: Reader;
+  readonly archive: ArchiveReader;
+}
 
 /** Events that one query answers: enough that the round trip does not count, and a few milliseconds to decode. */
 const CHUNK_EVENTS = 1_024;
@@ -17,22 +34,22 @@ const FOLDED = "e.position, e.version, e.type, e.time, e.data, e.meta";
 export const CANONICAL = `concat_ws(E'\\n', e.position, e.stream, e.version, e.id, e.type, e.time, e.data, e.meta)`;
 
 export async function* readBatches<E extends NewEvent>(
-  reader: Reader,
+  log: LogReader,
   decode: Decode<E>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
-  for await (const chunk of chunksOf<StoredEvent>(reader, WHOLE, query)) yield* decodeAll(chunk, decode);
+  for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decode);
 }
 
 /** As long as the database is away whoever follows the log waits for it, and goes on where the reading stopped. */
 export async function* readOnceBack<E extends NewEvent>(
-  reader: Reader,
+  log: LogReader,
   decode: Decode<E>,
   { signal, ...query }: OpenQuery & { readonly signal?: AbortSignal },
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
   for (let { from } = query; ;) {
     try {
-      for await (const events of readBatches(reader, decode, { ...query, from })) {
+      for await (const events of readBatches(log, decode, { ...query, from })) {
         yield events;
         from = events.at(-1)!.position + 1;
       }
@@ -49,20 +66,26 @@ export async function* readOnceBack<E extends NewEvent>(
 const AWAY_PAUSE_MS = 100;
 
 export async function* readFolded<E extends NewEvent>(
-  reader: Reader,
+  log: LogReader,
   decode: (rows: FoldedRow<string>[]) => Awaitable<readonly Folded<E>[]>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Folded<E>[], void, void> {
-  for await (const chunk of chunksOf<FoldedRow<string>>(reader, FOLDED, query)) yield await decode(chunk);
+  for await (const chunk of readRows(log, FOLDED, foldedFromSegment, query)) yield await decode(chunk);
+}
+
+/** The database answers text, of which the driver makes no bytes; a segment has bytes. */
+interface CanonicalRow {
+  readonly position: number;
+  readonly canonical: string | Uint8Array;
 }
 
 export async function* readCanonical(
-  reader: Reader,
+  log: LogReader,
   query: OpenQuery,
 ): AsyncGenerator<readonly Uint8Array[], void, void> {
   const columns = `e.position, e.version, ${CANONICAL} AS canonical`;
-  for await (const chunk of chunksOf<Placed & { readonly canonical: string }>(reader, columns, query))
-    yield chunk.map(({ canonical }) => Buffer.from(canonical));
+  for await (const chunk of readRows<CanonicalRow>(log, columns, canonicalFromSegment, query))
+    yield chunk.map(({ canonical }) => (typeof canonical === "string" ? Buffer.from(canonical) : canonical));
 }
 
 /** Keys that one query answers. */
@@ -90,24 +113,48 @@ export async function* readKeys(
  * What the log holds when the first chunk is asked for; what is appended meanwhile is left out. At most `limit` rows in
  * all, and no chunk is empty.
  */
-async function* chunksOf<Row extends Placed>(reader: Reader, columns: string, query: OpenQuery): AsyncGenerator<Row[]> {
-  const { backwards = false, limit = Infinity } = query;
+async function* readRows<Row extends { readonly position: number }>(
+  { database, archive }: LogReader,
+  columns: string,
+  toRow: FromSegment<Row>,
+  { from = 1, to = Infinity, until, backwards = false, limit = Infinity, ...query }: OpenQuery,
+): AsyncGenerator<Row[], void, void> {
   if (limit <= 0) return;
+  const last = await (until ? positionUntil({ database, archive }, until.getTime()) : lastPosition(database));
+  const resolved = { ...query, from: Math.max(1, from), to: Math.min(to, last), backwards, limit };
+  yield* readThrough(archive, resolved, toRow, (range) => readLive<Row>(database, columns, range));
+}
+
+/** Each row also says where the archive ended when it was read. */
+async function* readLive<Row>(
+  reader: Reader,
+  columns: string,
+  query: ResolvedQuery,
+): AsyncGenerator<LiveChunk<Row>, void, void> {
+  const { backwards, limit } = query;
   const { key, rowsOf, parameters, ...range } = await walkOf(reader, query);
   const order = `ORDER BY ${key} ${backwards ? "DESC" : "ASC"}`;
-  const sql = `SELECT ${columns} FROM ${rowsOf(`${order} LIMIT $3`)} ${order}`;
+  const sql = `SELECT ${columns}, (SELECT max(last) FROM log.segments) AS archived
+    FROM ${rowsOf(`${order} LIMIT $3`)} ${order}`;
   let [{ first, last }, left] = [range, limit];
   while (first <= last && left > 0) {
     const size = Math.min(CHUNK_EVENTS, left);
-    const rows = await reader.all<Row>(sql, first, last, size, ...parameters);
+    const rows = await reader.all<Row & Placed & { readonly archived: number | null }>(
+      sql,
+      first,
+      last,
+      size,
+      ...parameters,
+    );
     const end = rows.at(-1);
-    if (end === undefined) return;
-    yield rows;
+    if (end === undefined) break;
+    yield { rows, archived: end.archived ?? 0 };
     if (rows.length < size) return;
     left -= size;
     if (backwards) last = end[key] - 1;
     else first = end[key] + 1;
   }
+  if (left > 0) yield { rows: [], archived: await readArchiveEnd(reader) };
 }
 
 interface Placed {
@@ -129,9 +176,8 @@ interface Walk extends Range {
   readonly parameters: readonly Parameter[];
 }
 
-async function walkOf(reader: Reader, { stream, types, from = 1, to = Infinity, until }: OpenQuery): Promise<Walk> {
-  const head = await (until ? positionUntil(reader, until.getTime()) : lastPosition(reader));
-  const range = { first: Math.max(1, from), last: Math.min(to, head) };
+async function walkOf(reader: Reader, { stream, types, from, to }: ResolvedQuery): Promise<Walk> {
+  const range = { first: from, last: to };
   if (stream !== undefined) return alongStream(reader, stream, types, range);
   if (types) return alongTypes([...new Set(types)], range);
   const rowsOf = (next: string) => `(SELECT * FROM log.events WHERE position BETWEEN $1 AND $2 ${next}) e`;
@@ -171,7 +217,10 @@ function alongTypes(types: readonly string[], range: Range): Walk {
 }
 
 /** Times never fall along the log, so that no index on them is needed. */
-async function positionUntil(reader: Reader, timeMs: number): Promise<number> {
-  const row = await reader.get<{ position: number }>("SELECT log.position_until($1) AS position", timeMs);
-  return row!.position;
+async function positionUntil({ database, archive }: LogReader, timeMs: number): Promise<number> {
+  const row = await database.get<{ position: number; archived: number }>(
+    "SELECT log.position_until($1) AS position, log.archive_end() AS archived",
+    timeMs,
+  );
+  return row!.position > row!.archived ? row!.position : archive.positionUntil(timeMs);
 }

@@ -1,10 +1,9 @@
 import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
-import type { EventStore, Verification } from "../store.ts";
+import type { VerifyLive } from "../archive/log-archive.ts";
 import type { Fault, Range } from "../sqlite/verify/range.ts";
 import { runTask, TaskFailed } from "../thread-task.ts";
 import { checkRange } from "./check.ts";
 import type { CheckOrder } from "./check-thread.ts";
-import { readHead } from "./heads.ts";
 import type { Reader } from "./reader.ts";
 
 /** So few events are checked before a thread had started and connected. */
@@ -14,12 +13,12 @@ const EVENTS_HERE_MAX = 4_096;
 type Place = Pick<CheckOrder, "url" | "schema">;
 
 export interface Verifier {
-  readonly verify: EventStore["verify"];
+  readonly verify: VerifyLive;
   /** What is being verified is refused with {@link StoreClosed}. */
   close(): void;
 }
 
-/** Verifies a log as far as it goes now, in one thread of its own: a service beside it goes on answering. */
+/** Verifies what the database holds of a log, in one thread of its own: a service beside it goes on answering. */
 export function createVerifier(place: Place, reader: Reader): Verifier {
   const closing = new AbortController();
 
@@ -29,8 +28,7 @@ export function createVerifier(place: Place, reader: Reader): Verifier {
   }
 
   return {
-    async verify({ from = 1, to = Infinity, onProgress } = {}): Promise<Verification> {
-      const head = await readHead(reader);
+    async verify({ head, from = 1, to = Infinity, onProgress }) {
       const range = { first: Math.max(1, from), last: Math.min(to, head.position) };
       const fault = await check(range, onProgress);
       if (fault !== undefined) return { ok: false, checked: fault.position - range.first, head, fault };

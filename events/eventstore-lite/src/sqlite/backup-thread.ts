@@ -1,24 +1,44 @@
-// Copies a log with VACUUM INTO and looks whether the copy is whole; started by backup.ts.
+// Makes a copy of a log and looks whether the copy is whole; started by backup.ts.
+import { truncateSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { openArchive } from "../archive/log-archive.ts";
+import { createDecode, identityCodec } from "../codec.ts";
+import type { FetchFile } from "../thread-task.ts";
+import { archiveEnd, createArchiveTable } from "./archive.ts";
 import { answerBackup } from "./backup.ts";
 import { openReader } from "./connections.ts";
-import { markAsCopy } from "./epochs.ts";
+import { markAsCopy, readEpochs } from "./epochs.ts";
+import { type CopiedTable, fillCopy } from "./fill-copy.ts";
+import { lastPosition } from "./read/bounds.ts";
+import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
+import { readBatches } from "./read/read.ts";
 
 export interface BackupOrder {
   readonly source: string;
   readonly target: string;
 }
 
-function copy({ source, target }: BackupOrder): void {
-  const db = openReader(source);
-  try {
-    db.prepare("VACUUM INTO ?").run(target);
-  } finally {
-    db.close();
-  }
+/** Rows that one statement answers. */
+const CHUNK_ROWS = 1_024;
+
+/** A copy holds all events. */
+async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile: FetchFile): Promise<void> {
+  const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
+  const to = lastPosition(reader);
+  await fillCopy(target, {
+    id: String(reader.get("SELECT store FROM info")?.["store"]),
+    epochs: readEpochs(reader),
+    events: readBatches({ database: reader, archive }, createDecode(identityCodec()), { to }),
+    rowsAfter: ({ name, key, columns, until }: CopiedTable, after) =>
+      reader.all(
+        `SELECT ${columns} FROM ${name} WHERE ${key} > ? AND ${until} <= ? ORDER BY ${key} LIMIT ${CHUNK_ROWS}`,
+        after,
+        to,
+      ),
+  });
 }
 
-function mark({ target }: BackupOrder): void {
+function mark(target: string): void {
   const db = new DatabaseSync(target);
   try {
     // Nobody knows the file yet, and a crash leaves nothing of it: a journal would only be left behind.
@@ -29,7 +49,18 @@ function mark({ target }: BackupOrder): void {
   }
 }
 
-await answerBackup((order: BackupOrder) => {
-  copy(order);
-  mark(order);
+await answerBackup(async ({ source, target }: BackupOrder, fetchFile) => {
+  const db = openReader(source);
+  try {
+    const reader = createDatabaseReader(db);
+    if (archiveEnd(reader) === 0) {
+      db.prepare("VACUUM INTO ?").run(target);
+      if (archiveEnd(reader) === 0) return mark(target);
+      // Events may have left the log before the copy's moment.
+      truncateSync(target);
+    }
+    await copyWithArchive(reader, target, fetchFile);
+  } finally {
+    db.close();
+  }
 });

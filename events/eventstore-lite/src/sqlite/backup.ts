@@ -2,12 +2,14 @@ import { statSync } from "node:fs";
 import type { Awaitable } from "../awaitable.ts";
 import { BackupFailed } from "../errors.ts";
 import type { Backup } from "../store.ts";
-import { answerTask, runTask, TaskFailed } from "../thread-task.ts";
+import { answerTask, type FetchFile, runTask, TaskFailed } from "../thread-task.ts";
 import { checkCopy } from "./check-copy.ts";
 import { createDatabaseFile, refuseExisting } from "./new-file.ts";
 
 export interface BackupOptions {
   readonly onProgress?: (checked: number) => void;
+  /** Fetches a segment of the log's archive. */
+  readonly fetchFile?: FetchFile;
 }
 
 /**
@@ -31,9 +33,9 @@ export function backupTo(module: URL, source: object, file: string, options: Bac
 }
 
 /** In the thread: makes the copy, and answers once it is found whole. */
-export function answerBackup(copy: (order: never) => Awaitable<void>): Promise<void> {
-  return answerTask(async (order: { readonly target: string }, onProgress): Promise<Backup> => {
-    await copy(order as never);
+export function answerBackup(copy: (order: never, fetchFile: FetchFile) => Awaitable<void>): Promise<void> {
+  return answerTask(async (order: { readonly target: string }, onProgress, fetchFile): Promise<Backup> => {
+    await copy(order as never, fetchFile);
     const head = await checkCopy(order.target, onProgress);
     return { head, bytes: statSync(order.target).size };
   });

@@ -1,10 +1,16 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
+import { openArchive } from "../archive/log-archive.ts";
+import { wholeFromSegment } from "../archive/read-through.ts";
+import type { SegmentStorage } from "../archive/storage.ts";
+import { createDecode, identityCodec, type StoredEvent } from "../codec.ts";
 import { StoreUnusable } from "../errors.ts";
 import type { NewEvent, Recorded } from "../store.ts";
+import { createArchiveTable } from "./archive.ts";
 import { openReader } from "./connections.ts";
 import { isNotADatabase } from "./faults.ts";
+import { createDatabaseReader } from "./read/database-reader.ts";
 import { APPLICATION_ID, FORMAT_VERSION } from "./schema.ts";
 import { pragma } from "./settings.ts";
 
@@ -13,20 +19,20 @@ export interface ExaminedLog {
   readonly format: number;
   /** Of a log that this version makes; it brings an older one up to date when it opens it, and opens no newer one. */
   readonly currentFormat: number;
-  /** The newest event of each type, as it is stored; of a newer format none. */
+  /** The newest event of each type, as it is stored, also of the archive; of a newer format none. */
   readonly newest: readonly Recorded<NewEvent>[];
 }
 
 /**
  * Reads what a log is made of and changes nothing, also where opening it would, or be refused. Throws
- * {@link StoreUnusable} for a file that is no log.
+ * {@link StoreUnusable} for a file that is no log, {@link SegmentDamaged} where the segment of an event is missing.
  */
-export function examineSqliteLog(file: string): ExaminedLog {
+export async function examineSqliteLog(file: string, segments: Pick<SegmentStorage, "read">): Promise<ExaminedLog> {
   const db = existsSync(`${file}-wal`) ? openReader(file) : openUnused(file);
   try {
     if (pragma(db, "application_id") !== APPLICATION_ID) throw new StoreUnusable("the file is no event log");
     const format = Number(pragma(db, "user_version"));
-    return { format, currentFormat: FORMAT_VERSION, newest: format > FORMAT_VERSION ? [] : newestOf(db) };
+    return { format, currentFormat: FORMAT_VERSION, newest: await newestOf(db, format, segments) };
   } catch (error) {
     throw isNotADatabase(error) ? new StoreUnusable("the file is not an SQLite database", { cause: error }) : error;
   } finally {
@@ -41,23 +47,39 @@ function openUnused(file: string): DatabaseSync {
   return new DatabaseSync(address, { readOnly: true });
 }
 
-function newestOf(db: DatabaseSync): readonly Recorded<NewEvent>[] {
+/** The first format that has an archive. */
+const ARCHIVE_FORMAT = 4;
+
+async function newestOf(
+  db: DatabaseSync,
+  format: number,
+  segments: Pick<SegmentStorage, "read">,
+): Promise<readonly Recorded<NewEvent>[]> {
+  if (format > FORMAT_VERSION) return [];
   const rows = db
     .prepare(
-      `SELECT position, streams.name AS stream, version, types.name AS type, events.id, time, data, meta, hash
+      `SELECT position, streams.name AS stream, version, types.name AS type, events.id, time AS timeMs, data, meta,
+        lower(hex(hash)) AS hash
       FROM types JOIN events ON position = (SELECT max(position) FROM events WHERE type = types.id)
       JOIN streams ON streams.id = stream ORDER BY position`,
     )
+    .all() as unknown as StoredEvent[];
+  const archived = format < ARCHIVE_FORMAT ? [] : await newestArchived(db, segments);
+  return await createDecode(identityCodec())([...archived, ...rows]);
+}
+
+/** Of the types of which the database has no event. */
+async function newestArchived(db: DatabaseSync, segments: Pick<SegmentStorage, "read">): Promise<StoredEvent[]> {
+  const types = db
+    .prepare("SELECT name FROM types WHERE NOT EXISTS (SELECT 1 FROM events WHERE type = types.id)")
     .all();
-  return rows.map((row) => ({
-    position: Number(row["position"]),
-    stream: String(row["stream"]),
-    version: Number(row["version"]),
-    type: String(row["type"]),
-    id: String(row["id"]),
-    time: new Date(Number(row["time"])).toISOString(),
-    data: JSON.parse(String(row["data"])),
-    meta: JSON.parse(String(row["meta"])),
-    hash: Buffer.from(row["hash"] as Uint8Array).toString("hex"),
-  }));
+  const archive = openArchive(createArchiveTable(createDatabaseReader(db)), segments);
+  await archive.catalogue.refresh();
+  const range = { from: 1, to: archive.catalogue.end, backwards: true, limit: 1 };
+  const newest: StoredEvent[] = [];
+  for (const { name } of types) {
+    for await (const rows of archive.chunks({ ...range, types: [String(name)] }, wholeFromSegment))
+      newest.push(...rows);
+  }
+  return newest;
 }

@@ -1,13 +1,22 @@
 import { resolve } from "node:path";
-import { attempt, createAppend, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
+import { createLogArchive } from "../archive/log-archive.ts";
+import { createSegmentFolder, type SegmentStorage } from "../archive/storage.ts";
+import {
+  attempt,
+  createAppend,
+  createLeaseWriter,
+  createSegmentRecorder,
+  createSnapshotWriter,
+} from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
-import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
+import { createDecode, createDecodeFolded, createDecoding, identityCodec } from "../codec.ts";
 import { createCursors } from "../epochs.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
-import { createLive } from "../subscribe/subscribe.ts";
+import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
+import { createArchiveTable } from "./archive.ts";
 import { backupTo } from "./backup.ts";
 import { openReader } from "./connections.ts";
 import { readEpochs } from "./epochs.ts";
@@ -15,7 +24,7 @@ import { refuseStaleFiles } from "./stale-files.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPrivateFile } from "../private-file.ts";
 import { lastPosition } from "./read/bounds.ts";
-import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
+import { createDatabaseReader } from "./read/database-reader.ts";
 import {
   createTypeNames,
   listLeases,
@@ -25,7 +34,7 @@ import {
   readHead,
   readStreamHead,
 } from "./read/heads.ts";
-import { readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
+import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { ThreadOptions } from "./writer/writer-thread.ts";
 
@@ -44,6 +53,8 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   /** Milliseconds since 1970, UTC; default `Date.now`. */
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
+  /** Where events are that were moved out of the database; default: a folder beside the file. */
+  readonly segments?: SegmentStorage;
   /** Called after each transaction of appends: for whoever measures the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
@@ -59,6 +70,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const { owner = false, clock = Date.now, codec = identityCodec<E>() } = options;
   const file = resolve(options.file);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const segments = options.segments ?? createSegmentFolder(`${file}.segments`);
 
   await using opening = new AsyncDisposableStack();
   createPrivateFile(file);
@@ -77,19 +89,10 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   });
   opening.defer(() => thread.terminate());
   const reader = createDatabaseReader(openReader(file));
+  const archive = createLogArchive(createArchiveTable(reader), segments);
+  const log = { database: reader, archive: archive.reader };
   const verifier = createVerifier(file, reader);
-  const decode = createDecode(codec);
-  const live = createLive({
-    recall: createRecall(codec),
-    decode,
-    revision: () => codec.revision?.() ?? 0,
-    read: (range) => readBatches(reader, decode, range),
-    // What others append comes by the thread's notices.
-    watch(onHead) {
-      onHead(lastPosition(reader));
-      return () => undefined;
-    },
-  });
+  const live = createLive(createSubscribeEngine(log, codec));
   const queue = createQueue({
     limits,
     clock,
@@ -103,22 +106,27 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
   opening.defer(() => verifier.close());
+  opening.defer(() => archive.close());
   opening.defer(() => live.close());
   const resources = opening.move();
+  const reading = createReading(log, codec);
+  const archiving = { id: thread.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
-    ...createReading(reader, codec),
+    ...reading,
+    ...archive.forStore({ ...reading, ...archiving }),
     // A file has one place, and its epoch begins when it is opened.
-    confirm: ({ position, hash }) => attempt(() => (readHashAt(reader, position) === hash ? "same" : "lost")),
+    confirm: async ({ position, hash }) => ((await reading.hashAt(position)) === hash ? "same" : "lost"),
     now: async () => clock(),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
-    verify: (options) => verifier.verify(options),
-    backup: (target, backupOptions) =>
-      backupTo(new URL("./backup-thread.ts", import.meta.url), { source: file }, resolve(target), backupOptions),
+    backup: (target, backupOptions) => {
+      const module = new URL("./backup-thread.ts", import.meta.url);
+      return backupTo(module, { source: file }, resolve(target), { ...backupOptions, fetchFile: segments.read });
+    },
     snapshots: {
       ...createSnapshotWriter(queue),
       load: (name) => attempt(() => loadSnapshot(reader, name)),
@@ -129,8 +137,21 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   };
 }
 
+function createSubscribeEngine<E extends NewEvent>(log: LogReader, codec: Codec<E>): SubscribeEngine<E> {
+  const decoding = createDecoding(codec);
+  return {
+    ...decoding,
+    read: (range) => readBatches(log, decoding.decode, range),
+    // What others append comes by the thread's notices.
+    watch(onHead) {
+      onHead(lastPosition(log.database));
+      return () => undefined;
+    },
+  };
+}
+
 function createReading<E extends NewEvent>(
-  reader: DatabaseReader,
+  log: LogReader,
   codec: Codec<E>,
 ): Pick<
   EventStore<E>,
@@ -138,15 +159,16 @@ function createReading<E extends NewEvent>(
 > {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
-  const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
+  const { database, archive } = log;
+  const decodeFolded = createDecodeFolded(codec, createTypeNames(database));
   return {
-    read: (query = {}) => oneByOne(readBatches(reader, decode, query)),
-    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
-    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
-    readCanonical: (query) => readCanonical(reader, query),
-    readKeys: (query) => readKeys(reader, query),
-    head: () => attempt(() => readHead(reader)),
-    streamHead: (stream) => attempt(() => readStreamHead(reader, stream)),
-    hashAt: (position) => attempt(() => readHashAt(reader, position)),
+    read: (query = {}) => oneByOne(readBatches(log, decode, query)),
+    readStored: (query = {}) => oneByOne(readBatches(log, decodeStored, query)),
+    readFolded: (query = {}) => readFolded(log, decodeFolded, query),
+    readCanonical: (query) => readCanonical(log, query),
+    readKeys: (query) => readKeys(database, query),
+    head: () => attempt(() => readHead(database)),
+    streamHead: (stream) => attempt(() => readStreamHead(database, stream)),
+    hashAt: (position) => attempt(() => readHashAt(database, position) ?? archive.hashAt(position)),
   };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
+import { ARCHIVE, KEEP_UNLESS_ARCHIVED } from "./archive.ts";
 import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs.ts";
 import { pragma } from "./settings.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
@@ -10,9 +11,9 @@ export const APPLICATION_ID = 0x65766c74;
 
 /**
  * Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs began,
- * and what was asked under an idempotency key.
+ * and what was asked under an idempotency key; 4: segments that events move into.
  */
-export const FORMAT_VERSION = 3;
+export const FORMAT_VERSION = 4;
 
 /** Empty: nobody said what was asked, so that a repeat may ask for anything. */
 const DIGEST = "digest TEXT NOT NULL DEFAULT ''";
@@ -45,7 +46,7 @@ const TABLES = `
 
   -- The log is append-only for everybody who writes SQL too. (REPLACE is not stopped by these, and a check before
   -- every insert costs half as much as the insert; the hash chain shows it.)
-${["events", "streams", "types"].map(appendOnly).join("")}
+${neverUpdated("events")}${["streams", "types"].map(appendOnly).join("")}
   CREATE TABLE idempotency_keys (
     key TEXT PRIMARY KEY,
     first INTEGER NOT NULL,
@@ -69,12 +70,22 @@ ${["events", "streams", "types"].map(appendOnly).join("")}
     expires_at INTEGER NOT NULL, -- milliseconds since 1970, UTC
     ttl INTEGER NOT NULL -- milliseconds for which it was taken
   ) STRICT, WITHOUT ROWID;
-${EPOCHS}`;
+${EPOCHS}${withArchive()}`;
 
-function appendOnly(table: string): string {
+/** Tables of the archive, and what guards them; since format 4. */
+function withArchive(): string {
+  return `${ARCHIVE}${KEEP_UNLESS_ARCHIVED}${["segments", "archived_streams"].map(appendOnly).join("")}`;
+}
+
+function neverUpdated(table: string): string {
   return `
   CREATE TRIGGER ${table}_are_never_updated BEFORE UPDATE ON ${table}
     BEGIN SELECT RAISE(ABORT, '${table} are append-only'); END;
+`;
+}
+
+function appendOnly(table: string): string {
+  return `${neverUpdated(table)}
   CREATE TRIGGER ${table}_are_never_deleted BEFORE DELETE ON ${table}
     BEGIN SELECT RAISE(ABORT, '${table} are append-only'); END;
 `;
@@ -112,11 +123,13 @@ function createTables(db: DatabaseSync, id: string): void {
   beginFirstEpoch(db);
 }
 
-/** From formats 1 and 2 to the present one; inside of a transaction. */
+/** From formats 1 to 3 to the present one; inside of a transaction. */
 function migrate(db: DatabaseSync): void {
-  const hasEpochs = Number(pragma(db, "user_version")) >= 2;
-  db.exec(`ALTER TABLE idempotency_keys ADD COLUMN ${DIGEST}; PRAGMA user_version = ${FORMAT_VERSION}`);
-  if (hasEpochs) {
+  const format = Number(pragma(db, "user_version"));
+  db.exec(`DROP TRIGGER events_are_never_deleted; ${withArchive()}; PRAGMA user_version = ${FORMAT_VERSION}`);
+  if (format >= 3) return;
+  db.exec(`ALTER TABLE idempotency_keys ADD COLUMN ${DIGEST}`);
+  if (format >= 2) {
     db.exec(ADD_BEGUN_AS);
     return;
   }

@@ -131,7 +131,7 @@ test("a log that has lost what the store has seen of it stops the store: what wa
   await using other = await openPostgresStore({ url });
   // As on a standby that was promoted before it had heard of the last two.
   const owner = postgres(url, { max: 1, onnotice: () => {} });
-  await owner`ALTER TABLE eventstore.events DISABLE TRIGGER events_are_append_only`;
+  await owner`ALTER TABLE eventstore.events DISABLE TRIGGER USER`;
   await owner`DELETE FROM eventstore.events WHERE position > 1`;
   await owner.end();
   await other.append("a", newEvents(2));

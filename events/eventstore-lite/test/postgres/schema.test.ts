@@ -105,7 +105,17 @@ test("a role with no right but to read and to call the functions runs a store, a
     expect(await take(store.read({ stream: "a", until: new Date(Date.now() + 60_000) }))).toHaveLength(1);
   }
   const limited = owner(asRole.href);
-  for (const table of ["events", "idempotency_keys", "leases", "snapshots", "batches", "epochs", "turn"]) {
+  for (const table of [
+    "events",
+    "idempotency_keys",
+    "leases",
+    "snapshots",
+    "batches",
+    "epochs",
+    "turn",
+    "segments",
+    "archived_streams",
+  ]) {
     expect(await refusalOf(limited.unsafe(`INSERT INTO eventstore.${table} DEFAULT VALUES`))).toMatchObject({
       code: "42501",
     });
@@ -119,7 +129,7 @@ test("an altered event is found, with its position", async () => {
   await using store = await openPostgresStore({ url });
   await store.append("a", newEvents(600));
   const sql = owner(url);
-  await sql`ALTER TABLE eventstore.events DISABLE TRIGGER events_are_append_only`;
+  await sql`ALTER TABLE eventstore.events DISABLE TRIGGER USER`;
   const faultsOf = async (change: string): Promise<unknown> => {
     await sql.unsafe(`CREATE TABLE before AS SELECT * FROM eventstore.events; ${change}`);
     const { fault } = await store.verify();

@@ -38,7 +38,7 @@ test("a log of many events is verified over a connection of its own, in a thread
 
 test("an altered event is found there too, with its position", async () => {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
-  await sql.unsafe(`ALTER TABLE eventstore.events DISABLE TRIGGER events_are_append_only;
+  await sql.unsafe(`ALTER TABLE eventstore.events DISABLE TRIGGER USER;
     CREATE TABLE before AS SELECT * FROM eventstore.events WHERE position = 5555;
     UPDATE eventstore.events SET data = '{}' WHERE position = 5555`);
   const reason = "the hash does not follow from the event and its predecessor";

@@ -1,4 +1,4 @@
-// Appends, reads, verifies and closes; then lets the threads end by themselves, as no store waits for. For any runtime.
+// Appends, reads, archives, verifies and closes; then lets the threads end by themselves, as no store waits for. For any runtime.
 import { Worker } from "node:worker_threads";
 import { openSqliteStore } from "eventstore-lite";
 
@@ -7,6 +7,16 @@ const [file = ""] = process.argv.slice(2);
 const store = await openSqliteStore({ file });
 await store.append("a", [{ id: "1", type: "T", data: { n: 1 }, meta: {} }]);
 for await (const { position, data } of store.read()) console.log(`read ${position} ${JSON.stringify(data)}`);
+// Too large to be proved in this thread.
+const large = Array.from({ length: 4 }, (_, index) => ({
+  id: `large ${index}`,
+  type: "T",
+  data: Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))).toString("base64"),
+  meta: {},
+}));
+for (let round = 0; round < 2; round += 1) await store.append("a", large);
+for await (const { first, last } of store.archive({ to: 8 })) console.log(`archived ${first} to ${last}`);
+for await (const { position, data } of store.read({ to: 1 })) console.log(`read ${position} ${JSON.stringify(data)}`);
 console.log(`verified ${(await store.verify()).ok}`);
 await store[Symbol.asyncDispose]();
 console.log("closed");

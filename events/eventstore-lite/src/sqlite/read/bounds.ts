@@ -5,13 +5,23 @@ export function lastPosition(reader: DatabaseReader): number {
   return Number(reader.get("SELECT max(position) AS last FROM events")?.["last"] ?? 0);
 }
 
+/** The first position whose event is not in a segment alone; 1 when the log is empty. */
+export function firstPosition(reader: DatabaseReader): number {
+  return Number(reader.get("SELECT min(position) AS first FROM events")?.["first"] ?? 1);
+}
+
 /**
- * The last position whose event was recorded at or before `timeMs`, 0 when there is none.
+ * The last position whose event was recorded at or before `timeMs`, undefined when there is none in the database.
  * Times never fall along the log, so halving finds it without an index on time.
  */
-export function lastPositionUntil(reader: DatabaseReader, timeMs: number): number {
+export function lastPositionUntil(reader: DatabaseReader, timeMs: number): number | undefined {
   const timeAt = (position: number) => reader.get("SELECT time FROM events WHERE position = ?", position)?.["time"];
-  return countWhile(lastPosition(reader), (position) => Number(timeAt(position)) <= timeMs);
+  for (;;) {
+    const before = firstPosition(reader) - 1;
+    const found = countWhile(before, lastPosition(reader), (position) => Number(timeAt(position)) <= timeMs);
+    // Otherwise some of these events have moved into the archive meanwhile.
+    if (firstPosition(reader) === before + 1) return found === before ? undefined : found;
+  }
 }
 
 export interface VersionRange {
@@ -19,22 +29,23 @@ export interface VersionRange {
   readonly last: number;
 }
 
-/** The versions of a stream whose positions are within [from, to]; positions grow with versions. */
+/** The versions of a stream's events in the database whose positions are within [from, to]; positions grow with versions. */
 export function versionsWithin(reader: DatabaseReader, stream: number, from: number, to: number): VersionRange {
-  const row = reader.get("SELECT max(version) AS last FROM events WHERE stream = ?", stream);
-  const versions = Number(row?.["last"] ?? 0);
+  const row = reader.get("SELECT min(version) AS first FROM events WHERE stream = ?", stream);
+  const last = reader.get("SELECT max(version) AS last FROM events WHERE stream = ?", stream);
+  const [before, versions] = [Number(row?.["first"] ?? 1) - 1, Number(last?.["last"] ?? 0)];
   const positionOf = (version: number) =>
     Number(reader.get("SELECT position FROM events WHERE stream = ? AND version = ?", stream, version)?.["position"]);
   return {
-    first: from <= 1 ? 1 : countWhile(versions, (version) => positionOf(version) < from) + 1,
-    last: countWhile(versions, (version) => positionOf(version) <= to),
+    first: from <= 1 ? before + 1 : countWhile(before, versions, (version) => positionOf(version) < from) + 1,
+    last: countWhile(before, versions, (version) => positionOf(version) <= to),
   };
 }
 
-/** How many of 1..count fulfil `holds`, which holds up to some number and not beyond it. */
-function countWhile(count: number, holds: (number: number) => boolean): number {
-  let known = 0;
-  let failing = count + 1;
+/** The last number above `before` and up to `last` for which `holds` is true, as it is for all before it; else `before`. */
+function countWhile(before: number, last: number, holds: (number: number) => boolean): number {
+  let known = before;
+  let failing = last + 1;
   while (known + 1 < failing) {
     const middle = Math.floor((known + failing) / 2);
     if (holds(middle)) known = middle;

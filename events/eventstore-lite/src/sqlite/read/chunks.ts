@@ -28,7 +28,10 @@ export const WHOLE: Shape<StoredEvent> = {
 };
 
 /** Each column and each join costs a twentieth to a tenth of the whole read: a fold does without most of them. */
-export const FOLDED: Shape<FoldedRow> = { columns: "e.position, e.version, e.type, e.time, e.data, e.meta", joins: "" };
+export const FOLDED: Shape<FoldedRow<number | string>> = {
+  columns: "e.position, e.version, e.type, e.time, e.data, e.meta",
+  joins: "",
+};
 
 export interface CanonicalRow extends Placed {
   readonly canonical: Uint8Array;

@@ -21,10 +21,19 @@ export function readStreamHead(reader: DatabaseReader, stream: string): StreamHe
      WHERE stream = (SELECT id FROM streams WHERE name = ?) ORDER BY version DESC LIMIT 1`,
     stream,
   );
-  return { version: Number(row?.["version"] ?? 0), position: Number(row?.["position"] ?? 0) };
+  const found = row ?? archivedHead(reader, stream);
+  return { version: Number(found?.["version"] ?? 0), position: Number(found?.["position"] ?? 0) };
 }
 
-/** The stored hash at a position, in hex; of position 0 what the first event's hash builds on. */
+function archivedHead(reader: DatabaseReader, stream: string): ReturnType<DatabaseReader["get"]> {
+  return reader.get(
+    `SELECT version, position FROM archived_streams
+     WHERE stream = (SELECT id FROM streams WHERE name = ?) ORDER BY position DESC LIMIT 1`,
+    stream,
+  );
+}
+
+/** The hash that the database holds of a position, in hex; of position 0 what the first event's hash builds on. */
 export function readHashAt(reader: DatabaseReader, position: number): string | undefined {
   if (position === 0) return Buffer.from(GENESIS_HASH).toString("hex");
   const row = reader.get("SELECT lower(hex(hash)) AS hash FROM events WHERE position = ?", position);
@@ -75,12 +84,12 @@ export function listLeases(reader: DatabaseReader, names: readonly string[], now
     .map(({ name, holder, token, expires_at }) => ({ name, holder, token, expiresAt: new Date(expires_at) }));
 }
 
-/** Makes the function that names a type by its row. Types are never renamed, and an application has tens of them. */
-export function createTypeNames(reader: DatabaseReader): (type: number) => string {
+/** Makes the function that names a type by its row, or leaves its name. Types are never renamed, and an application has tens of them. */
+export function createTypeNames(reader: DatabaseReader): (type: number | string) => string {
   const names: string[] = [];
   const find = (type: number): string => {
     const name = reader.get("SELECT name FROM types WHERE id = ?", type)?.["name"];
     return typeof name === "string" ? name : `type ${type}`;
   };
-  return (type) => (names[type] ??= find(type));
+  return (type) => (typeof type === "string" ? type : (names[type] ??= find(type)));
 }

@@ -1,40 +1,56 @@
+import {
+  type ArchiveReader,
+  canonicalFromSegment,
+  foldedFromSegment,
+  type FromSegment,
+  type LiveChunk,
+  readThrough,
+  type ResolvedQuery,
+  wholeFromSegment,
+} from "../../archive/read-through.ts";
 import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
 import { decodeAll, type OpenQuery } from "../../read.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../../store.ts";
+import { archiveEnd } from "../archive.ts";
 import { lastPosition, lastPositionUntil } from "./bounds.ts";
-import { CANONICAL, type Chunks, FOLDED, type Range, readChunks, WHOLE } from "./chunks.ts";
+import { CANONICAL, FOLDED, readChunks, type Shape, WHOLE } from "./chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";
+
+/** Reads a log whose first events may be archived. */
+export interface LogReader {
+  readonly database: DatabaseReader;
+  readonly archive: ArchiveReader;
+}
 
 /**
  * Reads what the log holds when the first event is asked for; what is appended meanwhile is left out.
  * Other work gets its turn every few milliseconds, however many reads these are.
  */
 export async function* readBatches<E extends NewEvent>(
-  reader: DatabaseReader,
+  log: LogReader,
   decode: Decode<E>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
-  for await (const chunk of inTurns((range) => readChunks(reader, WHOLE, range), reader, query)) {
-    yield* decodeAll(chunk, decode);
-  }
+  for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decode);
 }
 
+/** Of an archived event the type's name is known, of another one its row. */
 export async function* readFolded<E extends NewEvent>(
-  reader: DatabaseReader,
-  decode: (rows: FoldedRow[]) => Awaitable<readonly Folded<E>[]>,
+  log: LogReader,
+  decode: (rows: FoldedRow<number | string>[]) => Awaitable<readonly Folded<E>[]>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Folded<E>[], void, void> {
-  for await (const chunk of inTurns((range) => readChunks(reader, FOLDED, range), reader, query))
-    yield await decode(chunk);
+  const rows = readRows<FoldedRow<number | string>>(log, FOLDED, foldedFromSegment, query);
+  for await (const chunk of rows) yield await decode(chunk);
 }
 
 export async function* readCanonical(
-  reader: DatabaseReader,
+  log: LogReader,
   query: OpenQuery,
 ): AsyncGenerator<readonly Uint8Array[], void, void> {
-  for await (const chunk of inTurns((range) => readChunks(reader, CANONICAL, range), reader, query))
+  for await (const chunk of readRows(log, CANONICAL, canonicalFromSegment, query))
     yield chunk.map(({ canonical }) => canonical);
 }
 
@@ -58,19 +74,29 @@ export async function* readKeys(
 }
 
 /** The chunks of a query with at most `limit` rows in all, none of them empty. */
-async function* inTurns<Row>(
-  chunksOf: (range: Range) => Chunks<Row>,
-  reader: DatabaseReader,
+async function* readRows<Row extends { readonly position: number }>(
+  { database, archive }: LogReader,
+  shape: Shape<Row>,
+  toRow: FromSegment<Row>,
   { from = 1, to = Infinity, until, backwards = false, limit = Infinity, ...query }: OpenQuery,
 ): AsyncGenerator<Row[], void, void> {
   if (limit <= 0) return;
-  let left = limit;
   await endLongTurn();
-  const end = Math.min(to, until ? lastPositionUntil(reader, until.getTime()) : lastPosition(reader));
-  for (const chunk of chunksOf({ ...query, from: Math.max(1, from), to: end, backwards, limit })) {
-    if (chunk.length > 0) yield chunk.length > left ? chunk.slice(0, left) : chunk;
-    left -= chunk.length;
-    await endLongTurn();
-    if (left <= 0) return;
-  }
+  const last = until ? await positionUntil({ database, archive }, until.getTime()) : lastPosition(database);
+  const resolved = { ...query, from: Math.max(1, from), to: Math.min(to, last), backwards, limit };
+  yield* readThrough(archive, resolved, toRow, (range) => readLive(database, shape, range));
+}
+
+async function positionUntil({ database, archive }: LogReader, timeMs: number): Promise<number> {
+  return lastPositionUntil(database, timeMs) ?? archive.positionUntil(timeMs);
+}
+
+/** Ends with a look at the archive, also where the database has nothing: all of it may have moved there. */
+function* readLive<Row extends { readonly position: number }>(
+  reader: DatabaseReader,
+  shape: Shape<Row>,
+  query: ResolvedQuery,
+): Generator<LiveChunk<Row>, void, void> {
+  for (const rows of readChunks(reader, shape, query)) yield { rows, archived: archiveEnd(reader) };
+  yield { rows: [], archived: archiveEnd(reader) };
 }

@@ -16,6 +16,15 @@ const SELECT_LINKS = `
   FROM events e CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type
   WHERE e.position BETWEEN ? AND ? ORDER BY e.position`;
 
+/** What stands before a range; the first event that is not archived builds on what the segment before it ends with. */
+const SELECT_BEFORE = `
+  SELECT hash, time FROM events WHERE position BETWEEN ?1 AND ?2
+  UNION ALL SELECT hash, last_time FROM segments WHERE last BETWEEN ?1 AND ?2`;
+
+const SELECT_PLACE = `
+  SELECT position FROM events WHERE stream = ?1 AND version = ?2
+  UNION ALL SELECT position FROM archived_streams WHERE stream = ?1 AND version = ?2`;
+
 /** A row of {@link SELECT_LINKS}. Somebody who can write the file can put NULL where the tables forbid it. */
 type LinkRow = readonly [
   bytes: Uint8Array,
@@ -78,7 +87,7 @@ interface EventCheck {
 
 function createEventCheck(db: DatabaseSync): EventCheck {
   const versions = createVersionCheck(db);
-  const readBefore = createReadRows(db, "SELECT hash, time FROM events WHERE position BETWEEN ? AND ?");
+  const readBefore = createReadRows(db, SELECT_BEFORE);
   let [previousHash, previousTimeMs] = BEFORE_FIRST;
   let sums = newSums();
 
@@ -126,7 +135,7 @@ const NOT_NEXT = "the version does not follow on the one before it in its stream
 
 function createVersionCheck(db: DatabaseSync): VersionCheck {
   const versions = createBoundedCache<number, number>(STREAMS_REMEMBERED_MAX);
-  const readPosition = createReadRows(db, "SELECT position FROM events WHERE stream = ? AND version = ?");
+  const readPosition = createReadRows(db, SELECT_PLACE);
   const lookUp = (stream: number, version: number, position: number): string | undefined => {
     const rows = readPosition(stream, version - 1);
     if (rows instanceof Unreadable) return rows.reason;

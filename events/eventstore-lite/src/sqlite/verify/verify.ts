@@ -1,8 +1,9 @@
 import { StoreClosed } from "../../errors.ts";
 import { nextTurn } from "../../next-turn.ts";
-import type { Verification } from "../../store.ts";
+import type { Head, Verification } from "../../store.ts";
 import { openReader } from "../connections.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
+import { firstPosition } from "../read/bounds.ts";
 import { readHead } from "../read/heads.ts";
 import { createCheckRange } from "./check.ts";
 import { checkInThreads, RANGE_EVENTS, type CheckJob } from "./worker-pool.ts";
@@ -15,8 +16,11 @@ export interface VerifyOptions {
   /** Default: one for each core, up to a few. */
   readonly threads?: number;
   readonly onProgress?: (checked: number) => void;
+  /** Default: where the log ends now. */
+  readonly head?: Head;
 }
 
+/** Verifies what the database holds; what is archived is for `archive/`. */
 export interface Verifier {
   /**
    * Recomputes the chain over [from, to] as far as the log goes now, and checks that positions and versions have no gaps
@@ -37,15 +41,15 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
     to = Infinity,
     threads = Infinity,
     onProgress,
+    head = readHead(reader),
   }: VerifyOptions): Promise<Verification> {
-    const head = readHead(reader);
     const range = { first: Math.max(1, from), last: Math.min(to, head.position) };
     let checked = 0;
     const onChecked = (events: number): void => {
       checked += events;
       onProgress?.(checked);
     };
-    const isWhole = range.first === 1 && range.last === head.position;
+    const isWhole = range.first <= firstPosition(reader) && range.last === head.position;
     const check = range.last - range.first < RANGE_EVENTS ? checkHere : checkInThreads;
     const { event, index } = await check({ file, range, isWhole, threads, onChecked, signal: closing.signal });
     if (closing.signal.aborted) throw new StoreClosed();

@@ -37,7 +37,9 @@ export function createTail(db: DatabaseSync): Tail {
   const selectChange = db.prepare("PRAGMA data_version");
   const selectHead = db.prepare("SELECT position, time, hash FROM events ORDER BY position DESC LIMIT 1");
   const selectStream = db.prepare(
-    `SELECT id, (SELECT max(version) FROM events WHERE stream = streams.id) AS version FROM streams WHERE name = ?`,
+    `SELECT id, coalesce((SELECT max(version) FROM events WHERE stream = streams.id),
+       (SELECT version FROM archived_streams WHERE stream = streams.id ORDER BY position DESC LIMIT 1)) AS version
+     FROM streams WHERE name = ?`,
   );
   const insertStream = db.prepare("INSERT INTO streams (name) VALUES (?)");
   const selectType = db.prepare("SELECT id FROM types WHERE name = ?");

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Operation, Piece, Reply, Request } from "../../append/messages.ts";
+import { createRecordSegment } from "../archive.ts";
 import { faultOf } from "../faults.ts";
 import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
@@ -14,17 +15,24 @@ export interface Writer {
   answerPiece(piece: Piece): Reply | undefined;
 }
 
+function prepareSnapshots(db: DatabaseSync) {
+  return {
+    upsertSnapshot: db.prepare(
+      `INSERT INTO snapshots (name, version, position, state) VALUES (?, ?, ?, ?)
+       ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state
+       WHERE version <> excluded.version OR position <= excluded.position`,
+    ),
+    removeSnapshot: db.prepare("DELETE FROM snapshots WHERE name = ?"),
+  };
+}
+
 export function createWriter(db: DatabaseSync, transform: TransformAppend): Writer {
   const boundaries = createBoundaries(db);
   const transaction = createTransaction(boundaries);
   const leases = createLeaseTable(db);
   const batches = createBatchWriter(db, leases, transform);
-  const upsertSnapshot = db.prepare(
-    `INSERT INTO snapshots (name, version, position, state) VALUES (?, ?, ?, ?)
-     ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state
-     WHERE version <> excluded.version OR position <= excluded.position`,
-  );
-  const removeSnapshot = db.prepare("DELETE FROM snapshots WHERE name = ?");
+  const { upsertSnapshot, removeSnapshot } = prepareSnapshots(db);
+  const recordSegment = createRecordSegment(db);
   // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
   let stoppedBy: string | undefined;
 
@@ -42,6 +50,10 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
       case "acquireLease": {
         const lease = leases.acquire(operation);
         return lease ? { kind: "done", lease } : { kind: "done" };
+      }
+      case "recordSegment": {
+        recordSegment(operation.sealed);
+        return { kind: "done" };
       }
       default:
         leases.release(operation.name, operation.token);

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
-import { isClickOn, matchesEnding, parseDispatchFilter } from "../../src/delivery/dispatch-filter.ts";
+import { isClickOn, matchesEnding, parseDispatchFilter } from "../../src/delivery/dead-letter-filter.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
 const BERLIN = "Europe/Berlin";

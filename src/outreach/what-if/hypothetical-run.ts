@@ -2,14 +2,14 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import type { RunSelection } from "../run-limits.ts";
 import { opensAt, windowZone } from "../send-window.ts";
-import { decideIn, invent, named, skip, write, type Comparison, type WouldRun } from "./comparison.ts";
+import { decideIn, invent, named, skip, write, type Comparison, type HypotheticalRun } from "./comparison.ts";
 import { createWalk, type WalkedBatch, type WalkTarget } from "./walk.ts";
 import { contactIn, isSameDecision, toMoment, type Met, type Redecided } from "./world.ts";
 
 /** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
 const OPENING_MARGIN_MS = 1_000;
 
-export function beginRun(comparison: Comparison, id: string, selection: RunSelection, ms: number): WouldRun {
+export function beginRun(comparison: Comparison, id: string, selection: RunSelection, ms: number): HypotheticalRun {
   const { would, sources } = comparison;
   comparison.runs.would++;
   invent(comparison, "RunStarted", { run_id: id, dry_run: false, ...selection }, ms);
@@ -18,14 +18,14 @@ export function beginRun(comparison: Comparison, id: string, selection: RunSelec
   return { id, startedMs: ms, ...state, resumeAt: undefined, waitsByItself: false, ended: undefined, isAlone: false };
 }
 
-export function finishRun(comparison: Comparison, { id, ended }: WouldRun, ms: number): void {
+export function finishRun(comparison: Comparison, { id, ended }: HypotheticalRun, ms: number): void {
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
   invent(comparison, "RunFinished", { run_id: id, reason: ended ?? "completed", ...counts }, ms);
   comparison.run = undefined;
 }
 
 /** Gives all a turn who come before the target; without one, all that are left. */
-export function advance(comparison: Comparison, run: WouldRun, ms: number, target?: WalkTarget): void {
+export function advance(comparison: Comparison, run: HypotheticalRun, ms: number, target?: WalkTarget): void {
   const isOnWay = target === undefined || run.walk.leadsTo(target, run.open);
   if (isOnWay && !walkOn(comparison, run, ms, target)) return;
   for (let [next] = run.deferred; next !== undefined && run.ended === undefined; [next] = run.deferred) {
@@ -35,7 +35,7 @@ export function advance(comparison: Comparison, run: WouldRun, ms: number, targe
 }
 
 /** False: no other recipient has a turn. */
-function walkOn(comparison: Comparison, run: WouldRun, ms: number, target: WalkTarget | undefined): boolean {
+function walkOn(comparison: Comparison, run: HypotheticalRun, ms: number, target: WalkTarget | undefined): boolean {
   while (run.ended === undefined) {
     const [next] = run.open;
     if (next === undefined) {
@@ -52,7 +52,7 @@ function walkOn(comparison: Comparison, run: WouldRun, ms: number, target: WalkT
 }
 
 /** Skips of a page come before its messages. Those who are skipped keep their place, since the walk may stop at them. */
-function openBatch(comparison: Comparison, run: WouldRun, { source, people }: WalkedBatch, ms: number): void {
+function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch, ms: number): void {
   run.source = source;
   run.open = people.filter((contact) => !run.seen.has(contact) && (source === "last" || !isTriedLast(contact)));
   for (const contact of run.open) {
@@ -68,13 +68,13 @@ function toMet(recipient: Recipient, source: WalkTarget["source"]): Met {
 
 type Skip = Extract<Redecided, { kind: "skip" }>;
 
-function skipUnlessSame(comparison: Comparison, run: WouldRun, met: Met, decided: Skip, ms: number): void {
+function skipUnlessSame(comparison: Comparison, run: HypotheticalRun, met: Met, decided: Skip, ms: number): void {
   if (decided.isRecorded || isSameDecision(decideIn(comparison.was, comparison, met, ms), decided)) return;
   skip(comparison, run, met.recipient, decided.reason, ms);
 }
 
 /** The turn of a recipient that the log does not mention in this run. False: no other one comes behind it. */
-function visit(comparison: Comparison, run: WouldRun, met: Met, ms: number): boolean {
+function visit(comparison: Comparison, run: HypotheticalRun, met: Met, ms: number): boolean {
   const { was, would } = comparison;
   const contact = contactIn(would, met.recipient);
   if (contact !== undefined && run.seen.has(contact)) return true;
@@ -104,7 +104,7 @@ interface Postponed {
 /** The turn of a recipient whose window is closed comes when it opens. */
 export function postpone(
   { was, would }: Comparison,
-  run: WouldRun,
+  run: HypotheticalRun,
   { recipient, before }: Postponed,
   ms: number,
 ): void {
@@ -116,7 +116,7 @@ export function postpone(
 }
 
 /** Gives all that are left a turn; those whose window is closed get theirs when it opens, if the run waits for that. */
-export function completeRun(comparison: Comparison, run: WouldRun, ms: number): void {
+export function completeRun(comparison: Comparison, run: HypotheticalRun, ms: number): void {
   const { would, sources } = comparison;
   advance(comparison, run, ms);
   const { window } = would.rules;

@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { table } from "../../../src/commands/shared/table.ts";
+import { table } from "../../../src/commands/shared/terminal.ts";
 
 test("columns stand below each other, whatever the names are written in", () => {
   const rows = [

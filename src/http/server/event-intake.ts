@@ -29,13 +29,13 @@ const PROBE = {
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
 } as const;
 
-export type RequestLog = ReturnType<typeof createRequestLog>;
+export type EventIntake = ReturnType<typeof createEventIntake>;
 
 /**
  * The event log, for what requests bring. `askKeys` asks the key store, without which nothing personal gets into the log; `isAlive`: false while the log is out of
  * reach, and once it failed for good. An outage is one line of the operator's log, and its end another.
  */
-export function createRequestLog(
+export function createEventIntake(
   eventLog: EventLog,
   askKeys: () => Promise<unknown>,
   isAlive: () => boolean,

@@ -1,0 +1,19 @@
+// Appends without end to the log named by its first argument, and archives all but the newest events meanwhile, into the
+// folder named by its second argument. Appends go on with the number that is its third.
+import { createSegmentFolder, openPostgresStore, openSqliteStore } from "eventstore-lite";
+import { appendKey, keyOf } from "./keyed.ts";
+import { say } from "./say.ts";
+
+const KEPT_EVENTS = 5;
+
+const [place = "", folder = "", first = "0"] = process.argv.slice(2);
+const segments = createSegmentFolder(folder);
+const store = place.startsWith("postgres:")
+  ? await openPostgresStore({ url: place, segments })
+  : await openSqliteStore({ file: place, segments });
+
+for (let next = Number(first); ; next += 3) {
+  await Promise.all([next, next + 1, next + 2].map((number) => appendKey(store, keyOf(number, 200))));
+  const { position } = await store.head();
+  for await (const { last } of store.archive({ to: position - KEPT_EVENTS })) say("archived", last);
+}

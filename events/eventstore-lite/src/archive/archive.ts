@@ -1,0 +1,104 @@
+import { ChainBroken, SegmentDamaged } from "../errors.ts";
+import { type Segment, sealSegments } from "../segment.ts";
+import type { EventStore, Head } from "../store.ts";
+import type { Catalogue, SegmentEntry, StreamPlace } from "./catalogue.ts";
+import { proveApart } from "./prove-apart.ts";
+import type { SegmentStorage } from "./storage.ts";
+
+/**
+ * Uncompressed. One event's look-up decompresses one segment, and its rows are removed in one transaction: the one takes
+ * some ten milliseconds, the other thirty.
+ */
+export const ARCHIVED_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Digits of a position in a file's name: the names have the order of the positions. */
+const POSITION_DIGITS = 12;
+/** Hex digits of the chain's end in a file's name: a log that was restored and went on otherwise writes other files. */
+const HASH_DIGITS = 16;
+
+/** A segment that is durable, as the engine records it. */
+export interface DurableSegment {
+  readonly entry: SegmentEntry;
+  /** The last event of each of its streams. */
+  readonly streams: readonly (StreamPlace & { readonly stream: string })[];
+}
+
+/** What sealing needs of an engine. */
+export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" | "hashAt" | "head"> {
+  /**
+   * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
+   * one, which another process may have archived.
+   */
+  record(sealed: DurableSegment): Promise<void>;
+}
+
+/**
+ * Moves the oldest events of a log into sealed segments, up to position `to` at the most, and never the newest event; gives
+ * each segment once its events are in it alone. `fullOnly`: what does not fill a segment stays. Ended at any point, it
+ * leaves each event in the log or in a durable segment, and the next call goes on there.
+ */
+export async function* archiveEvents(
+  store: ArchiverStore,
+  catalogue: Catalogue,
+  storage: SegmentStorage,
+  { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
+): AsyncGenerator<SegmentEntry, void, void> {
+  for (;;) {
+    await catalogue.refresh();
+    const { end } = catalogue;
+    const { position: newest } = await store.head();
+    const last = Math.min(to, newest - 1);
+    if (end >= last) return;
+    const hash = await store.hashAt(end);
+    if (hash === undefined) throw new ChainBroken(end);
+    const segment = await sealNext(store, { position: end, hash }, last);
+    if (fullOnly && segment.header.last === last) return;
+    const sealed = await keep(store.id, storage, segment, { position: end, hash });
+    await store.record(sealed);
+    await catalogue.refresh();
+    if (catalogue.end === end) throw new ChainBroken(segment.header.last);
+    yield sealed.entry;
+  }
+}
+
+async function sealNext(store: ArchiverStore, after: Pick<Head, "position" | "hash">, to: number): Promise<Segment> {
+  // A key stays in the database, where each append looks for it.
+  const keyless = { ...store, readKeys: readNoKeys };
+  for await (const segment of sealSegments(keyless, after, to, ARCHIVED_BYTES_MAX)) return segment;
+  throw new ChainBroken(after.position + 1);
+}
+
+async function* readNoKeys(): AsyncGenerator<never, void, void> {}
+
+/** Writes a segment, unless a call that was cut off has, reads it back and proves it. Throws {@link SegmentDamaged}. */
+async function keep(
+  log: string,
+  storage: SegmentStorage,
+  { header, bytes }: Segment,
+  after: Pick<Head, "position" | "hash">,
+): Promise<DurableSegment> {
+  const { first, last, hash } = header;
+  const name = `${digits(first)}-${digits(last)}-${hash.slice(0, HASH_DIGITS)}.zst`;
+  // Another version may compress the same events to other bytes.
+  const kept = await storage.read(name);
+  if (kept === undefined) await storage.write(name, bytes);
+  const size = kept?.length ?? bytes.length;
+  const [proof] = await proveApart(storage, {
+    log,
+    segments: [{ name, bytes: size, events: last - first + 1, after }],
+  });
+  const damage = proof === undefined ? "it was not proved" : "damage" in proof ? proof.damage : undefined;
+  if (proof === undefined || "damage" in proof || proof.header.hash !== hash) {
+    throw new SegmentDamaged(`${name}: ${damage ?? "it holds other events"}. Move the file away`);
+  }
+  const [firstTime, lastTime] = [Date.parse(header.from), Date.parse(header.until)];
+  const { sha256, types, streams } = proof;
+  return {
+    entry: { first, last, name, bytes: size, sha256, hash, firstTime, lastTime, types: { ...types } },
+    streams: streams.map(([stream, , version, position]) => ({ stream, version, position })),
+  };
+}
+
+function digits(position: number): string {
+  return String(position).padStart(POSITION_DIGITS, "0");
+}

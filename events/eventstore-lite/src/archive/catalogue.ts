@@ -1,0 +1,89 @@
+import type { Awaitable } from "../awaitable.ts";
+import { GENESIS_HASH } from "../chain.ts";
+
+/** What the log's database holds of a sealed segment whose events it no longer has. */
+export interface SegmentEntry {
+  /** Positions of the first and the last event. */
+  readonly first: number;
+  readonly last: number;
+  /** Of its file, whose size and SHA-256 (64 hex digits) follow. */
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** The chain after the last event; 64 hex digits. */
+  readonly hash: string;
+  /** Times of the first and the last event in ms since 1970. */
+  readonly firstTime: number;
+  readonly lastTime: number;
+  /** How many events it has of each type. */
+  readonly types: Readonly<Record<string, number>>;
+}
+
+/** The last event that a segment holds of a stream. */
+export interface StreamPlace {
+  readonly position: number;
+  readonly version: number;
+}
+
+/** What all segments hold of one stream. */
+export interface ArchivedStream extends StreamPlace {
+  readonly stream: string;
+  /** Segments that hold some of its events. */
+  readonly segments: number;
+}
+
+/** The part of an archive that is in the log's database, which each engine reads in its own way. */
+export interface ArchiveTable {
+  /** The last position whose event is in a segment alone; 0: there is none. */
+  end(): Awaitable<number>;
+  /** Segments whose events all follow on a position, in their order. */
+  segmentsAfter(position: number): Awaitable<readonly SegmentEntry[]>;
+  /** One place for each segment that holds events of the stream, in the order of positions. */
+  streamPlaces(stream: string): Awaitable<readonly StreamPlace[]>;
+  /** Some of the streams whose names follow on a name, in the order of names; none: there are no more. */
+  streamsAfter(name: string): Awaitable<readonly ArchivedStream[]>;
+}
+
+/** The segments of a log, as far as they were read. */
+export interface Catalogue {
+  /** The end of the archive when it was last looked at; it only grows. */
+  readonly end: number;
+  /** Reads what is new up to `end`, which was just seen. */
+  extend(end: number): Promise<void>;
+  refresh(): Promise<void>;
+  entries(): readonly SegmentEntry[];
+  /** The place in `entries` of the segment that holds a position up to `end`. */
+  locate(position: number): number;
+  /** The chain before the segment at that place. */
+  hashBefore(index: number): string;
+}
+
+export function createCatalogue(table: Pick<ArchiveTable, "end" | "segmentsAfter">): Catalogue {
+  const entries: SegmentEntry[] = [];
+  const currentEnd = (): number => entries.at(-1)?.last ?? 0;
+
+  async function extend(end: number): Promise<void> {
+    if (end <= currentEnd()) return;
+    // Several may wait for this at once.
+    for (const entry of await table.segmentsAfter(currentEnd())) if (entry.first > currentEnd()) entries.push(entry);
+  }
+
+  return {
+    get end() {
+      return currentEnd();
+    },
+    extend,
+    refresh: async () => extend(await table.end()),
+    entries: () => entries,
+    locate(position) {
+      let [low, high] = [0, entries.length - 1];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (entries[middle]!.last < position) low = middle + 1;
+        else high = middle;
+      }
+      return low;
+    },
+    hashBefore: (index) => entries[index - 1]?.hash ?? Buffer.from(GENESIS_HASH).toString("hex"),
+  };
+}

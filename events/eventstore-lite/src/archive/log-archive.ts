@@ -1,0 +1,76 @@
+import { StoreClosed } from "../errors.ts";
+import type { EventStore, Head, Verification } from "../store.ts";
+import { archiveEvents, type ArchiverStore } from "./archive.ts";
+import { type ArchiveTable, createCatalogue } from "./catalogue.ts";
+import { createOpenSegments } from "./open-segments.ts";
+import { type ArchiveReader, createArchiveReader } from "./read-through.ts";
+import type { SegmentStorage } from "./storage.ts";
+import { verifyArchive } from "./verify.ts";
+
+/** The archive of one log: reading it, moving events into it, and proving it together with what is in the database. */
+export interface LogArchive {
+  readonly reader: ArchiveReader;
+  /** What a store has by it. */
+  forStore(
+    store: ArchiverStore & { readonly verifyLive: VerifyLive },
+  ): Pick<EventStore, "archive" | "archived" | "verify">;
+  /** What is being verified is refused with {@link StoreClosed}. */
+  close(): void;
+}
+
+type LiveOptions = NonNullable<Parameters<EventStore["verify"]>[0]> & { readonly head: Head };
+
+/** Verifies what the database holds, up to `head`. */
+export type VerifyLive = (options: LiveOptions) => Promise<Verification>;
+
+/** For one who only reads. */
+export function openArchive(table: ArchiveTable, storage: Pick<SegmentStorage, "read">): ArchiveReader {
+  return createArchiveReader(createCatalogue(table), table, createOpenSegments(storage));
+}
+
+export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): LogArchive {
+  const reader = openArchive(table, storage);
+  const { catalogue } = reader;
+  const closing = new AbortController();
+
+  async function verifyOnce(
+    { id, verifyLive }: { readonly id: string; readonly verifyLive: VerifyLive },
+    { head, from, to, threads, onProgress }: Required<LiveOptions>,
+  ): Promise<Verification> {
+    const { end } = catalogue;
+    const last = Math.min(to, end);
+    let checked = 0;
+    if (from <= last) {
+      const onChecked = (events: number): void => onProgress((checked += events));
+      const range = { log: id, from, to: last, threads, onChecked, signal: closing.signal };
+      const fault = await verifyArchive(catalogue, table, storage, range);
+      if (fault !== undefined) return { ok: false, checked: Math.max(0, fault.position - from), head, fault };
+    }
+    const onLive = (events: number): void => onProgress(checked + events);
+    const live = await verifyLive({ head, from: Math.max(from, end + 1), to, threads, onProgress: onLive });
+    return { ...live, checked: checked + live.checked };
+  }
+
+  return {
+    reader,
+    forStore: (store) => ({
+      archive: (options) => archiveEvents(store, catalogue, storage, options),
+      async archived() {
+        await catalogue.refresh();
+        return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));
+      },
+      async verify({ from = 1, to = Infinity, threads = Infinity, onProgress = () => {} } = {}) {
+        for (;;) {
+          await catalogue.refresh();
+          const { end } = catalogue;
+          const head = await store.head();
+          const verification = await verifyOnce(store, { head, from: Math.max(1, from), to, threads, onProgress });
+          await catalogue.refresh();
+          // What moved into the archive meanwhile was missing in the database.
+          if (verification.ok || catalogue.end === end) return verification;
+        }
+      },
+    }),
+    close: () => closing.abort(new StoreClosed()),
+  };
+}

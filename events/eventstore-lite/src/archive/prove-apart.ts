@@ -1,0 +1,68 @@
+import { SegmentDamaged } from "../errors.ts";
+import type { Head } from "../store.ts";
+import { runTask } from "../thread-task.ts";
+import { readFile } from "./open-segments.ts";
+import { type ProvedSegment, proveSegment } from "./prove.ts";
+import type { SegmentStorage } from "./storage.ts";
+
+/** So many bytes are proved before a thread had started. */
+const BYTES_HERE_MAX = 256 * 1024;
+
+/** A segment that has to follow on `after`. */
+export interface ProvableSegment {
+  readonly name: string;
+  readonly bytes: number;
+  /** What `onProved` gets. */
+  readonly events: number;
+  readonly after: Pick<Head, "position" | "hash">;
+}
+
+export interface ProveOrder {
+  /** The id of the log. */
+  readonly log: string;
+  readonly segments: readonly ProvableSegment[];
+}
+
+export type Proof = ProvedSegment | { readonly damage: string };
+
+export interface ProveOptions {
+  /** Gets the number of events of each segment that was found whole. */
+  readonly onProved?: ((events: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Proves segments one after the other up to the first that is damaged, in a thread of its own unless they are small: other
+ * work goes on meanwhile.
+ */
+export async function proveApart(
+  storage: Pick<SegmentStorage, "read">,
+  order: ProveOrder,
+  options: ProveOptions = {},
+): Promise<readonly Proof[]> {
+  const bytes = order.segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  if (bytes <= BYTES_HERE_MAX) return proveAll(storage, order, options);
+  const { onProved: onProgress, signal } = options;
+  const module = new URL("./prove-thread.ts", import.meta.url);
+  return runTask(module, order, { onProgress, fetchFile: storage.read, signal });
+}
+
+/** The same, in this thread. */
+export async function proveAll(
+  storage: Pick<SegmentStorage, "read">,
+  { log, segments }: ProveOrder,
+  { onProved, signal }: ProveOptions,
+): Promise<readonly Proof[]> {
+  const proofs: Proof[] = [];
+  for (const segment of segments) {
+    signal?.throwIfAborted();
+    try {
+      proofs.push(proveSegment(await readFile(storage, segment.name), log, segment.after));
+    } catch (error) {
+      if (!(error instanceof SegmentDamaged)) throw error;
+      return [...proofs, { damage: error.message }];
+    }
+    onProved?.(segment.events);
+  }
+  return proofs;
+}

@@ -1,0 +1,47 @@
+import { hash } from "node:crypto";
+import { SegmentDamaged } from "../errors.ts";
+import { openSegment, type OpenedSegment } from "../segment.ts";
+import type { Head } from "../store.ts";
+import { toFields } from "./read-through.ts";
+
+/** What a segment was found to hold. */
+export interface ProvedSegment {
+  readonly header: OpenedSegment["header"];
+  readonly sha256: string;
+  readonly types: Readonly<Record<string, number>>;
+  /** Of each stream: the version of its first event here, and version and position of its last one. */
+  readonly streams: readonly (readonly [stream: string, first: number, version: number, position: number])[];
+}
+
+/**
+ * Proves that a file is a segment of that log which follows on `after`: its hashes, that times never fall and that no
+ * version of a stream is left out. Throws {@link SegmentDamaged}.
+ */
+export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "position" | "hash">): ProvedSegment {
+  const { header, canonical } = openSegment(file, log, after);
+  const types: Record<string, number> = Object.create(null) as Record<string, number>;
+  const streams = new Map<string, [first: number, version: number, position: number]>();
+  let previousTime = -Infinity;
+  for (const [index, event] of canonical.entries()) {
+    const [position, stream, version, , type, time] = toFields(event);
+    const refuse = (why: string): never => {
+      throw new SegmentDamaged(`position ${header.first + index}: ${why}`);
+    };
+    if (Number(position) !== header.first + index) refuse("another position stands there");
+    if (Number(time) < previousTime) refuse("the time is before that of its predecessor");
+    previousTime = Number(time);
+    types[type] = (types[type] ?? 0) + 1;
+    const known = streams.get(stream);
+    if (known === undefined) streams.set(stream, [Number(version), Number(version), Number(position)]);
+    else if (Number(version) !== known[1] + 1) refuse(NOT_NEXT);
+    else streams.set(stream, [known[0], Number(version), Number(position)]);
+  }
+  return {
+    header,
+    sha256: hash("sha256", file, "hex"),
+    types,
+    streams: [...streams].map(([stream, place]) => [stream, ...place]),
+  };
+}
+
+export const NOT_NEXT = "the version does not follow on the one before it in its stream";

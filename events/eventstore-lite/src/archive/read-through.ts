@@ -1,0 +1,188 @@
+import type { FoldedRow, StoredEvent } from "../codec.ts";
+import { endLongTurn } from "../next-turn.ts";
+import type { OpenQuery } from "../read.ts";
+import type { ArchiveTable, Catalogue, SegmentEntry } from "./catalogue.ts";
+import type { OpenSegment, OpenSegments } from "./open-segments.ts";
+
+/** Events of a segment that are looked at in one go: less than a millisecond. */
+const CHUNK_EVENTS = 128;
+
+/** What a reader makes of an archived event; `fields` are the lines of its canonical bytes. */
+export type FromSegment<Row> = (segment: OpenSegment, position: number, fields: readonly string[]) => Row;
+
+export const wholeFromSegment: FromSegment<StoredEvent> = (segment, position, fields) => {
+  const [, stream, version, id, type, time, data, meta] = fields as CanonicalFields;
+  const hash = segment.hash(position);
+  return { position, stream, version: Number(version), type, id, timeMs: Number(time), hash, data, meta };
+};
+
+export const foldedFromSegment: FromSegment<FoldedRow<string>> = (_, position, fields) => {
+  const [, , version, , type, time, data, meta] = fields as CanonicalFields;
+  return { position, version: Number(version), type, time: Number(time), data, meta };
+};
+
+export const canonicalFromSegment: FromSegment<{ readonly position: number; readonly canonical: Uint8Array }> = (
+  segment,
+  position,
+) => ({ position, canonical: segment.canonical(position) });
+
+export type CanonicalFields = readonly [
+  position: string,
+  stream: string,
+  version: string,
+  id: string,
+  type: string,
+  time: string,
+  data: string,
+  meta: string,
+];
+
+export function toFields(canonical: Buffer): CanonicalFields {
+  return canonical.toString("utf8").split("\n") as unknown as CanonicalFields;
+}
+
+/** A query whose bounds are known. */
+export interface ResolvedQuery extends Pick<OpenQuery, "stream" | "types" | "alongLog"> {
+  /** Both inclusive. */
+  readonly from: number;
+  readonly to: number;
+  readonly backwards: boolean;
+  readonly limit: number;
+}
+
+/** Some of the matching rows that the database holds, and the archive's end when they were read or later. */
+export interface LiveChunk<Row> {
+  readonly rows: Row[];
+  readonly archived: number;
+}
+
+/** What readers find in the archive. */
+export interface ArchiveReader {
+  readonly catalogue: Catalogue;
+  /** The last archived event that was recorded at or before a time. */
+  positionUntil(timeMs: number): Promise<number>;
+  /** Undefined for a position that is not archived. */
+  hashAt(position: number): Promise<string | undefined>;
+  /** Matching events, all of them archived, in chunks of which some are empty. */
+  chunks<Row>(query: ResolvedQuery, toRow: FromSegment<Row>): AsyncGenerator<Row[], void, void>;
+}
+
+export function createArchiveReader(
+  catalogue: Catalogue,
+  table: Pick<ArchiveTable, "streamPlaces">,
+  open: OpenSegments,
+): ArchiveReader {
+  /** Segments that hold something of the range, in the query's order. */
+  async function findSegments({ stream, types, from, to, backwards }: ResolvedQuery): Promise<SegmentEntry[]> {
+    const entries = catalogue.entries();
+    const range = entries.slice(catalogue.locate(from), catalogue.locate(to) + 1);
+    const places = stream === undefined ? undefined : await table.streamPlaces(stream);
+    const held = places && new Set(places.map(({ position }) => catalogue.locate(position)).map((at) => entries[at]));
+    const found = range.filter(
+      (entry) => (held?.has(entry) ?? true) && (types?.some((type) => Object.hasOwn(entry.types, type)) ?? true),
+    );
+    return backwards ? found.toReversed() : found;
+  }
+
+  return {
+    catalogue,
+    async positionUntil(timeMs) {
+      await catalogue.refresh();
+      const entry = catalogue.entries().findLast(({ firstTime }) => firstTime <= timeMs);
+      if (entry === undefined) return 0;
+      const segment = await open(entry);
+      const timeAt = (position: number): number => Number(toFields(segment.canonical(position))[5]);
+      let [low, high] = [entry.first, entry.last];
+      while (low < high) {
+        const middle = Math.ceil((low + high) / 2);
+        if (timeAt(middle) <= timeMs) low = middle;
+        else high = middle - 1;
+      }
+      return low;
+    },
+    async hashAt(position) {
+      if (position > catalogue.end) await catalogue.refresh();
+      if (position < 1 || position > catalogue.end) return undefined;
+      const entry = catalogue.entries()[catalogue.locate(position)]!;
+      return entry.last === position ? entry.hash : (await open(entry)).hash(position);
+    },
+    async *chunks(query, toRow) {
+      const { stream, types, from, to, backwards } = query;
+      const wanted = types && new Set(types);
+      let left = query.limit;
+      for (const entry of await findSegments(query)) {
+        const segment = await open(entry);
+        const [low, high] = [Math.max(from, entry.first), Math.min(to, entry.last)];
+        for (let done = 0; done <= high - low; done += CHUNK_EVENTS) {
+          const rows = [];
+          for (let at = done; at < Math.min(done + CHUNK_EVENTS, high - low + 1) && rows.length < left; at += 1) {
+            const position = backwards ? high - at : low + at;
+            const fields = toFields(segment.canonical(position));
+            if (stream !== undefined && fields[1] !== stream) continue;
+            if (wanted === undefined || wanted.has(fields[4])) rows.push(toRow(segment, position, fields));
+          }
+          yield rows;
+          left -= rows.length;
+          if (left <= 0) return;
+        }
+      }
+    },
+  };
+}
+
+/**
+ * Reads a query from segments and from the database as if all events were in one place; no chunk is empty, and other work
+ * gets its turn. Events move into the archive meanwhile: what the database gave after its end had moved is read again.
+ */
+export async function* readThrough<Row extends { readonly position: number }>(
+  archive: ArchiveReader,
+  query: ResolvedQuery,
+  toRow: FromSegment<Row>,
+  readLive: (query: ResolvedQuery) => AsyncIterable<LiveChunk<Row>> | Iterable<LiveChunk<Row>>,
+): AsyncGenerator<Row[], void, void> {
+  const { backwards } = query;
+  const { catalogue } = archive;
+  let { from, to, limit } = query;
+
+  /** What is handed out of a chunk; moves on to what follows. */
+  function take(rows: Row[]): Row[] {
+    const taken = rows.length > limit ? rows.slice(0, limit) : rows;
+    limit -= taken.length;
+    const last = taken.at(-1);
+    if (last !== undefined && backwards) to = last.position - 1;
+    else if (last !== undefined) from = last.position + 1;
+    return taken;
+  }
+
+  async function* readArchived(end: number): AsyncGenerator<Row[], void, void> {
+    const last = Math.min(to, end);
+    if (from > last || limit <= 0) return;
+    for await (const rows of archive.chunks({ ...query, from, to: last, limit }, toRow)) {
+      if (rows.length > 0) yield take(rows);
+      await endLongTurn();
+    }
+  }
+
+  for (let isDone = limit <= 0; !isDone;) {
+    const { end } = catalogue;
+    if (!backwards) {
+      yield* readArchived(end);
+      from = Math.max(from, end + 1);
+    }
+    isDone = true;
+    const lowest = Math.max(from, end + 1);
+    if (lowest <= to && limit > 0) {
+      for await (const { rows, archived } of readLive({ ...query, from: lowest, to, limit })) {
+        if (archived > end) {
+          await catalogue.extend(archived);
+          isDone = false;
+          break;
+        }
+        if (rows.length > 0) yield take(rows);
+        await endLongTurn();
+        if (limit <= 0) return;
+      }
+    }
+    if (isDone && backwards) yield* readArchived(end);
+  }
+}

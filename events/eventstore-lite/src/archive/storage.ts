@@ -1,0 +1,68 @@
+import { mkdirSync, readdirSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { SegmentDamaged } from "../errors.ts";
+import { makePrivateFile, PARTIAL_SUFFIX } from "../private-file.ts";
+
+/** Where sealed segments are kept: a folder, or another place that keeps named files durably. */
+export interface SegmentStorage {
+  /** The names of all files, in their order. */
+  list(): Promise<readonly string[]>;
+  /** Undefined where there is no such file. */
+  read(name: string): Promise<Uint8Array | undefined>;
+  /**
+   * Resolves once the file is durable. Without effect where it is there with the same bytes; throws
+   * {@link SegmentDamaged} where it is there with others.
+   */
+  write(name: string, bytes: Uint8Array): Promise<void>;
+  /** Without effect where there is no such file. */
+  remove(name: string): Promise<void>;
+}
+
+/** Keeps each file in `folder`, which is created with the first one. A file appears whole, fsynced, mode 0600. */
+export function createSegmentFolder(folder: string): SegmentStorage {
+  const read = async (name: string): Promise<Uint8Array | undefined> => {
+    try {
+      return await readFile(join(folder, name));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  };
+  return {
+    async list() {
+      try {
+        return readdirSync(folder)
+          .filter((name) => !name.endsWith(PARTIAL_SUFFIX))
+          .toSorted();
+      } catch (error) {
+        if (isMissing(error)) return [];
+        throw error;
+      }
+    },
+    read,
+    async write(name, bytes) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if ((await read(name)) === undefined) makePrivateFile(join(folder, name), bytes);
+      const kept = await read(name);
+      if (kept === undefined || Buffer.compare(kept, bytes) !== 0) {
+        throw new SegmentDamaged(`${name} is there with other bytes: move it away`);
+      }
+    },
+    remove: (name) => rm(join(folder, name), { force: true }),
+  };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+/** For a log that has no place for segments. */
+export const NO_SEGMENTS: SegmentStorage = {
+  list: async () => [],
+  read: async () => undefined,
+  write: async () => {
+    throw new SegmentDamaged("the log was opened without a place for its segments");
+  },
+  remove: async () => {},
+};

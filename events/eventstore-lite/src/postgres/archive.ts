@@ -1,0 +1,36 @@
+import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
+import type { Reader } from "./reader.ts";
+
+/** Streams that one query answers. */
+const CHUNK_STREAMS = 1_024;
+
+export async function readArchiveEnd(reader: Reader): Promise<number> {
+  const row = await reader.get<{ last: number | null }>("SELECT max(last) AS last FROM log.segments");
+  return row?.last ?? 0;
+}
+
+export function createArchiveTable(reader: Reader): ArchiveTable {
+  return {
+    end: () => readArchiveEnd(reader),
+    async segmentsAfter(position) {
+      const rows = await reader.all<Omit<SegmentEntry, "types"> & { readonly types: string }>(
+        `SELECT first, last, name, bytes, sha256, encode(hash, 'hex') AS hash, first_time AS "firstTime",
+           last_time AS "lastTime", types
+         FROM log.segments WHERE last > $1 ORDER BY last`,
+        position,
+      );
+      return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
+    },
+    streamPlaces: (stream) =>
+      reader.all<StreamPlace>(
+        "SELECT position, version FROM log.archived_streams WHERE stream = $1 ORDER BY position",
+        stream,
+      ),
+    streamsAfter: (name) =>
+      reader.all<ArchivedStream>(
+        `SELECT stream, max(version) AS version, max(position) AS position, count(*) AS segments
+         FROM log.archived_streams WHERE stream > $1 GROUP BY stream ORDER BY stream LIMIT ${CHUNK_STREAMS}`,
+        name,
+      ),
+  };
+}

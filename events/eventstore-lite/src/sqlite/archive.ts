@@ -1,0 +1,94 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
+import type { DurableSegment } from "../archive/archive.ts";
+import type { DatabaseReader } from "./read/database-reader.ts";
+
+/**
+ * The segments that hold the log's first events, and of each of them the last event of each stream: by it a stream goes on
+ * whose events are all archived, and its events are found. Both are append-only.
+ */
+export const ARCHIVE = `
+  CREATE TABLE segments (
+    last INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    hash BLOB NOT NULL, -- of the last event
+    first_time INTEGER NOT NULL, -- milliseconds since 1970, UTC
+    last_time INTEGER NOT NULL,
+    types TEXT NOT NULL -- JSON: how many events it has of each
+  ) STRICT;
+
+  CREATE TABLE archived_streams (
+    stream INTEGER NOT NULL REFERENCES streams (id),
+    position INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (stream, position)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+/** The log is append-only, except that what a segment holds may leave it. */
+export const KEEP_UNLESS_ARCHIVED = `
+  CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
+    WHEN OLD.position > (SELECT coalesce(max(last), 0) FROM segments)
+    BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+`;
+
+/** Streams that one statement answers. */
+const CHUNK_STREAMS = 1_024;
+
+export function archiveEnd(reader: DatabaseReader): number {
+  return Number(reader.get("SELECT max(last) AS last FROM segments")?.["last"] ?? 0);
+}
+
+export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
+  return {
+    end: () => archiveEnd(reader),
+    segmentsAfter(position) {
+      const rows = reader.all(
+        `SELECT first, last, name, bytes, sha256, lower(hex(hash)) AS hash, first_time AS firstTime,
+           last_time AS lastTime, types
+         FROM segments WHERE last > ? ORDER BY last`,
+        position,
+      ) as unknown as (Omit<SegmentEntry, "types"> & { readonly types: string })[];
+      return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
+    },
+    streamPlaces: (stream) =>
+      reader.all(
+        `SELECT position, version FROM archived_streams
+         WHERE stream = (SELECT id FROM streams WHERE name = ?) ORDER BY position`,
+        stream,
+      ) as unknown as StreamPlace[],
+    streamsAfter: (name) =>
+      reader.all(
+        `SELECT s.name AS stream, max(a.version) AS version, max(a.position) AS position, count(*) AS segments
+         FROM streams s CROSS JOIN archived_streams a ON a.stream = s.id
+         WHERE s.name > ? GROUP BY s.name ORDER BY s.name LIMIT ${CHUNK_STREAMS}`,
+        name,
+      ) as unknown as ArchivedStream[],
+  };
+}
+
+/** Records a segment and removes its events; inside of a transaction. Without effect unless it is the next one. */
+export function createRecordSegment(db: DatabaseSync): (sealed: DurableSegment) => void {
+  const isNext = db.prepare(
+    `SELECT 1 FROM events WHERE position = ? AND hash = ? AND (SELECT coalesce(max(last), 0) + 1 FROM segments) = ?`,
+  );
+  const insert = db.prepare(
+    `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertStream = db.prepare(
+    `INSERT INTO archived_streams (stream, position, version) SELECT id, ?, ? FROM streams WHERE name = ?`,
+  );
+  const remove = db.prepare("DELETE FROM events WHERE position BETWEEN ? AND ?");
+  return ({ entry, streams }) => {
+    const { first, last, name, bytes, sha256, firstTime, lastTime, types } = entry;
+    const hash = Buffer.from(entry.hash, "hex");
+    if (isNext.get(last, hash, first) === undefined) return;
+    insert.run(first, last, name, bytes, sha256, hash, firstTime, lastTime, JSON.stringify(types));
+    for (const { stream, position, version } of streams) insertStream.run(position, version, stream);
+    remove.run(first, last);
+  };
+}

@@ -1,0 +1,436 @@
+import { describe, expect, test } from "bun:test";
+import {
+  compactSqliteLog,
+  createSegmentFolder,
+  type EventStore,
+  type NewEvent,
+  openPostgresStore,
+  openSqliteStore,
+  proveEvent,
+  SegmentDamaged,
+  type SegmentStorage,
+  signCheckpoint,
+  signingKeyOf,
+  createLogTree,
+  openProof,
+  StoreOwned,
+} from "eventstore-lite";
+import { randomInt } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import postgres from "postgres";
+import { newEvent, refusalOf, take } from "../src/contract/events.ts";
+import { newDatabase } from "../testing/postgres-server.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+interface Place {
+  readonly folder: string;
+  open(segments?: SegmentStorage): Promise<EventStore>;
+  /** As an attacker, or an administrator who errs, changes the tables. */
+  change(sql: string): Promise<unknown>;
+  /** The same of one who may change what guards the tables too. */
+  withoutTriggers(sql: string): Promise<unknown>;
+}
+
+const PLACES: readonly (readonly [engine: string, make: () => Promise<Place>])[] = [
+  [
+    "SQLite",
+    async () => {
+      const file = newLogPath();
+      const folder = join(dirname(file), "segments");
+      return {
+        folder,
+        open: (segments = createSegmentFolder(folder)) => openSqliteStore({ file, segments }),
+        async change(sql) {
+          const db = new DatabaseSync(file);
+          try {
+            db.exec(sql);
+          } finally {
+            db.close();
+          }
+        },
+        async withoutTriggers(sql) {
+          const db = new DatabaseSync(file);
+          try {
+            for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
+              db.exec(`DROP TRIGGER ${String(name)}`);
+            db.exec(sql);
+          } finally {
+            db.close();
+          }
+        },
+      };
+    },
+  ],
+  [
+    "PostgreSQL",
+    async () => {
+      const folder = join(dirname(newLogPath()), "segments");
+      const url = await newDatabase();
+      const change = async (sql: string): Promise<void> => {
+        const owner = postgres(url, { max: 1, onnotice: () => {} });
+        try {
+          await owner.unsafe(`SET search_path = eventstore; ${sql}`);
+        } finally {
+          await owner.end();
+        }
+      };
+      return {
+        folder,
+        change,
+        open: (segments = createSegmentFolder(folder)) => openPostgresStore({ url, segments }),
+        async withoutTriggers(sql) {
+          for (const table of ["segments", "archived_streams"])
+            await change(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
+          await change(sql);
+        },
+      };
+    },
+  ],
+];
+
+const STREAMS = 5;
+
+/** Some bytes of each event do not compress. */
+function eventsOf(count: number, bytes = 20): NewEvent[] {
+  return Array.from({ length: count }, (_, index) =>
+    newEvent(`T${index % 3}`, {
+      index,
+      text: Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex"),
+    }),
+  );
+}
+
+async function fill(store: EventStore, count: number): Promise<void> {
+  const appends = eventsOf(count).map((event, index) =>
+    store.append(`s${index % STREAMS}`, [event], { key: `k${index}`, digest: "d" }),
+  );
+  await Promise.all(appends);
+}
+
+/** All that a log gives, in every way of reading it. */
+async function readAll(store: EventStore) {
+  const { position } = await store.head();
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
+  return {
+    head: await store.head(),
+    events: await take(store.readStored()),
+    backwards: await take(store.read({ backwards: true, limit: 50 })),
+    folded: (await take(store.readFolded({ types: ["T1"] }))).flat().map(({ position: at, data }) => [at, data]),
+    canonical: (await take(store.readCanonical({ from: 1, to: position }))).flat().map(text),
+    keys: (await take(store.readKeys({ from: 1, to: position }))).flat(),
+    streams: await Promise.all([0, 1, 2, 3, 4].map((one) => store.streamHead(`s${one}`))),
+    hashes: await Promise.all(Array.from({ length: position + 2 }, (_, at) => store.hashAt(at))),
+  };
+}
+
+const archiveTo = (store: EventStore, to: number) => take(store.archive({ to }));
+const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
+
+describe.each(PLACES)("on %s", (_, makePlace) => {
+  test("an archived log gives the same in every way, also after a restart, and its database no longer has it", async () => {
+    const place = await makePlace();
+    let before: Awaited<ReturnType<typeof readAll>>;
+    {
+      await using store = await place.open();
+      await fill(store, 100);
+      before = await readAll(store);
+      await archiveTo(store, 30);
+      await archiveTo(store, 90);
+      expect(await readAll(store)).toEqual(before);
+      expect((await store.archived()).map(({ first, last }) => [first, last])).toEqual([
+        [1, 30],
+        [31, 90],
+      ]);
+    }
+    await using store = await place.open();
+    expect(await readAll(store)).toEqual(before);
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 100 });
+    await using without = await place.open(createSegmentFolder(newLogPath()));
+    expect((await take(without.read({ from: 91 }))).length).toBe(10);
+    expect(await refusalOf(take(without.read()))).toBeInstanceOf(SegmentDamaged);
+  });
+
+  test("never takes the newest event, and nothing twice", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    expect(await archiveTo(store, Infinity)).toEqual([]);
+    await fill(store, 10);
+    expect(await archiveTo(store, Infinity)).toMatchObject([{ first: 1, last: 9 }]);
+    expect(await archiveTo(store, Infinity)).toEqual([]);
+    await store.append("s0", [newEvent()]);
+    expect(await archiveTo(store, Infinity)).toMatchObject([{ first: 10, last: 10 }]);
+    const full = await take(store.archive({ to: Infinity, fullOnly: true }));
+    expect(full).toEqual([]);
+  });
+
+  test("streams go on whose events are all archived, and repeats are still known", async () => {
+    const place = await makePlace();
+    {
+      await using store = await place.open();
+      await store.append("old", eventsOf(3), { key: "k", digest: "asked" });
+      await store.append("new", eventsOf(1));
+      await archiveTo(store, 3);
+    }
+    await using store = await place.open();
+    expect(await store.streamHead("old")).toEqual({ version: 3, position: 3 });
+    expect(await store.append("old", eventsOf(3), { key: "k", digest: "asked" })).toEqual({
+      first: 1,
+      last: 3,
+      version: 3,
+      repeated: true,
+    });
+    expect(await refusalOf(store.append("old", eventsOf(1), { expected: 0 }))).toMatchObject({ actual: 3 });
+    expect(await store.append("old", eventsOf(1), { expected: 3 })).toMatchObject({ first: 5, version: 4 });
+    expect((await take(store.read({ stream: "old" }))).map(({ version }) => version)).toEqual([1, 2, 3, 4]);
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 5 });
+  });
+
+  test("proofs that were made before hold, and the same are made after", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 600);
+    const key = signingKeyOf(Buffer.alloc(32, 7));
+    const { position, hash } = await store.head();
+    const root = Buffer.from(await createLogTree(store).at(position).root()).toString("hex");
+    const note = signCheckpoint({ origin: "a/log", position, hash, root, time: undefined }, key);
+    const prove = () => Promise.all([1, 255, 256, 257, 600].map((at) => proveEvent(store, at, note, key.publicKey)));
+    const before = await prove();
+    await createLogTree(store).extend(position);
+    await archiveTo(store, 555);
+    expect(await prove()).toEqual(before);
+    await createLogTree(store).forget();
+    expect(await prove()).toEqual(before);
+    expect(openProof(before[1]!, key.publicKey).position).toBe(255);
+  });
+
+  test("a reader that is under way when events move loses none, in either direction", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 3_000);
+    for (const query of [{}, { backwards: true }, { types: ["T1"] }, { stream: "s3", backwards: true }]) {
+      const wanted = (await take(store.readStored(query))).map(({ position }) => position);
+      const seen: number[] = [];
+      const end = (await store.archived()).at(-1)?.last ?? 0;
+      for await (const { position } of store.readStored(query)) {
+        seen.push(position);
+        if (seen.length % 40 === 0) await archiveTo(store, Math.min(end + seen.length, end + 700));
+      }
+      expect(seen).toEqual(wanted);
+    }
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 3_000 });
+  });
+
+  test("a verification meanwhile finds the log whole", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 8_000);
+    let archiving: Promise<unknown> | undefined;
+    // Done before the verification is, whose sums of the rows then differ from those of the indexes.
+    const onProgress = () => void (archiving ??= archiveTo(store, 100));
+    expect(await store.verify({ onProgress })).toMatchObject({ ok: true, checked: 8_000 });
+    await archiving;
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 8_000 });
+  });
+
+  test("a subscription that begins in the archive goes on to what is appended", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 50);
+    await archiveTo(store, 40);
+    const abort = new AbortController();
+    const seen: number[] = [];
+    for await (const { position } of store.subscribe({ from: 5, signal: abort.signal })) {
+      seen.push(position);
+      if (position === 45) await store.append("s0", eventsOf(2));
+      if (position === 52) abort.abort();
+    }
+    expect(seen).toEqual(Array.from({ length: 48 }, (_, index) => index + 5));
+  });
+
+  test("a backup holds all events in one file, and is archived again into the same segments", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 200);
+    await archiveTo(store, 150);
+    const before = await readAll(store);
+    const copy = newLogPath();
+    expect(await store.backup(copy)).toMatchObject({ head: before.head });
+    await using restored = await openSqliteStore({ file: copy, segments: createSegmentFolder(place.folder) });
+    expect(restored.id).toBe(store.id);
+    expect(await restored.archived()).toEqual([]);
+    expect(await readAll(restored)).toEqual(before);
+    const files = filesIn(place.folder);
+    await archiveTo(restored, 150);
+    expect(filesIn(place.folder)).toEqual(files);
+    expect(await readAll(restored)).toEqual(before);
+  });
+
+  test("a place for segments that fails takes nothing out of the log, and the next call completes", async () => {
+    const place = await makePlace();
+    const folder = createSegmentFolder(place.folder);
+    const fail = async (): Promise<never> => {
+      throw new Error("the place is out of reach");
+    };
+    const losing: SegmentStorage = { ...folder, write: async () => {} };
+    const altering: SegmentStorage = {
+      ...folder,
+      async read(name) {
+        const bytes = await folder.read(name);
+        if (bytes !== undefined) bytes[bytes.length >> 1]! ^= 1;
+        return bytes;
+      },
+    };
+    {
+      await using store = await place.open();
+      await fill(store, 60);
+    }
+    for (const segments of [{ ...folder, write: fail }, losing, altering]) {
+      await using store = await place.open(segments);
+      expect(await refusalOf(archiveTo(store, 50))).toBeInstanceOf(Error);
+      expect(await store.archived()).toEqual([]);
+      expect(await take(store.read())).toHaveLength(60);
+    }
+    await using store = await place.open();
+    expect(await archiveTo(store, 50)).toMatchObject([{ first: 1, last: 50 }]);
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 60 });
+  });
+
+  test("of two that archive at once each event is archived once", async () => {
+    const place = await makePlace();
+    await using one = await place.open();
+    await using other = await place.open();
+    await fill(one, 400);
+    const before = await readAll(one);
+    await Promise.all([300, 200, 350].map((to, index) => archiveTo(index === 1 ? other : one, to).catch(() => [])));
+    await archiveTo(other, 380);
+    expect(await readAll(one)).toEqual(before);
+    expect(await readAll(other)).toEqual(before);
+    expect(await other.verify()).toMatchObject({ ok: true, checked: 400 });
+  });
+
+  test("each flipped bit, and each missing segment, is found and named; what does not need it goes on", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 90);
+    for (const to of [30, 60, 80]) await archiveTo(store, to);
+    const files = filesIn(place.folder);
+    for (let flip = 0; flip < 30; flip += 1) {
+      const name = files[flip % files.length]!;
+      const file = join(place.folder, name);
+      const bytes = readFileSync(file);
+      const altered = Buffer.from(bytes);
+      altered[randomInt(bytes.length)]! ^= 1 << randomInt(8);
+      writeFileSync(file, altered);
+      const { ok, fault } = await store.verify();
+      expect([ok, fault?.reason]).toEqual([false, expect.stringContaining(name)]);
+      writeFileSync(file, bytes);
+    }
+    const [, second] = files;
+    const bytes = readFileSync(join(place.folder, second!));
+    rmSync(join(place.folder, second!));
+    await using reader = await place.open();
+    expect(await reader.verify()).toMatchObject({ ok: false, checked: 30, fault: { position: 31 } });
+    expect((await reader.verify()).fault?.reason).toContain(`${second} of positions 31 to 60: it is missing`);
+    expect(await refusalOf(take(reader.read({ from: 40, to: 41 })))).toMatchObject({
+      message: expect.stringContaining(second!),
+    });
+    expect(await take(reader.read({ from: 1, to: 30 }))).toHaveLength(30);
+    expect(await take(reader.read({ from: 61 }))).toHaveLength(30);
+    expect(await reader.append("s0", eventsOf(1))).toMatchObject({ first: 91, version: 19 });
+    writeFileSync(join(place.folder, second!), bytes);
+    expect(await reader.verify()).toMatchObject({ ok: true, checked: 91 });
+    expect(await take(reader.read({ from: 40, to: 41 }))).toHaveLength(2);
+  });
+
+  test("a segment that is whole and not the one that was sealed is found, and not read", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 60);
+    await archiveTo(store, 20);
+    await archiveTo(store, 40);
+    const [first, second] = filesIn(place.folder).map((name) => join(place.folder, name));
+    const bytes = readFileSync(first!);
+    writeFileSync(
+      first!,
+      zstdCompressSync(zstdDecompressSync(bytes), { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
+    );
+    expect((await store.verify()).fault?.reason).toContain("its bytes are not those that were sealed");
+    writeFileSync(first!, readFileSync(second!));
+    await using reader = await place.open();
+    expect(String(await refusalOf(take(reader.read({ to: 5 }))))).toContain("it holds other events than the log says");
+    writeFileSync(first!, bytes);
+    expect(await store.verify()).toMatchObject({ ok: true });
+  });
+
+  test("a file of a segment's name with other events is refused, and nothing leaves the log", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 60);
+    const copy = newLogPath();
+    await store.backup(copy);
+    await archiveTo(store, 50);
+    const [name] = filesIn(place.folder);
+    const other = createSegmentFolder(newLogPath());
+    await using shorter = await openSqliteStore({ file: copy, segments: other });
+    await archiveTo(shorter, 10);
+    const [ten] = await other.list();
+    const fresh = newLogPath();
+    await store.backup(fresh);
+    const misled = createSegmentFolder(newLogPath());
+    await misled.write(name!, (await other.read(ten!))!);
+    await using victim = await openSqliteStore({ file: fresh, segments: misled });
+    expect(String(await refusalOf(archiveTo(victim, 50)))).toContain(`${name}: it holds other events`);
+    expect(await victim.archived()).toEqual([]);
+    expect(await take(victim.read())).toHaveLength(60);
+  });
+
+  test("what the database says of segments and streams is proved too, and append-only", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 50);
+    await archiveTo(store, 20);
+    await archiveTo(store, 40);
+    for (const change of [
+      "DELETE FROM segments",
+      "UPDATE segments SET last = 39 WHERE last = 40",
+      "DELETE FROM archived_streams",
+      "UPDATE archived_streams SET version = 1",
+      "DELETE FROM events WHERE position > 40",
+    ]) {
+      expect(String(await refusalOf(place.change(change)))).toContain("append-only");
+    }
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 50 });
+    for (const change of [
+      // It is of no stream the newest, so that only its absence shows.
+      "DELETE FROM archived_streams WHERE position = 18",
+      "UPDATE archived_streams SET version = version - 1 WHERE position = 38",
+      "UPDATE segments SET last_time = last_time + 1 WHERE last = 40",
+    ]) {
+      await place.withoutTriggers(change);
+      await using later = await place.open();
+      expect([change, (await later.verify()).ok]).toEqual([change, false]);
+    }
+  });
+});
+
+test("the file becomes smaller when no service has it, and is refused while one has", async () => {
+  const file = newLogPath();
+  const segments = createSegmentFolder(`${file}.segments`);
+  {
+    await using store = await openSqliteStore({ file, segments, owner: true });
+    for (let at = 0; at < 20; at += 1) await store.append("a", eventsOf(500, 600));
+    await archiveTo(store, 9_000);
+    expect(() => compactSqliteLog({ file, holder: "a test" })).toThrow(StoreOwned);
+  }
+  const before = statSync(file).size;
+  compactSqliteLog({ file, holder: "a test" });
+  expect(statSync(file).size).toBeLessThanOrEqual(0.12 * before);
+  await using store = await openSqliteStore({ file, segments });
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 10_000 });
+  expect((await store.archived()).length).toBeGreaterThan(1);
+});

@@ -1,0 +1,84 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { ArchivedSegment } from "eventstore-lite";
+import type { DataOf, LogStore } from "../../events/catalog.ts";
+import type { Clock } from "../platform/clock.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import { classifyError } from "./error-kind.ts";
+import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS } from "./event-log.ts";
+
+/** How soon events are noticed that have come of age. */
+const LOOK_MS = 3_600_000;
+
+/** Between two segments: each takes the writer some ten milliseconds, which is a hundredth of its time then. */
+const PAUSE_MS = 1_000;
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Takes what the store archives, and records in the log how much that was, unless it was nothing. */
+export async function archiveEvents(
+  { store, append }: EventLog,
+  metadata: EventMetadata,
+  { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
+  onArchived: (segment: ArchivedSegment) => Promise<boolean>,
+): Promise<DataOf<"EventsArchived"> | undefined> {
+  let archived: DataOf<"EventsArchived"> | undefined;
+  for await (const segment of store.archive({ to, fullOnly })) {
+    const { events = 0, segments = 0, bytes = 0 } = archived ?? {};
+    archived = {
+      position: segment.last,
+      events: events + segment.last - segment.first + 1,
+      segments: segments + 1,
+      bytes: bytes + segment.bytes,
+    };
+    if (!(await onArchived(segment))) break;
+  }
+  if (archived !== undefined) await append(STREAMS.log, [{ type: "EventsArchived", data: archived }], metadata);
+  return archived;
+}
+
+/** The last event that was recorded before a time, in ms since 1970; 0: there is none. */
+export async function lastBefore(store: LogStore, timeMs: number): Promise<number> {
+  for await (const { position } of store.readStored({ until: new Date(timeMs - 1), backwards: true, limit: 1 }))
+    return position;
+  return 0;
+}
+
+export interface ArchiverDeps {
+  readonly eventLog: EventLog;
+  /** How old an event has to be. */
+  readonly days: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Archives what has come of age, at once and every hour, a segment at a time. */
+export function startArchiver({ eventLog, days, clock, logger }: ArchiverDeps): AsyncDisposable {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const pause = (ms: number): Promise<boolean> =>
+    wait(ms, undefined, { signal, ref: false }).then(
+      () => true,
+      () => false,
+    );
+
+  async function look(): Promise<void> {
+    const to = await lastBefore(eventLog.store, clock() - days * DAY_MS);
+    const options = { to, fullOnly: true };
+    const archived = await archiveEvents(eventLog, SERVICE_METADATA, options, () => pause(PAUSE_MS));
+    if (archived !== undefined) logger.info("events were archived", { ...archived });
+  }
+
+  const work = (async () => {
+    do {
+      await look().catch((fault: unknown) => {
+        if (classifyError(fault) !== "closed") logger.error("events were not archived", errorFields(fault));
+      });
+    } while (await pause(LOOK_MS));
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await work;
+    },
+  };
+}

@@ -1,0 +1,152 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { randomInt } from "node:crypto";
+import { readdirSync, statSync } from "node:fs";
+import { compactSqliteLog } from "eventstore-lite";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { loadConfig } from "../../src/config/config.ts";
+import { startArchiver } from "../../src/log/archive.ts";
+import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
+import { createLogger } from "../../src/platform/logger.ts";
+import { openLog } from "../../src/service/open.ts";
+import { startService } from "../../src/service/service.ts";
+import { SILENT } from "../harness/memory/log.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
+
+const DAY_MS = 86_400_000;
+const NOW_MS = Date.parse("2026-03-10T12:00:00.000Z");
+
+/** Each fills a good tenth of a segment, also when it is compressed. */
+const TEXT_CHARS = 150_000;
+const OLD_EVENTS = 40;
+
+const newText = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(TEXT_CHARS / 2))).toString("hex");
+
+async function openAged(env: Record<string, string>, clock: () => number) {
+  const log = await openLog(
+    loadConfig(env, () => ""),
+    { clock },
+  );
+  return { log, eventLog: createEventLog(log, () => Bun.randomUUIDv7()) };
+}
+
+/** A log whose first forty events are of another day than the last three. */
+async function fillAged(env: Record<string, string>): Promise<void> {
+  let now = NOW_MS - 3 * DAY_MS;
+  const { log, eventLog } = await openAged(env, () => now);
+  await using _ = log;
+  const append = () => eventLog.append(STREAMS.requests, [{ type: "MessageRequested", data: { text: newText() } }], {});
+  for (let one = 0; one < OLD_EVENTS; one += 1) await append();
+  now = NOW_MS;
+  for (let one = 0; one < 3; one += 1) await append();
+}
+
+const archivedIn = async (log: Awaited<ReturnType<typeof openLog>>) => {
+  const abort = new AbortController();
+  for await (const event of log.subscribe({ from: 1, types: ["EventsArchived"], signal: abort.signal })) {
+    abort.abort();
+    return event;
+  }
+  return undefined;
+};
+
+describe.each([
+  ["in a file", async (file: string) => ({ DATABASE_URL: `sqlite:${file}` })],
+  ["on a server", async () => ({ DATABASE_URL: await newDatabase() })],
+])("of a log %s", (_engine, make) => {
+  test("what has come of age is archived in whole segments, and recorded; the rest stays", async () => {
+    using folder = temporaryFolder();
+    const segments = folder.file("segments");
+    const env = {
+      ...(await make(folder.file("log.sqlite"))),
+      REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+      ARCHIVE_FOLDER: segments,
+    };
+    await fillAged(env);
+    const { log, eventLog } = await openAged(env, () => NOW_MS);
+    await using _ = log;
+    {
+      await using young = startArchiver({ eventLog, days: 4, clock: () => NOW_MS, logger: SILENT });
+      expect(young).toBeDefined();
+    }
+    expect(await log.archived()).toEqual([]);
+    await using archiver = startArchiver({ eventLog, days: 2, clock: () => NOW_MS, logger: SILENT });
+    expect(archiver).toBeDefined();
+    const event = await archivedIn(log);
+    const [segment, ...more] = await log.archived();
+    expect(segment!.last).toBeLessThan(OLD_EVENTS);
+    expect(more).toEqual([]);
+    expect(readdirSync(segments)).toEqual([segment!.name]);
+    expect(event).toMatchObject({
+      position: OLD_EVENTS + 4,
+      meta: { caller: "reachlog" },
+      data: { position: segment!.last, events: segment!.last, segments: 1, bytes: segment!.bytes },
+    });
+    expect(await log.verify()).toMatchObject({ ok: true, checked: OLD_EVENTS + 4 });
+  }, 60_000);
+});
+
+test("of encrypted clicks nine tenths leave the database at 12 %, as segments of 35 % of their bytes", async () => {
+  using folder = temporaryFolder();
+  const file = folder.file("log.sqlite");
+  const env = { DATABASE_URL: `sqlite:${file}`, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
+  const count = 30_000;
+  {
+    const { log, eventLog } = await openAged(env, Date.now);
+    await using _ = log;
+    const click = (one: number) => {
+      const link = `l${one % 400}`;
+      const ip = `203.0.${randomInt(256)}.${randomInt(256)}`;
+      const clicked = clickOf({ short_code: link, channels: ["chat"], ip, user_agent: `Mozilla/5.0 (X11) ${one % 7}` });
+      return eventLog.append(STREAMS.link("go.example", link), [clicked], { caller: "tester" });
+    };
+    for (let done = 0; done < count; done += 1_000)
+      await Promise.all(Array.from({ length: 1_000 }, (_click, one) => click(one)));
+  }
+  compactSqliteLog({ file, holder: "a test" });
+  const before = statSync(file).size;
+  const bytes = async (): Promise<number> => {
+    const { log } = await openAged(env, Date.now);
+    await using _ = log;
+    const segments = await Array.fromAsync(log.archive({ to: 0.9 * count }));
+    return segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  };
+  const archived = await bytes();
+  compactSqliteLog({ file, holder: "a test" });
+  const after = statSync(file).size;
+  expect(after).toBeLessThanOrEqual(0.12 * before);
+  expect(archived).toBeLessThanOrEqual(0.35 * (before - after));
+}, 120_000);
+
+test("a service archives with ARCHIVE_AFTER_DAYS, and not without", async () => {
+  using folder = temporaryFolder();
+  const env = {
+    PORT: "0",
+    DATABASE_URL: `sqlite:${folder.file("log.sqlite")}`,
+    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
+  await fillAged(env);
+  const logger = createLogger("error", () => {}, Date.now);
+  const serve = (more: Record<string, string>) =>
+    startService(
+      loadConfig({ ...env, ...more }, () => ""),
+      logger,
+    );
+  {
+    await using service = await serve({});
+    expect(service.url).toStartWith("http");
+  }
+  {
+    await using service = await serve({ ARCHIVE_AFTER_DAYS: "1" });
+    await service.projector.until(0);
+    const { log } = await openAged(env, Date.now);
+    await using _ = log;
+    expect((await archivedIn(log))?.type).toBe("EventsArchived");
+  }
+  const { log } = await openAged(env, Date.now);
+  await using _ = log;
+  const recorded = await Array.fromAsync(log.read({ types: ["EventsArchived"] }));
+  expect(recorded).toHaveLength(1);
+  expect(await log.verify()).toMatchObject({ ok: true });
+}, 60_000);
