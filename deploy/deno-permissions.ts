@@ -8,6 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
 import { readConfig } from "../src/commands/shared/command.ts";
 import { EXIT } from "../src/commands/shared/terminal.ts";
+import { isS3Address } from "../src/networks/s3/address.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
 import { listSettings } from "../src/config/named-webhooks.ts";
@@ -75,7 +76,7 @@ function configured() {
 }
 
 function foldersOf(log: LogConfig): readonly string[] {
-  const segments = log.segments === undefined ? [] : [log.segments];
+  const segments = log.archive === undefined || isS3Address(log.archive) ? [] : [log.archive];
   if (log.kind !== "sqlite") return segments;
   return [...[log.file, log.keysFile ?? log.file].map((file) => dirname(file)), ...segments];
 }

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { createSegmentFolder, examineSqliteLog, type ExaminedLog } from "eventstore-lite";
+import { examineSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import type { Config } from "../config/config.ts";
 import { VERSION } from "../platform/version.ts";
 import { locateFiles, locateLog } from "../service/log-place.ts";
+import { locateSegments } from "../service/segment-storage.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
 import type { Terminal } from "./shared/terminal.ts";
@@ -43,12 +44,13 @@ const ON_A_SERVER =
   "on PostgreSQL, which is not examined: the first start brings its tables up to date, and a start that finds an event " +
   "or a table of a newer version refuses";
 
-async function examineLog({ log: place }: Config): Promise<readonly Finding[]> {
+async function examineLog(config: Config): Promise<readonly Finding[]> {
+  const { log: place } = config;
   if (place.kind === "postgres") return [{ what: "log", state: "ok", detail: ON_A_SERVER }];
   const { file } = place;
   if (!existsSync(file))
     return [{ what: "log", state: "missing", detail: `${file} is not there yet; the first start makes it` }];
-  const segments = createSegmentFolder(locateFiles(place).segments);
+  const segments = locateSegments(place.archive ?? locateFiles(place).segments, config);
   const examine = () => examineSqliteLog(file, segments);
   const log = await finding("log", async () => checkFormat(await examine()));
   return log.state === "ok" ? [log, await finding("events", async () => checkEvents(await examine()))] : [log];

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
 import { logFiles } from "../log/log-files.ts";
+import { isS3Address } from "../networks/s3/address.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
@@ -16,8 +17,8 @@ export interface SqliteLog {
   readonly file: string;
   /** The keys of personal data; undefined: beside the log. */
   readonly keysFile?: string;
-  /** The folder of archived segments; undefined: beside the log. */
-  readonly segments?: string;
+  /** Folder or S3 address of archived segments; undefined: beside the log. */
+  readonly archive?: string;
 }
 
 /** On a database server, which any number of instances share. */
@@ -25,8 +26,8 @@ export interface PostgresLog extends PostgresDatabase {
   readonly kind: "postgres";
   /** Has the keys of personal data: the same one, unless they have one of their own. */
   readonly keys: PostgresDatabase;
-  /** The folder of archived segments; undefined: nothing can be archived. */
-  readonly segments?: string;
+  /** Folder or S3 address of archived segments; undefined: nothing can be archived. */
+  readonly archive?: string;
 }
 
 export interface PostgresDatabase {
@@ -68,15 +69,20 @@ export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogC
   return {
     kind: "sqlite",
     file: resolve(file),
-    ...omitUndefined({ keysFile: keysFile && resolve(keysFile), segments: segments && resolve(segments) }),
+    ...omitUndefined({ keysFile: keysFile && resolve(keysFile), archive: readSegments(segments) }),
   };
+}
+
+/** An address stays as it is. */
+function readSegments(place: string | undefined): string | undefined {
+  return place === undefined || isS3Address(place) ? place : resolve(place);
 }
 
 function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): PostgresLog {
   const { KEYS_FILE, KEYS_DATABASE_URL, ARCHIVE_FOLDER: segments, ARCHIVE_AFTER_DAYS } = elsewhere;
   if (ARCHIVE_AFTER_DAYS !== undefined && segments === undefined) {
     const problem = "missing, and beside a log on PostgreSQL there is no folder for segments";
-    report.fault("ARCHIVE_FOLDER", problem, "the path of a folder that all instances share");
+    report.fault("ARCHIVE_FOLDER", problem, "a folder that all instances share, or s3://BUCKET/PREFIX");
   }
   if (KEYS_FILE !== undefined) {
     const problem = "set beside a log on PostgreSQL, whose keys KEYS_DATABASE_URL puts elsewhere";
@@ -84,7 +90,7 @@ function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): Pos
   }
   const log = readPostgres("DATABASE_URL", raw, report);
   const keys = KEYS_DATABASE_URL === undefined ? log : readPostgres("KEYS_DATABASE_URL", KEYS_DATABASE_URL, report);
-  return { kind: "postgres", ...log, keys, ...omitUndefined({ segments: segments && resolve(segments) }) };
+  return { kind: "postgres", ...log, keys, ...omitUndefined({ archive: readSegments(segments) }) };
 }
 
 /** `sslrootcert`: the file of an authority that is not a public one. */

@@ -76,7 +76,7 @@ export const environmentSchema = Type.Object({
     secret: true,
   }),
   KEYS_FILE: text("the path of a file"),
-  ARCHIVE_FOLDER: text("the path of a folder"),
+  ARCHIVE_FOLDER: text("the path of a folder, or s3://BUCKET/PREFIX"),
   ARCHIVE_AFTER_DAYS: optionalCount(1, 36_500, "days"),
   KEYS_DATABASE_URL: secretText("postgres://USER:PASSWORD@HOST/DATABASE"),
   REACHLOG_KEY: secretText("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),

@@ -18,6 +18,7 @@ import {
   openSqliteStore,
   type PlaceKnown,
   restorePostgresLog,
+  type SegmentStorage,
   StoreUnavailable,
 } from "eventstore-lite";
 import { isLost, openDatabase, sqlState } from "eventstore-lite/postgres";
@@ -71,8 +72,11 @@ export interface OpenStoreOptions {
   readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 
-/** `segments`: the folder of archived events. */
-export function sqliteStore(file: string, segments: string = logFiles(file).segments): StorePlace {
+/** `segments`: where archived events are. */
+export function sqliteStore(
+  file: string,
+  segments: SegmentStorage = createSegmentFolder(logFiles(file).segments),
+): StorePlace {
   return {
     name: file,
     isThere: async () => existsSync(file),
@@ -97,7 +101,7 @@ export function sqliteStore(file: string, segments: string = logFiles(file).segm
       const holder = owner === undefined ? undefined : { holder: owner };
       return openSqliteStore<Event>({
         file,
-        segments: createSegmentFolder(segments),
+        segments,
         ...omitUndefined({ ...options, owner: holder }),
       });
     },
@@ -113,19 +117,18 @@ function isSameFile(one: string, other: string): boolean {
 export interface PostgresPlace {
   readonly url: Secret;
   readonly shown: string;
-  /** The folder of archived events; undefined: none are. */
-  readonly segments?: string;
+  /** Where archived events are; undefined: none are. */
+  readonly segments?: SegmentStorage | undefined;
 }
 
 export function postgresStore({ url, shown, segments }: PostgresPlace): StorePlace {
   const log = { url: url.reveal(), schema: SCHEMA };
-  const folder = omitUndefined({ segments: segments === undefined ? undefined : createSegmentFolder(segments) });
   const isThere = async (): Promise<boolean> => {
     const rows = await reachServer(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
     return rows[0]?.there === true;
   };
   const open = (options: OpenStoreOptions = {}): Promise<LogStore> =>
-    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...folder, ...omitUndefined(options) }));
+    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...omitUndefined({ segments, ...options }) }));
   const refuseLiving = async (): Promise<void> => {
     if (!(await isThere())) return;
     await using store = await open();

@@ -1,3 +1,4 @@
+import type { SegmentStorage } from "eventstore-lite";
 import type { Config } from "../config/config.ts";
 import type { PostgresLog, SqliteLog } from "../config/log.ts";
 import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../log/checkpoint.ts";
@@ -9,6 +10,7 @@ import type { MasterKeyPlace } from "../vault/master-key.ts";
 import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { Vault } from "../vault/token-vault.ts";
+import { locateSegments } from "./segment-storage.ts";
 
 /** Locates a log and all that belongs to it; hides the engine. */
 export interface LogPlace {
@@ -20,16 +22,19 @@ export interface LogPlace {
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
 
-export function locateLog({ log, key }: Config): LogPlace {
-  if (log.kind === "postgres") return serverPlace(log, key);
-  return filePlace(locateFiles(log), key, log.keysFile !== undefined);
+/** Throws a ServiceError (usage, configuration) where archived events cannot be where the settings say. */
+export function locateLog(config: Pick<Config, "log" | "key" | "objectStore">): LogPlace {
+  const { log, key } = config;
+  const segments = log.archive === undefined ? undefined : locateSegments(log.archive, config);
+  if (log.kind === "postgres") return serverPlace(log, key, segments);
+  return filePlace(locateFiles(log), key, { keysAreApart: log.keysFile !== undefined, segments });
 }
 
-function serverPlace(log: PostgresLog, key: Secret | undefined): LogPlace {
+function serverPlace(log: PostgresLog, key: Secret | undefined, segments: SegmentStorage | undefined): LogPlace {
   // The configuration is refused without it.
   if (key === undefined) throw new ServiceError("configuration", "REACHLOG_KEY is missing");
   return {
-    store: postgresStore(log),
+    store: postgresStore({ ...log, segments }),
     secrets: {
       vault: postgresSecrets({ ...log, store: "vault" }),
       keys: postgresSecrets({ ...log.keys, store: "keys" }),
@@ -44,10 +49,17 @@ function serverPlace(log: PostgresLog, key: Secret | undefined): LogPlace {
   };
 }
 
+interface PartsApart {
+  readonly keysAreApart?: boolean;
+  /** Undefined: beside the log. */
+  readonly segments?: SegmentStorage | undefined;
+}
+
 /** `key`: the master key where no file holds it. */
-export function filePlace(files: LogFiles, key: Secret | undefined, keysAreApart = false): LogPlace {
+export function filePlace(files: LogFiles, key: Secret | undefined, apart: PartsApart = {}): LogPlace {
+  const { keysAreApart = false, segments } = apart;
   return {
-    store: sqliteStore(files.log, files.segments),
+    store: sqliteStore(files.log, segments),
     secrets: {
       vault: sqliteSecrets(files.vault),
       keys: sqliteSecrets(files.keys),
@@ -59,8 +71,8 @@ export function filePlace(files: LogFiles, key: Secret | undefined, keysAreApart
   };
 }
 
-/** All files are beside the log, except keys and segments that `KEYS_FILE` and `ARCHIVE_FOLDER` put elsewhere. */
-export function locateFiles({ file, keysFile, segments }: SqliteLog): LogFiles {
+/** All files are beside the log, except keys that `KEYS_FILE` puts elsewhere. */
+export function locateFiles({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
-  return { ...files, keys: keysFile ?? files.keys, segments: segments ?? files.segments };
+  return { ...files, keys: keysFile ?? files.keys };
 }

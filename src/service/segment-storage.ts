@@ -1,10 +1,16 @@
+import { createSegmentFolder, type SegmentStorage } from "eventstore-lite";
 import type { Config } from "../config/config.ts";
 import { createObjectFetch } from "../networks/safe-fetch.ts";
-import { parseS3Address } from "../networks/s3/address.ts";
+import { isS3Address, parseS3Address } from "../networks/s3/address.ts";
 import { createS3Client, type S3Deps } from "../networks/s3/client.ts";
 import { createS3Storage, type S3Storage } from "../networks/s3/storage.ts";
 import { sleep, systemClock } from "../platform/clock.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
+
+/** Where the archived events of a log are: a folder, or an address as {@link openSegmentStorage} takes it, which throws. */
+export function locateSegments(place: string, config: Pick<Config, "objectStore">): SegmentStorage {
+  return isS3Address(place) ? openSegmentStorage(place, config) : createSegmentFolder(place);
+}
 
 /**
  * The storage at `s3://BUCKET/PREFIX`, with the access that the settings give. Throws a ServiceError (usage, configuration).

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileS
 import { join } from "node:path";
 import { formatPublicKey } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { startS3 } from "../../../sandbox/s3/server.ts";
 import { archive } from "../../../src/commands/backup/archive.ts";
 import { audit } from "../../../src/commands/audit.ts";
 import { backup } from "../../../src/commands/backup.ts";
@@ -220,6 +221,34 @@ test("the segments are private, and where ARCHIVE_FOLDER says", async () => {
   expect(modes).toEqual([0o700, 0o600]);
   expect(existsSync(segmentsOf({ DATABASE_URL: env["DATABASE_URL"]! }))).toBe(false);
 });
+
+test.each(ENGINES)(
+  "a log %s keeps its segments in an object store, and names one that is not there",
+  async (_engine, make) => {
+    await using s3 = await startS3({ pageKeys: 2 });
+    const access: Env = {
+      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+      AWS_REGION: s3.region,
+      AWS_ENDPOINT_URL: s3.endpoint,
+    };
+    const env: Env = { ...(await make(folder)), ...access, ARCHIVE_FOLDER: `s3://${s3.bucket}/segments` };
+    const end = await fill(env);
+    const before = await sayAll(env, end);
+    s3.faults.push({ method: "PUT", kind: "cut_after", count: 1 }, { method: "GET", kind: "slow_down", count: 1 });
+    await run(env, archive, "--before", "2026-01-09");
+    const [key, ...others] = [...s3.objects.keys()];
+    expect([key, others]).toEqual([expect.stringMatching(/^segments\//), []]);
+    expect(await sayAll(env, end)).toEqual(before);
+    expect(await run(env, audit, "verify")).toMatchObject({ code: 0 });
+    s3.objects.delete(key!);
+    const { code, out } = await run(env, audit, "verify");
+    expect([code, out]).toEqual([1, expect.stringContaining(key!.slice("segments/".length))]);
+    const { AWS_ACCESS_KEY_ID: _id, AWS_SECRET_ACCESS_KEY: _secret, ...locked } = env;
+    expect(await refusal(run(locked, audit, "verify"))).toContain("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+  },
+  60_000,
+);
 
 test("a log on a server without ARCHIVE_FOLDER archives nothing, and says why", async () => {
   const { ARCHIVE_FOLDER: _, ...env } = await ENGINES[1]![1](folder);
