@@ -10,7 +10,7 @@ import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
 import type { ConsoleSettings, Live, LogSpan, Made, ConsolePage, OtherPage, View } from "./view.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
-import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
+import { type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { type Moment, parseMoment, type Place, findPlace } from "../projector/moment.ts";
 
@@ -39,13 +39,19 @@ export type RenderedPage = PageText | ({ readonly outcome: "elsewhere" } & Other
 export type Console = ReturnType<typeof createConsole>;
 
 export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources) {
-  const makePast = createPastPages(past);
+  /** What each page was made of so far: most want no list of recipients, which takes long to open. */
+  const readBy: ReadBy = new Map();
+  const makePast = createPastPages(past, readBy);
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
   const renderNow = async (page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> => {
     const { position, time } = projector;
-    const state: View["state"] = (name) => projector.state(name);
+    const read = namesReadBy(readBy, page);
+    const state: View["state"] = (name) => {
+      read.add(name);
+      return projector.state(name);
+    };
     const now = nowIn(time);
     const moment = { state, position, time, now, live, asOf: undefined, span: await readSpan(store, now) };
     return rendered(await page({ ...visit, ...moment, past, store, settings }));
@@ -136,11 +142,19 @@ export type PastPage =
   | { readonly outcome: "not_ready" }
   | { readonly outcome: "no_moment"; readonly why: string };
 
-/** Makes pages as of earlier moments, on which nothing can be done. */
-export function createPastPages(past: PastStates): (page: ConsolePage, visit: PastVisit) => Promise<PastPage> {
-  /** What each page was made of so far: most want no list of recipients, which takes long to open. */
-  const readBy = new Map<ConsolePage, ReadonlySet<ProjectionName>>();
+type ReadBy = Map<ConsolePage, Set<ProjectionName>>;
 
+function namesReadBy(readBy: ReadBy, page: ConsolePage): Set<ProjectionName> {
+  const read = readBy.get(page) ?? new Set();
+  readBy.set(page, read);
+  return read;
+}
+
+/** Makes pages as of earlier moments, on which nothing can be done. `readBy`: what each page was made of so far, also now. */
+export function createPastPages(
+  past: PastStates,
+  readBy: ReadBy = new Map(),
+): (page: ConsolePage, visit: PastVisit) => Promise<PastPage> {
   return async (page, visit) => {
     const { asOf, present, ...rest } = visit;
     const found = await find(visit);
@@ -148,16 +162,14 @@ export function createPastPages(past: PastStates): (page: ConsolePage, visit: Pa
     const { position, time, until } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
     const view = { ...rest, past, asOf, position, time, now, live: undefined, formToken: undefined };
-    const known = readBy.get(page);
-    for (const names of known === undefined ? [PROJECTION_NAMES] : [[...known], PROJECTION_NAMES]) {
-      const states = await past.at<ProjectionName>(position, names);
+    const read = namesReadBy(readBy, page);
+    // Each time that it lacks one, `read` names one more.
+    for (;;) {
+      const states = await past.at<ProjectionName>(position, [...read]);
       if (states === undefined) return { outcome: "not_ready" };
-      const read = new Set(known);
       const made = await makePage(page, view, states, read);
-      readBy.set(page, read);
       if (made !== LACKING) return { outcome: "shown", page: made };
     }
-    throw new Error("a page lacks a state although all are there");
   };
 }
 

@@ -1,10 +1,10 @@
 import { type SnapshotEntry, SnapshotAhead, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS, projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
-import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { constants, createDeflateRaw, createInflateRaw } from "node:zlib";
+import { promisify } from "node:util";
+import { constants, createDeflateRaw, inflateRaw } from "node:zlib";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 
@@ -180,19 +180,16 @@ export async function packState(state: unknown, options: PackOptions = {}): Prom
 
 /** The reverse of {@link packState}; of a text that was not compressed too, as older versions stored it. */
 export async function unpackState(stored: string): Promise<unknown> {
-  const texts = stored.startsWith("{") ? [stored] : inflate(stored);
+  const text = stored.startsWith("{") ? Buffer.from(stored) : await inflate(Buffer.from(stored, "base64"));
   const decoder = createStateDecoder();
-  let begun = "";
   const slices = createTimeSlices();
-  for await (const text of texts) {
-    const lines = (begun + text).split("\n");
-    begun = lines.pop() ?? "";
-    for (const line of lines) {
-      decoder.add(line);
-      if (slices.isOver()) await slices.next();
-    }
+  for (let from = 0; from <= text.length;) {
+    const at = text.indexOf("\n", from);
+    const end = at === -1 ? text.length : at;
+    decoder.add(text.toString("utf8", from, end));
+    from = end + 1;
+    if (slices.isOver()) await slices.next();
   }
-  decoder.add(begun);
   return decoder.state();
 }
 
@@ -213,8 +210,4 @@ async function* encodeInTimeSlices(
   yield text;
 }
 
-function inflate(packed: string): AsyncIterable<string> {
-  return Readable.from([Buffer.from(packed, "base64")])
-    .pipe(createInflateRaw())
-    .setEncoding("utf8");
-}
+const inflate = promisify(inflateRaw);

@@ -3,7 +3,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
-import { startService, startWithout } from "./server.ts";
+import { startUnchanged, startWithout } from "./server.ts";
 
 /** Visitors of a busy day, in turn. */
 const ADDRESSES = 20_000;
@@ -19,7 +19,7 @@ export const encrypt: Bench = async (options) => {
     string,
   ];
   const loads = await (async () => {
-    await using encrypted = await startService(encryptedLog);
+    await using encrypted = await startUnchanged(encryptedLog);
     await using open = await startWithout("encryption", openLog);
     return await interleave(roundsOf(options), {
       open: () => postClicks(open.url, seconds),

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { CLIENT, postClicks } from "./post-clicks.ts";
-import { startService, startWithout, type Server } from "./server.ts";
+import { startUnchanged, startWithout, type Server } from "./server.ts";
 
 /** Fifteen times as often as Prometheus asks by default. */
 const SCRAPE_MS = 1_000;
@@ -10,7 +10,7 @@ const SCRAPE_MS = 1_000;
 /** The intake counted and scraped against the same service that counts nothing. */
 export const metrics: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
-  await using counting = await startService(join(options.directory, "counting.sqlite"));
+  await using counting = await startUnchanged(join(options.directory, "counting.sqlite"));
   await using plain = await startWithout("metrics", join(options.directory, "plain.sqlite"));
   const { ours, without } = await interleave(roundsOf(options), {
     without: () => postClicks(plain.url, seconds),

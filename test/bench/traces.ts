@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { CLIENT, postClicks } from "./post-clicks.ts";
-import { startService, startWithout } from "./server.ts";
+import { startUnchanged, startWithout } from "./server.ts";
 
 /** The intake of a service that nobody collects traces of, against one that could not make any. */
 export const traces: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
-  await using able = await startService(join(options.directory, "able.sqlite"));
+  await using able = await startUnchanged(join(options.directory, "able.sqlite"));
   await using plain = await startWithout("traces", join(options.directory, "plain.sqlite"));
   const { ours, without } = await interleave(roundsOf(options), {
     without: () => postClicks(plain.url, seconds),
