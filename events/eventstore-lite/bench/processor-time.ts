@@ -33,36 +33,38 @@ export function timeOfThreads(pid: number, name: string): number {
   return times.reduce((sum, time) => sum + time, 0);
 }
 
-/** Of a process and its children, those included that have ended, in µs: of a PostgreSQL server from its first process on. */
+/**
+ * Of a process and its children as they are now, in µs: of a PostgreSQL server from its first process on. To the
+ * nanosecond, so that short work counts; what has ended meanwhile is left out.
+ */
 export function timeWithChildren(pid: number): number {
   if (process.platform !== "linux") return 0;
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ").filter(Boolean);
-  const times = children.map((child) => timeIfThere(`/proc/${child}/stat`));
-  return times.reduce((sum, time) => sum + time, timeIn(`/proc/${pid}/stat`) + timeOfEnded(`/proc/${pid}/stat`));
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").split(" ").filter(Boolean);
+  const threads = [String(pid), ...children].flatMap((each) => threadsIn(`/proc/${each}/task`));
+  return threads.reduce((sum, thread) => sum + nanosecondsIn(`${thread}/schedstat`) / 1_000, 0);
 }
 
-function timeIfThere(file: string): number {
+function threadsIn(folder: string): readonly string[] {
   try {
-    return timeIn(file);
+    return readdirSync(folder).map((thread) => `${folder}/${thread}`);
   } catch {
-    // It ended meanwhile.
+    // The process ended meanwhile.
+    return [];
+  }
+}
+
+function nanosecondsIn(file: string): number {
+  try {
+    return Number(readFileSync(file, "latin1").split(" ")[0]);
+  } catch {
+    // The thread ended meanwhile.
     return 0;
   }
 }
 
-/** User and system time in a file of proc(5). */
+/** User and system time in a file of proc(5); the name that stands before them may hold anything. */
 function timeIn(file: string): number {
-  return ticksIn(file, 11);
-}
-
-/** The same of the children that have ended. */
-function timeOfEnded(file: string): number {
-  return ticksIn(file, 13);
-}
-
-/** Two fields in µs, counted from behind the name, which may hold anything. */
-function ticksIn(file: string, at: number): number {
   const stat = readFileSync(file, "latin1");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return ((Number(fields[at]) + Number(fields[at + 1])) * 1_000_000) / TICKS_PER_SECOND;
+  return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / TICKS_PER_SECOND;
 }
