@@ -2,7 +2,8 @@ import { openPostgresStore, type EventStore } from "../src/index.ts";
 import { startPostgres } from "../testing/postgres-server.ts";
 import { createCaller } from "./append-1000.ts";
 import { appendConcurrently } from "./append-64.ts";
-import { atLeast, compare, interleave, perSecond, roundsOf, type Bench, type Row } from "./measure.ts";
+import { atLeast, compare, interleave, perSecond, roundsOf, type Bar, type Bench, type Row } from "./measure.ts";
+import { timeWithChildren } from "./processor-time.ts";
 import { openRawConnection, type RawConnection } from "./raw-postgres-inserts.ts";
 import { makeEvents } from "./sample-events.ts";
 
@@ -11,6 +12,8 @@ const CLIENTS = 3;
 const SCHEMA = "eventstore";
 
 interface Contenders {
+  /** The server's first process. */
+  readonly pid: number;
   readonly stores: readonly EventStore[];
   readonly raw: readonly RawConnection[];
 }
@@ -25,12 +28,27 @@ async function openContenders(opening: AsyncDisposableStack): Promise<Contenders
     stores.push(opening.use(await openPostgresStore({ url, schema: SCHEMA })));
     raw.push(opening.use(await openRawConnection(url, SCHEMA, client)));
   }
-  return { stores, raw };
+  return { pid: server.pid(), stores, raw };
 }
 
-/** Events that the work of some clients at once makes durable in a second. */
-function together(events: number, work: readonly (() => Promise<unknown>)[]): Promise<number> {
-  return perSecond(events, () => Promise.all(work.map((begin) => begin())));
+/** Events that clients make durable in a second, and the processor time of one in µs. */
+interface Shared {
+  readonly perSecond: number;
+  readonly clients: number;
+  readonly server: number;
+}
+
+/** The work of some clients at once on the server with that first process. */
+async function together(pid: number, events: number, work: readonly (() => Promise<unknown>)[]): Promise<Shared> {
+  const times = () => ({ clients: timeWithChildren(process.pid), server: timeWithChildren(pid) });
+  const before = times();
+  const rate = await perSecond(events, () => Promise.all(work.map((begin) => begin())));
+  const after = times();
+  return {
+    perSecond: rate,
+    clients: (after.clients - before.clients) / events,
+    server: (after.server - before.server) / events,
+  };
 }
 
 const CALLERS = 64;
@@ -40,17 +58,18 @@ const EVENTS_PER_CALLER_QUICK = 20;
 /** As `append-64`, on PostgreSQL: by one client, and by three that share the log. */
 export const append64Postgres: Bench = async (options) => {
   await using opening = new AsyncDisposableStack();
-  const { stores, raw } = await openContenders(opening);
+  const { pid, stores, raw } = await openContenders(opening);
   const each = options.quick ? EVENTS_PER_CALLER_QUICK : EVENTS_PER_CALLER;
   const events = CALLERS * each;
   const ours = (clients: number) =>
     together(
+      pid,
       clients * events,
       stores.slice(0, clients).map((store) => () => appendConcurrently(store, CALLERS, each)),
     );
   const limit = (clients: number) => {
     const work = raw.slice(0, clients).map((connection) => connection.prepare(makeEvents(events), CALLERS, CALLERS));
-    return together(clients * events, work);
+    return together(pid, clients * events, work);
   };
   return rowsOf("append-64 on PostgreSQL", await race(options, ours, limit), [0.7, 0.5]);
 };
@@ -62,30 +81,31 @@ const BATCHES_QUICK = 2;
 /** Batches with expected versions on PostgreSQL: by one client, and by three that share the log. */
 export const append1000Postgres: Bench = async (options) => {
   await using opening = new AsyncDisposableStack();
-  const { stores, raw } = await openContenders(opening);
+  const { pid, stores, raw } = await openContenders(opening);
   const callers = stores.map((store, client) => createCaller(store, `client-${client}`, BATCH_EVENTS));
   const batches = options.quick ? BATCHES_QUICK : BATCHES;
   const events = batches * BATCH_EVENTS;
   const ours = (clients: number) => {
     return together(
+      pid,
       clients * events,
       callers.slice(0, clients).map((caller) => caller.prepare(batches)),
     );
   };
   const limit = (clients: number) => {
     const work = raw.slice(0, clients).map((connection) => connection.prepare(makeEvents(events), 1, BATCH_EVENTS));
-    return together(clients * events, work);
+    return together(pid, clients * events, work);
   };
   return rowsOf("append-1000 on PostgreSQL", await race(options, ours, limit), [0.7, 0.6]);
 };
 
-type Rates = Readonly<Record<"one" | "oneRaw" | "three" | "threeRaw", readonly number[]>>;
+type Measured = Readonly<Record<"one" | "oneRaw" | "three" | "threeRaw", readonly Shared[]>>;
 
 function race(
   options: Parameters<Bench>[0],
-  ours: (clients: number) => Promise<number>,
-  limit: (clients: number) => Promise<number>,
-): Promise<Rates> {
+  ours: (clients: number) => Promise<Shared>,
+  limit: (clients: number) => Promise<Shared>,
+): Promise<Measured> {
   return interleave(roundsOf(options), {
     one: () => ours(1),
     oneRaw: () => limit(1),
@@ -94,9 +114,22 @@ function race(
   });
 }
 
-function rowsOf(what: string, rates: Rates, [one, three]: readonly [number, number]): readonly Row[] {
+function rowsOf(what: string, measured: Measured, bars: readonly [one: number, three: number]): readonly Row[] {
+  const row = (
+    text: string,
+    part: keyof Shared,
+    ours: "one" | "three",
+    limit: "oneRaw" | "threeRaw",
+    bar?: Bar,
+  ): Row => {
+    const values = (name: keyof Measured) => measured[name].map((one) => one[part]);
+    return compare(`${what}, ${text}`, part === "perSecond" ? "/s" : "µs", values(ours), values(limit), bar);
+  };
   return [
-    compare(`${what}, one client; limit: raw inserts, same indexes`, "/s", rates.one, rates.oneRaw, atLeast(one)),
-    compare(`${what}, three clients; limit: raw inserts by three`, "/s", rates.three, rates.threeRaw, atLeast(three)),
+    row("one client; limit: raw inserts, same indexes", "perSecond", "one", "oneRaw", atLeast(bars[0])),
+    row("processor time of an event in the client", "clients", "one", "oneRaw"),
+    row("processor time of an event in the server", "server", "one", "oneRaw"),
+    row("three clients; limit: raw inserts by three", "perSecond", "three", "threeRaw", atLeast(bars[1])),
+    row("processor time of an event in the server, of three", "server", "three", "threeRaw"),
   ];
 }
