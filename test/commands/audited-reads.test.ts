@@ -51,6 +51,7 @@ const OTHERS = [
   ...["add", "list", "import"].map((name) => `links ${name}`),
   ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),
   ...["list", "lag", "retry", "discard", "resume", "test"].map((name) => `deliveries ${name}`),
+  "archive",
   "witness serve",
   "account show",
   "account unlink",

@@ -61,7 +61,14 @@ function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
 }
 
 /** What subscribers read by. */
-export function createDecoding<E extends NewEvent>(codec: Codec<E>) {
+export interface Decoding<E extends NewEvent> {
+  readonly recall: Recall<E>;
+  readonly decode: Decode<E>;
+  /** Another number once `decode` gives something else than before. */
+  revision(): number;
+}
+
+export function createDecoding<E extends NewEvent>(codec: Codec<E>): Decoding<E> {
   return { recall: createRecall(codec), decode: createDecode(codec), revision: () => codec.revision?.() ?? 0 };
 }
 

@@ -141,7 +141,10 @@ function timeOf(canonical: Uint8Array): string {
 }
 
 /** The hash chain from a hash on, in hex. */
-export function createChain(before: string) {
+export function createChain(before: string): {
+  readonly add: (canonical: Uint8Array) => void;
+  readonly hash: () => string;
+} {
   let previous: Uint8Array = Buffer.from(before, "hex");
   return {
     add: (canonical: Uint8Array) => void (previous = hash("sha256", Buffer.concat([previous, canonical]), "buffer")),

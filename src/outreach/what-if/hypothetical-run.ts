@@ -1,10 +1,10 @@
-import type { Recipient } from "../../../events/outreach.ts";
+import type { Recipient, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
-import type { RunSelection } from "../run-limits.ts";
-import { opensAt, windowZone } from "../send-window.ts";
+import { reasonToEnd, type RunSelection } from "../run-limits.ts";
+import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
 import { decideIn, invent, named, skip, write, type Comparison, type HypotheticalRun } from "./comparison.ts";
 import { createWalk, type WalkedBatch, type WalkTarget } from "./walk.ts";
-import { contactIn, isSameDecision, toMoment, type Met, type Redecided } from "./world.ts";
+import { contactIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./world.ts";
 
 /** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
 const OPENING_MARGIN_MS = 1_000;
@@ -121,6 +121,8 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun, ms: nu
   advance(comparison, run, ms);
   const { window } = would.rules;
   if (run.ended !== undefined || window === undefined || run.zones.size === 0) return;
+  run.ended = reasonAtPaidSource(comparison, ms);
+  if (run.ended !== undefined) return;
   const openings = [...run.zones].map((zone) => opensAt(window, zone, toMoment(would, ms)));
   run.zones.clear();
   if (window.whenClosed === "end") {
@@ -130,6 +132,15 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun, ms: nu
   run.resumeAt = Math.min(...openings) + OPENING_MARGIN_MS;
   run.walk = createWalk(would.state.contacts, sources);
   run.open = [];
+}
+
+/** A run reads a source that costs money only while its window is open, and ends there once it has no place left. */
+function reasonAtPaidSource({ would, sources, identities }: Comparison, ms: number): RunEnd | undefined {
+  const now = toMoment(would, ms);
+  const wanted = would.state.run.current?.source;
+  const isRead = sources.some((name) => name !== "list" && (wanted === undefined || wanted === name));
+  if (!isRead || isClosedFor(would.rules.window, undefined, now)) return undefined;
+  return reasonToEnd(would.state, toRules(would, identities), now);
 }
 
 /** Lets a run that waits for its window go on, as often as that opens until then. */

@@ -43,6 +43,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   // It would run until it is stopped.
   witness: ["witness serve --data DIRECTORY/witness --log-key nothing"],
   backup: ["backup DIRECTORY/backup"],
+  archive: ["archive --before 2", "archive --before 2 --json"],
   "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
   // Beside a living service it is refused.

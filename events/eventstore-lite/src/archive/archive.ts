@@ -9,7 +9,7 @@ import type { SegmentStorage } from "./storage.ts";
  * Uncompressed. One event's look-up decompresses one segment, and its rows are removed in one transaction: the one takes
  * some ten milliseconds, the other thirty.
  */
-export const ARCHIVED_BYTES_MAX = 4 * 1024 * 1024;
+export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
 
 /** Digits of a position in a file's name: the names have the order of the positions. */
 const POSITION_DIGITS = 12;
