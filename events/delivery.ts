@@ -68,7 +68,7 @@ const dispatchMode = Type.Union([Type.Literal("single"), Type.Literal("batch"), 
 export type DispatchMode = Static<typeof dispatchMode>;
 
 /**
- * What became of requests that completed together. Each names what it carried by `sources`, the positions of the events
+ * The outcome of requests that completed together. Each names what it carried by `sources`, the positions of the events
  * that requested the dispatches, as far as these have this outcome, at their attempt of this number. `low_watermark` is
  * the dispatcher's own account of its lane with this event: every dispatch requested below that position has a final
  * outcome, or a `DispatchFailed` with the time of its next attempt. So a restart reads the log from there on, and a

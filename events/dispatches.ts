@@ -92,7 +92,7 @@ export function laneOf(event: Folded): Exclude<Lane, "events"> {
   return event.type === "LinkClicked" ? "clicks" : "direct";
 }
 
-/** The events that say what became of dispatches. */
+/** The events that say how dispatches ended. */
 export type OutcomeType =
   "DispatchSucceeded" | "DispatchFailed" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned";
 

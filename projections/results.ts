@@ -52,7 +52,7 @@ interface TrackedClicks {
   first: number | null;
 }
 
-/** Every message with what came of it. What they add up to is computed when it is asked for: there are 100 a day at most. */
+/** Every message with its outcome. What they add up to is computed when it is asked for: there are 100 a day at most. */
 export interface Results {
   /** In the order in which they were first used. */
   groups: MessageGroup[];

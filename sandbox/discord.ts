@@ -9,7 +9,7 @@ import { isJson, jsonOf, membersOf } from "./request.ts";
 export interface DiscordMessage extends Rendered {
   /** As it was sent, with its escapes. */
   readonly content: string;
-  /** Whether anybody was woken by it. */
+  /** Whether it woke a person. */
   readonly pings: boolean;
   readonly embeds: boolean;
   readonly at: number;

@@ -1,4 +1,4 @@
-/** Services beside the sandbox, which whoever started both lets its pages kill and start. */
+/** Services beside the sandbox. The program that started both lets the sandbox's pages kill and start them. */
 export interface Instances {
   list(): readonly { readonly url: string; readonly isRunning: boolean }[];
   /** Without effect for one that has ended, or that there is not. */

@@ -92,7 +92,7 @@ function acceptedBefore({ accepted, clock }: LineState, key: string): Accepted |
   return before !== undefined && clock.now() - before.at < KEY_KNOWN_MS ? before : undefined;
 }
 
-/** The second time the answer only repeats what became of the first. */
+/** The second time the answer only repeats the outcome of the first. */
 function accept(status: 200 | 409, { requestId, sentMessages }: Accepted): Response {
   if (status === 200) return HttpResponse.json({ sentMessages }, { headers: { "x-line-request-id": requestId } });
   return HttpResponse.json(

@@ -185,7 +185,7 @@ const INVISIBLE = /[\u200b-\u200d\u2060]/g;
 
 const ADDRESS = /https?:\/\/[\w-]+(?:\.[\w-]+)+(?:[/?#:]\S*)?/gi;
 
-/** https://core.telegram.org/bots/api#messageentity; nobody has to ask for them, and within an address there are none. */
+/** https://core.telegram.org/bots/api#messageentity; they need not be asked for, and within an address there are none. */
 const TELEGRAM_ENTITIES = [
   { mark: "mention", pattern: /(?<![\p{L}\p{N}_])@[A-Za-z0-9_]{2,32}(?![\p{L}\p{N}_])/gu },
   {

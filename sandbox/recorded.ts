@@ -31,7 +31,7 @@ export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
   };
 }
 
-/** Requests to one network, and what became of them. */
+/** Requests to one network, and their outcomes. */
 export interface NetworkTally {
   requests: number;
   /** Requests that were answered with each status. One that a fault cut off or left hanging has none. */

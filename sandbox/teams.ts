@@ -17,7 +17,7 @@ export function createTeamsState(clock: SandboxClock) {
     workflow: "0123456789abcdef0123456789abcdef",
     signature: "sandboxSignature0123456789-abcdefghijklmnop",
     messages: createRecorded<Rendered & { readonly at: number }>(),
-    /** What was accepted, and then not posted by the workflow: whoever sent it does not learn of it. */
+    /** What was accepted, and then not posted by the workflow: the sender does not learn of it. */
     failures: createRecorded<{ readonly text: string; readonly at: number }>(),
     bucket: createBucket(),
     /** Requests in a second. */

@@ -63,7 +63,7 @@ export const SPOILED = {
     drip();
   },
 
-  /** More than anybody wants to hold in memory. */
+  /** More than is worth holding in memory. */
   huge_body(response: ServerResponse): void {
     let chunks = 0;
     const pour = (): void => {

@@ -24,7 +24,7 @@ const BODY_UNITS_MAX = 4_096;
 /** Text is taken for so long after the person wrote. */
 const WINDOW_MS = 24 * 3_600_000;
 
-/** One business number, and the one person whom it can reach. */
+/** One business number, and the one person that it can reach. */
 export function createWhatsappState(clock: SandboxClock) {
   return {
     clock,

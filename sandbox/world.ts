@@ -51,7 +51,7 @@ export type World = Readonly<ReturnType<typeof createWorld>>;
 
 /**
  * Takes every obstacle out of the way: all faults, the waits that they make, and limits, which are as they were at the
- * start, none of it used up. What arrived stays, and so does who may write to whom.
+ * start, none of it used up. What arrived stays, and so does who may write to which person.
  */
 export function removeObstacles(world: World, options: WorldOptions): void {
   world.faults.clear();

@@ -8,12 +8,12 @@ import { publish } from "../x/posts.ts";
 import { findById, findByUsername, type XState } from "../x/state.ts";
 import { revokeAll } from "../x/tokens.ts";
 
-/** Somebody asked the control API for what it cannot do; the message says what. */
+/** The control API was asked for what it cannot do; the message says what. */
 export class Misuse extends Error {
   override readonly name = "Misuse";
 }
 
-/** Does one thing and answers what came of it. Throws {@link Misuse}. */
+/** Does one thing and answers the result. Throws {@link Misuse}. */
 type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
@@ -114,14 +114,14 @@ function isPerson(value: unknown): value is Person {
   return /^\d{1,19}$/.test(String(id)) && /^\w{1,15}$/.test(String(username)) && typeof name === "string";
 }
 
-/** Somebody writes to somebody on X: `{from, to, text}`, by id or handle. */
+/** A person writes to another on X: `{from, to, text}`, by id or handle. */
 function receive({ x }: ControlledWorld, body: unknown): { id: string } {
   const { from, to, text } = membersOf(body);
   if (typeof text !== "string" || text === "") throw new Misuse("a message wants a text");
   return { id: deliver(x, personOf(x, from).id, personOf(x, to).id, text).id };
 }
 
-/** Somebody posts: `{from, text}`, by id or handle. */
+/** A person posts: `{from, text}`, by id or handle. */
 function post({ x }: ControlledWorld, body: unknown): { id: string } {
   const { from, text } = membersOf(body);
   if (typeof text !== "string" || text === "") throw new Misuse("a post wants a text");

@@ -70,7 +70,7 @@ function refusal({ clock }: ControlledWorld, request: Request, status: 400 | 403
   return pageAnswer(errorPage(clock.now(), status === 404 ? "Not found" : "Not done", detail), { status });
 }
 
-/** Whether a browser sends it for another page, which may be anybody's: instances of a demo can be killed here. */
+/** Whether a browser sends it for another page, which may be any site's: instances of a demo can be killed here. */
 function isOfForeignPage({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");
   if (site !== null) return site !== "same-origin" && site !== "none";

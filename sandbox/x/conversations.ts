@@ -37,7 +37,7 @@ function read(state: XState, { userId }: Grant, request: Request, participant: s
   const malformed = participant === undefined ? undefined : refuseId("participant_id", participant);
   if (malformed !== undefined) return malformed;
   return withChoices(request, { ...CHOICES, ...USER_FIELDS }, (chosen) => {
-    // Nobody joins or leaves here: everything is a message.
+    // No one joins or leaves here: everything is a message.
     const { event_types: types, "dm_event.fields": fields } = chosen;
     const wantsMessages = types.length === 0 || types.includes("MessageCreate");
     const expandsSender = chosen.expansions.includes("sender_id");

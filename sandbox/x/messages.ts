@@ -43,7 +43,7 @@ async function send(state: XState, grant: Grant, participant: string, request: R
   return HttpResponse.json({ data }, { status: 201 });
 }
 
-/** Anything beside `text` is refused by X, bar attachments, which nobody has uploaded here. */
+/** Anything beside `text` is refused by X, bar attachments, which are not uploaded here. */
 function textOf(body: unknown): string | undefined {
   if (!isRecord(body) || Object.keys(body).some((key) => key !== "text")) return undefined;
   const { text } = body;

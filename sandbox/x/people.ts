@@ -33,7 +33,7 @@ function person(number: number, username: string, name: string, more: Partial<Pe
   };
 }
 
-/** The one list on X: everybody who cannot authorize is on it. */
+/** The one list on X: all who cannot authorize are on it. */
 export const LIST_ID = "1750000000000000042";
 
 /** Those who can authorize, and the people of the demo's sample recipients. */

@@ -15,7 +15,7 @@ export interface Post {
   readonly created_at: number;
 }
 
-/** Where posts are kept, of whom, and what time it is there. */
+/** Where posts are kept, their authors, and the time there. */
 interface Timeline {
   readonly posts: Recorded<Post>;
   readonly people: Map<string, Person>;
@@ -32,7 +32,7 @@ export function firstPosts(cast: readonly Person[], now: number): Recorded<Post>
   return posts;
 }
 
-/** Somebody posts; it is their newest post then. */
+/** A person posts; it is their newest post then. */
 export function publish({ posts, people, clock }: Timeline, author: Person, text: string): Post {
   people.set(author.id, { ...author, post: text });
   return add(posts, author.id, text, clock.now());

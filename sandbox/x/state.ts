@@ -112,7 +112,7 @@ export function findAll(state: XState, ids: readonly string[]): Person[] {
   return [...new Set(ids)].flatMap((id) => findById(state, id) ?? []);
 }
 
-/** Everybody but the account itself. */
+/** All people but the account itself. */
 export function others(state: XState): Person[] {
   return [...state.people.values()].filter((person) => exists(person) && person.can_authorize !== true);
 }

@@ -112,7 +112,7 @@ function refresh(state: XState, form: URLSearchParams): Response {
   const dead = grant === undefined || state.revokedFamilies.has(grant.family) || state.clock.now() >= grant.expiresAt;
   if (dead) return invalid(INVALID_TOKEN);
   if (grant.used) {
-    // A rotated token that comes again means that somebody has a copy: the whole family ends.
+    // A rotated token that comes again means that there is a copy: the whole family ends.
     state.revokedFamilies.add(grant.family);
     return invalid(INVALID_TOKEN);
   }

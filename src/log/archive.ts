@@ -6,7 +6,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
 import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS } from "./event-log.ts";
 
-/** How soon events are noticed that have come of age. */
+/** How soon events are noticed that are old enough. */
 const LOOK_MS = 3_600_000;
 
 /** Between two segments: each takes the writer some ten milliseconds, which is a hundredth of its time then. */
@@ -51,7 +51,7 @@ export interface ArchiverDeps {
   readonly logger: Logger;
 }
 
-/** Archives what has come of age, at once and every hour, a segment at a time. */
+/** Archives what is old enough, at once and every hour, a segment at a time. */
 export function startArchiver({ eventLog, days, clock, logger }: ArchiverDeps): AsyncDisposable {
   const stopping = new AbortController();
   const { signal } = stopping;

@@ -196,7 +196,7 @@ export interface KnownHead {
   readonly publicKey: KeyObject | undefined;
 }
 
-/** What came of comparing the log with one head. `fault` is a sentence; without one, the log extends `checkpoint`. */
+/** The result of comparing the log with one head. `fault` is a sentence; without one, the log extends `checkpoint`. */
 export type Compared =
   | { readonly what: string; readonly checkpoint: Checkpoint; readonly fault?: undefined }
   | { readonly what: string; readonly fault: string };

@@ -99,7 +99,7 @@ function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataO
   return { ...known, result: "broken", ...omitUndefined({ fault: sentence, broken_position: fault?.position }) };
 }
 
-/** What came of verifying a log; `isWhole`: the chain is whole, and the log holds all that was known. */
+/** The result of verifying a log; `isWhole`: the chain is whole, and the log holds all that was known. */
 export type VerifiedLog = Awaited<ReturnType<typeof verifyLog>>;
 
 /** Recomputes the hash chain, and compares the log with heads that were read before. */

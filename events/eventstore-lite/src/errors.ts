@@ -158,7 +158,7 @@ export type CursorRefusal = "other-store" | "beyond-head" | "unknown-epoch" | "e
 
 /**
  * The cursor is of another log, or of another continuation of this one: the log was restored from a backup, say, and
- * what the consumer saw after it is lost. Whoever went on by position alone would miss other events unnoticed.
+ * what the consumer saw after it is lost. A consumer that went on by position alone would miss other events unnoticed.
  */
 export class CursorRefused extends StoreError {
   override readonly name = "CursorRefused";

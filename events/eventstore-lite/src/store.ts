@@ -52,8 +52,8 @@ export interface IdempotencyKey {
 }
 
 /**
- * `key`: a repeat with the same one appends nothing and gives the first result, also after a restart. `isChecked`: whoever
- * made the events knows that they fit their schemas, and the codec need not look again.
+ * `key`: a repeat with the same one appends nothing and gives the first result, also after a restart. `isChecked`: the caller
+ * who made the events knows that they fit their schemas, and the codec need not look again.
  */
 export interface AppendOptions extends Partial<IdempotencyKey> {
   readonly expected?: ExpectedVersion;
@@ -353,7 +353,7 @@ export interface Codec<E extends NewEvent> {
   /**
    * What a subscriber in this process reads of an event that was appended here, made of the event itself: reading it
    * back from its JSON costs as much as writing it. Undefined: it is decoded as all others are. Only for events that
-   * nobody changes after they were appended.
+   * no code changes after they were appended.
    */
   recall?(event: E, place: Place): Recorded<E> | undefined;
   /** Another number once decoding gives something else than before: what is kept for subscribers is made again then. */

@@ -1,7 +1,7 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { StoreError, type StoreErrorCode } from "./errors.ts";
 
-/** What became of a task in its thread; `code` is that of a {@link StoreError}. */
+/** How a task in its thread ended; `code` is that of a {@link StoreError}. */
 type Message<Answer> =
   | { readonly checked: number }
   | { readonly wanted: string }

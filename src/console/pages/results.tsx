@@ -38,7 +38,7 @@ import { readChoice, readText, type View } from "../view.ts";
 /** Shown where no interval is asked for. */
 const DAYS_SHOWN = 30;
 
-/** What came of messages, beside the interval before, with how sure that is. */
+/** Outcomes of messages, beside the interval before, with how sure that is. */
 export async function resultsPage(view: View): Promise<VNode> {
   const by = readChoice(view, "by", GROUPINGS) ?? "variant";
   const interval = intervalIn(view);

@@ -57,7 +57,7 @@ export interface Operation {
 
 /**
  * A form of the console: the operation's handler does what is asked, in the name of the caller that signed in, and the
- * browser is led back to a page with a notice, or shown what came of it. So the console can do nothing that a program cannot.
+ * browser is led back to a page with a notice, or shown the result. So the console can do nothing that a program cannot.
  */
 export type Form = {
   readonly path: `/console/${string}`;
@@ -75,7 +75,7 @@ export type Form = {
       readonly notice: (value: never, fields: Fields) => string | Notice;
     }
   | {
-      /** Shows what came of it in place of the page: for what is recorded nowhere. */
+      /** Shows the result in place of the page: for what is recorded nowhere. */
       readonly page: (value: never, fields: Fields) => ConsolePage;
       /** Shows a refusal in the same way, with its status, where the fields took a person work; default: a notice. */
       readonly refused?: (notice: Notice, fields: Fields) => ConsolePage;

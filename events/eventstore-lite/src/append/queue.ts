@@ -36,7 +36,7 @@ export interface QueueOptions extends PieceOptions {
 
 /**
  * Group commit, seen from the request thread: what arrives while the writer thread is busy becomes the next
- * transaction, so a batch grows with the load and nobody waits for a timer. First in, first out, operations included.
+ * transaction, so a batch grows with the load and no caller waits for a timer. First in, first out, operations included.
  */
 export interface Queue {
   append(append: PreparedAppend): Promise<Appended>;
@@ -62,7 +62,7 @@ export function createQueue(options: QueueOptions): Queue {
   let pumpScheduled = false;
   let away: StoreUnavailable | undefined;
 
-  // While the database is away nothing else than a closing waits: whoever finds out what became of a batch gives up for it.
+  // While the database is away nothing else than a closing waits: the search for how a batch ended is given up for it.
   const maySend = (): boolean => !waiting.isEmpty() && (away !== undefined || isWorthSending(sent.length, waiting));
 
   const isIdle = (): boolean => state === "open" && sent.length === 0 && waiting.isEmpty();

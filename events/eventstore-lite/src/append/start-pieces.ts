@@ -5,7 +5,7 @@ import type { PieceSender } from "./prepare.ts";
 
 export interface PieceOptions {
   readonly clock: () => number;
-  /** Whether somebody follows the log live, and so needs the new events' hashes. */
+  /** Whether a subscriber follows the log live, and so needs the new events' hashes. */
   readonly isFollowed: () => boolean;
   /** Where the thread takes an append in pieces. */
   readonly sendPiece?: (piece: Piece) => void;
@@ -26,7 +26,7 @@ export function createStartPieces(
 ): StartPieces {
   return (begun) => {
     if (sendPiece === undefined || !isIdle()) return undefined;
-    // From now on the thread is not idle. It stays empty when the append is abandoned: nobody waits for that answer.
+    // From now on the thread is not idle. It stays empty when the append is abandoned: no caller waits for that answer.
     const jobs: Job[] = [];
     sent.push(jobs);
     let fieldsSent = 0;

@@ -5,7 +5,7 @@ import type { EventStore, NewEvent } from "../store.ts";
 import { decodeBase64, isSignedBy, KEY_NAME, malformed, parseNote, signNote } from "./note.ts";
 import type { SigningKey } from "./signing-key.ts";
 
-/** What somebody who had the log's key said of it: the log `origin` had `position` events, the last with that hash. */
+/** What a holder of the log's key said of it: the log `origin` had `position` events, the last with that hash. */
 export interface Checkpoint {
   /** Names the log; no spaces, no plus. */
   readonly origin: string;

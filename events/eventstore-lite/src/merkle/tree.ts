@@ -143,7 +143,7 @@ export function createTree(size: number, readTile: ReadTile): Tree {
   };
 }
 
-/** A tree that someone has signed. */
+/** A signed tree. */
 export interface TreeHead {
   readonly size: number;
   readonly root: Uint8Array;

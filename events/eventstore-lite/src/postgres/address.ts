@@ -54,7 +54,7 @@ export function addressOf(url: string): Address {
 export function urlsOf(url: string): readonly URL[] | undefined {
   const [, before = "", hosts = "", after = ""] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(url) ?? [];
   const names = hosts.split(",");
-  // Nobody means this machine by a comma too many.
+  // A comma too many does not mean this machine.
   if (names.length > 1 && names.includes("")) return undefined;
   const urls = names.map((name) => URL.parse(before + name + after)).filter((each) => each !== null);
   return urls.length === names.length ? urls : undefined;

@@ -11,7 +11,7 @@ import type { TransformAppend } from "../append/writer-transform.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
 import { canonicalHead, createLink } from "../chain.ts";
 
-/** What the database answers to a batch, or to the question what became of it. */
+/** What the database answers to a batch, or to the question how it ended. */
 export interface BatchAnswer {
   readonly time_ms: number;
   /** The head before the batch. */

@@ -226,9 +226,9 @@ async function connectTo(
     connection: {
       application_name: name,
       statement_timeout: statementMs,
-      // Whoever else may make functions in this database could have ours call them.
+      // Another role that may make functions in this database could have ours call them.
       search_path: "pg_catalog",
-      // Whoever waited for its turn is to see what the one before did, whatever the database has by default.
+      // A transaction that waited for its turn is to see what the one before did, whatever the database has by default.
       default_transaction_isolation: "read committed",
       ...(readOnly && { default_transaction_read_only: true }),
     },

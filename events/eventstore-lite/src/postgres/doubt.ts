@@ -2,15 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { BatchAnswer } from "./batch.ts";
 import type { Database } from "./database.ts";
 
-/** A connection that does not say what became of a batch for so long is given up, and another one asked. */
+/** A connection that does not say for so long how a batch ended is given up, and another one asked. */
 const RESOLVE_MS_MAX = 1_000;
 /** Between two attempts to find out. */
 const RESOLVE_PAUSE_MS = 50;
 
-/** What became of a batch: its answer; undefined: it is not in the log, and never will be. */
+/** The answer to a batch; undefined: it is not in the log, and never will be. */
 export type Outcome = BatchAnswer | undefined;
 
-/** Finds out what became of the batch that was sent last, when its answer is lost. */
+/** Finds out how the batch that was sent last ended, when its answer is lost. */
 export interface Doubt {
   /** Asks until the database answers. Throws once `closing` aborts. */
   resolve(seq: number): Promise<Outcome>;

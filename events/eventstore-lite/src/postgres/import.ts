@@ -142,7 +142,7 @@ async function requireUnused(sql: TransactionSql, schema: string): Promise<void>
 }
 
 async function rename(sql: TransactionSql, partial: string, schema: string): Promise<void> {
-  // Nobody appends to the log that is to be replaced between the look and the end of this transaction.
+  // No process appends to the log that is to be replaced between the look and the end of this transaction.
   const [turn] = await sql`SELECT to_regclass(${`${quoted(schema)}.turn`}) AS name`;
   if (turn!["name"] !== null) await sql`LOCK ${sql(schema)}.turn`;
   await requireUnused(sql, schema);

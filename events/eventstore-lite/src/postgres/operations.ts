@@ -2,7 +2,7 @@ import type { Operation, Reply } from "../append/messages.ts";
 import type { Database, DatabaseSql } from "./database.ts";
 import { isUnanswered, NotConnected } from "./errors.ts";
 
-/** By which clock leases expire: that of whoever asks, or the database's. */
+/** By which clock leases expire: that of the caller, or the database's. */
 export type NowOf = (nowMs: number) => number | null;
 
 type Asked = Exclude<Operation, { kind: "close" }>;

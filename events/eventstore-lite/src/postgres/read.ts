@@ -41,7 +41,7 @@ export async function* readBatches<E extends NewEvent>(
   for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decode);
 }
 
-/** As long as the database is away whoever follows the log waits for it, and goes on where the reading stopped. */
+/** As long as the database is away a subscriber waits for it, and goes on where the reading stopped. */
 export async function* readOnceBack<E extends NewEvent>(
   log: LogReader,
   decode: Decode<E>,

@@ -13,7 +13,7 @@ export interface PostgresRestoreOptions {
   readonly url: string;
   /** Where the log is to be: there must be nothing, or a log without events. */
   readonly schema: string;
-  /** A copy that `backup` has made, which nobody writes to meanwhile. It is only read. */
+  /** A copy that `backup` has made, which no process writes to meanwhile. It is only read. */
   readonly file: string;
   readonly limits?: Partial<Limits>;
   /** Events that were copied so far. */
@@ -104,7 +104,7 @@ async function copyLives(copy: DatabaseReader, database: Database, schema: strin
   await database.run((sql) => sql`UPDATE ${sql(schema)}.info SET store = ${String(info!["store"])}`);
   await database.run((sql) => sql`DELETE FROM ${sql(schema)}.epochs`);
   for (const { id, after, begunAs } of readEpochs(copy)) {
-    // That of a copy has no id before somebody goes on with it.
+    // That of a copy has no id before a log goes on from it.
     const own = id === "null" ? randomUUID() : id;
     await database.run(
       (sql) => sql`INSERT INTO ${sql(schema)}.epochs (id, after, begun_as) VALUES (${own}, ${after}, ${begunAs})`,

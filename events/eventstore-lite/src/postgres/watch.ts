@@ -12,7 +12,7 @@ const TEST = "test";
 
 /**
  * Calls `onHead` with how far the log goes, now and whenever it went on, until the function that it answers is called.
- * What is looked up counts; notifications are hints to look, of which any may be lost, or be anybody's.
+ * What is looked up counts; notifications are hints to look, of which any may be lost, or come from any program.
  */
 export function watchHead(
   url: string,

@@ -19,7 +19,7 @@ export interface Writer {
 
 export interface WriterOptions extends DoubtOptions, OpenedEpoch {
   readonly transform: TransformAppend;
-  /** Leases expire, and events are recorded, by the database's clock and not by that of whoever asks. */
+  /** Leases expire, and events are recorded, by the database's clock and not by the caller's. */
   readonly usesServerClock: boolean;
   /** The log goes as far as `position` by now. */
   readonly onAppended: (position: number) => void;
@@ -72,7 +72,7 @@ export function createWriter(options: WriterOptions): Writer {
   };
 }
 
-/** What became of a batch was not known when the store was closed. */
+/** When the store was closed, it was not known how a batch had ended. */
 class InDoubt extends Error {
   override readonly name = "InDoubt";
 }
@@ -82,7 +82,7 @@ class NotAppended extends Error {
   override readonly name = "NotAppended";
 }
 
-/** Sends a batch; once it is answered, or another connection was asked what became of it, the answer is the truth. */
+/** Sends a batch; once it is answered, or another connection was asked how it ended, the answer is the truth. */
 function createSend(options: WriterOptions) {
   const { database, schema, epoch } = options;
   const writer = randomUUID();

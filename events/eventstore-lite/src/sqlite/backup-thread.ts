@@ -41,7 +41,7 @@ async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile
 function mark(target: string): void {
   const db = new DatabaseSync(target);
   try {
-    // Nobody knows the file yet, and a crash leaves nothing of it: a journal would only be left behind.
+    // No other program knows the file yet, and a crash leaves nothing of it: a journal would only be left behind.
     db.exec("PRAGMA journal_mode = MEMORY");
     markAsCopy(db);
   } finally {

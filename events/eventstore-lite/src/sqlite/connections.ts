@@ -6,7 +6,7 @@ import { applyReaderSettings, applyWriterSettings, BUSY_TIMEOUT_MS, pragma, requ
 
 /**
  * Switching a new file to WAL takes some milliseconds. An attempt may wait for the busy time-out by itself, so the sum is
- * bounded: somebody who holds the write lock for longer is reported, not waited for in silence.
+ * bounded: a process that holds the write lock for longer is reported, not waited for in silence.
  */
 const OPEN_WAIT_MS_MAX = BUSY_TIMEOUT_MS;
 const OPEN_RETRY_MS = 20;

@@ -40,7 +40,7 @@ export async function examineSqliteLog(file: string, segments: Pick<SegmentStora
   }
 }
 
-/** A log that nobody has open: a reader of the usual kind would leave an empty write-ahead log beside it. */
+/** A log that no process has open: a reader of the usual kind would leave an empty write-ahead log beside it. */
 function openUnused(file: string): DatabaseSync {
   const address = pathToFileURL(file);
   address.searchParams.set("immutable", "1");

@@ -7,7 +7,7 @@ import { createPrivateFile } from "../private-file.ts";
 /**
  * Makes a database that exists as a whole or not at all: `write` fills a file beside it, which gets the name once it is
  * complete and fsynced. `makeWay` is called right before that, and throws when the name is taken.
- * After a crash a file that ends in `.partial` may be left, which nobody will look at.
+ * After a crash a file that ends in `.partial` may be left, which nothing will read.
  */
 export async function createDatabaseFile<Result>(
   file: string,

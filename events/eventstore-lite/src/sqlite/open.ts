@@ -55,7 +55,7 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   readonly limits?: Partial<Limits>;
   /** Where events are that were moved out of the database; default: a folder beside the file. */
   readonly segments?: SegmentStorage;
-  /** Called after each transaction of appends: for whoever measures the disk. */
+  /** Called after each transaction of appends: for measuring the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
 

@@ -8,7 +8,7 @@ import { isBusy } from "./faults.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 import { createPrivateFile, OWNER_ONLY } from "../private-file.ts";
 
-/** Garbage collection closes a handle that nobody refers to, and its lock with it: these live as long as the process. */
+/** Garbage collection closes a handle without references, and its lock with it: these live as long as the process. */
 const heldLocks = new Set<DatabaseSync>();
 
 /**

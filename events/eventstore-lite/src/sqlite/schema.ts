@@ -15,7 +15,7 @@ export const APPLICATION_ID = 0x65766c74;
  */
 export const FORMAT_VERSION = 4;
 
-/** Empty: nobody said what was asked, so that a repeat may ask for anything. */
+/** Empty: it is not known what was asked, so that a repeat may ask for anything. */
 const DIGEST = "digest TEXT NOT NULL DEFAULT ''";
 
 const TABLES = `

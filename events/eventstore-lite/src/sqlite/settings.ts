@@ -23,7 +23,7 @@ type Setting = readonly [name: string, value: string | number];
 
 const READER_SETTINGS: readonly Setting[] = [
   ["busy_timeout", BUSY_TIMEOUT_MS],
-  // Functions and tables with side effects cannot hide in a schema that somebody altered.
+  // Functions and tables with side effects cannot hide in a schema that was altered.
   ["trusted_schema", 0],
   // Notices some damaged pages before they are used.
   ["cell_size_check", 1],

@@ -4,7 +4,7 @@ import { StoreClosed } from "../errors.ts";
 export interface Feed {
   /** The last position known to be durable; only grows. */
   head(): number;
-  /** True while somebody follows. */
+  /** True while there is a subscriber. */
   isFollowed(): boolean;
   follow(): Follower;
   advance(position: number): void;

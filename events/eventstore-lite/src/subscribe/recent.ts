@@ -29,7 +29,7 @@ export interface Recent<E extends NewEvent> {
   /** The first position behind `position` that is held; Infinity when there is none. */
   nextHeld(position: number): number;
   push(batch: DurableBatch): void;
-  /** Everybody is past what lies before `position`: kept any longer, it would only be in the garbage collector's way. */
+  /** All subscribers are past what lies before `position`: kept any longer, it would only be in the garbage collector's way. */
   forget(position: number): void;
   clear(): void;
 }
@@ -77,7 +77,7 @@ export function createRecent<E extends NewEvent>(decoding: Decoding<E>): Recent<
   };
 }
 
-/** Undefined when the batch holds nothing new, or came without hashes because nobody followed. */
+/** Undefined when the batch holds nothing new, or came without hashes because there was no subscriber. */
 function createRecentBatch<E extends NewEvent>(
   durable: DurableBatch,
   { recall, decode, read, revision }: Decoding<E>,

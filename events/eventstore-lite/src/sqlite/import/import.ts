@@ -17,7 +17,7 @@ import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
 import { createAdd } from "./add.ts";
 
 export interface ImportOptions {
-  /** Where the log is to be: there must be nothing, or a log without events that nobody has open. */
+  /** Where the log is to be: there must be nothing, or a log without events that no process has open. */
   readonly file: string;
   /** As `readStored` gives them: from position 1 on, without a gap. They are looked at as if they came from anywhere. */
   readonly events: AsyncIterable<Recorded<NewEvent>>;
@@ -76,7 +76,7 @@ const NO_WAIT_MS = 0;
 
 /**
  * Throws {@link TargetTaken} unless a new log can take this place: there is none, or one that holds no event and that
- * nobody has open. Changes no event; leaves an empty log without a write-ahead log that would outlive it.
+ * no process has open. Changes no event; leaves an empty log without a write-ahead log that would outlive it.
  */
 function makeWay(file: string): void {
   if (existsSync(file)) requireUnused(file);
@@ -89,7 +89,7 @@ function requireUnused(file: string): void {
   try {
     requireOurFormat(db);
     if (holdsEvents(db)) throw new TargetTaken(`${file} holds events: only a new log is imported into`);
-    // Takes the whole file for a moment, and removes the write-ahead log: fails while anybody else has it open.
+    // Takes the whole file for a moment, and removes the write-ahead log: fails while another process has it open.
     db.exec("PRAGMA journal_mode = DELETE");
   } catch (error) {
     if (isBusy(error)) throw new TargetTaken(`${file} is in use by another process`, { cause: error });

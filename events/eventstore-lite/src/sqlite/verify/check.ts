@@ -25,7 +25,7 @@ const SELECT_PLACE = `
   SELECT position FROM events WHERE stream = ?1 AND version = ?2
   UNION ALL SELECT position FROM archived_streams WHERE stream = ?1 AND version = ?2`;
 
-/** A row of {@link SELECT_LINKS}. Somebody who can write the file can put NULL where the tables forbid it. */
+/** A row of {@link SELECT_LINKS}. A program that can write the file can put NULL where the tables forbid it. */
 type LinkRow = readonly [
   bytes: Uint8Array,
   hash: Uint8Array | null,
@@ -41,7 +41,7 @@ export type CheckRange = (range: Range) => Generator<number, Checked>;
 
 /**
  * Makes the check of ranges: positions and versions without gaps, each hash made from the event and the hash stored
- * before it, times that never fall. What a range builds on is proved by whoever checks the range before it, so that
+ * before it, times that never fall. What a range builds on is proved by the check of the range before it, so that
  * ranges can be checked at once.
  *
  * One for all ranges of a connection: what the engine learns of a function's closure is lost with each new one, which

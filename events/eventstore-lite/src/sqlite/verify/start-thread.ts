@@ -20,7 +20,7 @@ export function startCheckThread(options: CheckOptions): CheckThread {
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("a thread that verifies the log ended by itself")));
   });
-  // Whoever waits for an answer gets it; while nobody does, it is no unhandled rejection.
+  // A caller that waits for an answer gets it; without one, it is no unhandled rejection.
   crashed.catch(() => {});
   worker.on("message", (reply: CheckReply) => onReply(reply));
 
@@ -46,7 +46,7 @@ export function startCheckThread(options: CheckOptions): CheckThread {
     walk: (ask) => perform("walk", ask),
     compare: (ask) => perform("compare", ask),
     async end() {
-      // In order: nobody promises when the end of a thread would close its connection, which holds locks.
+      // In order: it is not promised when the end of a thread closes its connection, which holds locks.
       await perform("close", undefined).catch(() => {});
       await worker.terminate();
     },

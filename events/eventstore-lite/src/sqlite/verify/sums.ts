@@ -1,6 +1,6 @@
 /**
  * What some events add up to, by which two walks over the same events are told apart unless what differs was chosen to
- * have the same sums: an accident is found, and against intent an index protects nobody. Numbers wrap at 32 bits:
+ * have the same sums: an accident is found, and against intent an index protects nothing. Numbers wrap at 32 bits:
  * how many, their positions; their types, and these times the positions; the same of their places in their streams.
  */
 export type Sums = Uint32Array;
@@ -9,7 +9,7 @@ export function newSums(): Sums {
   return new Uint32Array(6);
 }
 
-/** Of every number the lower 24 bits: no product and no sum leaves SQLite's integers, whatever somebody has stored. */
+/** Of every number the lower 24 bits: no product and no sum leaves SQLite's integers, whatever is stored. */
 const MASK = 0xff_ff_ff;
 
 /** Makes one number of a stream and a version. */

@@ -180,7 +180,7 @@ function createInsertEvents(db: DatabaseSync, { head, typeId }: Tail): InsertEve
 
 /** What the first append with a key asked for, and what it was answered. */
 export interface KeptResult {
-  /** Empty: nobody said. */
+  /** Empty: it is not known. */
   readonly digest: string;
   readonly first: number;
   readonly last: number;

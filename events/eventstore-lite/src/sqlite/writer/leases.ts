@@ -26,7 +26,7 @@ export function isRunning({ expires_at, ttl }: Pick<LeaseRow, "expires_at" | "tt
 export interface LeaseTable {
   acquire(request: Acquire): Lease | undefined;
   release(name: string, token: number): void;
-  /** True while the lease with this token has not expired and nobody took it over. */
+  /** True while the lease with this token has not expired and no other holder took it over. */
   isHeld(name: string, token: number, nowMs: number): boolean;
 }
 
