@@ -60,10 +60,11 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
         return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));
       },
       async verify({ from = 1, to = Infinity, threads = Infinity, onProgress = () => {} } = {}) {
+        // A repeat too goes as far as the log went when this began.
+        const head = await store.head();
         for (;;) {
           await catalogue.refresh();
           const { end } = catalogue;
-          const head = await store.head();
           const verification = await verifyOnce(store, { head, from: Math.max(1, from), to, threads, onProgress });
           await catalogue.refresh();
           // What moved into the archive meanwhile was missing in the database.
