@@ -10,7 +10,7 @@ import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
-import { createLive } from "../subscribe/subscribe.ts";
+import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive.ts";
 import type { AppendThreadOptions } from "./append-thread.ts";
 import {
@@ -89,8 +89,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   const log = { database: reader, archive: archive.reader };
   const verifier = createVerifier(place, reader);
   const live = createLive({
-    ...createDecoding(codec),
-    read: (range) => readOnceBack(log, createDecode(codec), range),
+    ...createFollowing(log, codec),
     watch: (onHead) => watchHead(url, place.storeId, () => lastPosition(reader), onHead),
   });
   const now = clock ?? Date.now;
@@ -133,6 +132,12 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     leases: { ...createLeaseWriter(queue, now), list: (names) => listLeases(reader, names, clock?.()) },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
+}
+
+/** How subscribers read the log, with one decoder for all that they read. */
+function createFollowing<E extends NewEvent>(log: LogReader, codec: Codec<E>): Omit<SubscribeEngine<E>, "watch"> {
+  const decoding = createDecoding(codec);
+  return { ...decoding, read: (range) => readOnceBack(log, decoding.decode, range) };
 }
 
 function createReading<E extends NewEvent>(
