@@ -1,18 +1,16 @@
-import { setTimeout as wait } from "node:timers/promises";
 import type { ArchivedSegment } from "eventstore-lite";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
-import type { Clock } from "../platform/clock.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
+import { type Clock, sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
 import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS } from "./event-log.ts";
 
 /** How soon events are noticed that are old enough. */
-const LOOK_MS = 3_600_000;
+const LOOK_MS = HOUR_MS;
 
 /** Between two segments: each takes the writer some ten milliseconds, which is a hundredth of its time then. */
 const PAUSE_MS = 1_000;
-
-const DAY_MS = 24 * 3_600_000;
 
 /** Takes what the store archives, and records in the log how much that was, unless it was nothing. */
 export async function archiveEvents(
@@ -55,11 +53,11 @@ export interface ArchiverDeps {
 export function startArchiver({ eventLog, days, clock, logger }: ArchiverDeps): AsyncDisposable {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const pause = (ms: number): Promise<boolean> =>
-    wait(ms, undefined, { signal, ref: false }).then(
-      () => true,
-      () => false,
-    );
+  /** False: it is stopping. */
+  const pause = async (ms: number): Promise<boolean> => {
+    await sleep(ms, signal);
+    return !signal.aborted;
+  };
 
   async function look(): Promise<void> {
     const to = await lastBefore(eventLog.store, clock() - days * DAY_MS);

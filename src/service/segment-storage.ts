@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import { createObjectFetch } from "../networks/safe-fetch.ts";
 import { isS3Address, parseS3Address } from "../networks/s3/address.ts";
 import { createS3Client, type S3Deps } from "../networks/s3/client.ts";
-import { createS3Storage, type S3Storage } from "../networks/s3/storage.ts";
+import { createS3Storage } from "../networks/s3/storage.ts";
 import { sleep, systemClock } from "../platform/clock.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 
@@ -19,7 +19,7 @@ export function openSegmentStorage(
   address: string,
   { objectStore }: Pick<Config, "objectStore">,
   deps: Partial<S3Deps> = {},
-): S3Storage {
+): SegmentStorage {
   const place = parseS3Address(address);
   if (place === undefined) {
     throw usageError(`${address} is no address: it is s3://BUCKET/PREFIX, of letters, digits and . _ - /`);

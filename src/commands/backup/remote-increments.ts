@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { SegmentDamaged } from "eventstore-lite";
+import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
 import type { Config } from "../../config/config.ts";
 import { isS3Address } from "../../networks/s3/address.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -21,8 +21,6 @@ import {
 import { MANIFEST } from "./manifest.ts";
 import type { WriteOptions } from "./write-backup.ts";
 import { type Increment, writeIncrement } from "./write-increment.ts";
-
-type Storage = ReturnType<typeof openSegmentStorage>;
 
 /** A folder, or the address of a store. */
 export function backupPlace(text: string): string {
@@ -107,7 +105,7 @@ function manifestName({ backups }: Pick<Increments, "backups">): string {
 const MANIFEST_NAME = /^manifest-\d{6,}\.json$/;
 
 /** Writes the newest manifest into the folder. False: there is none. */
-async function pullManifest(storage: Storage, names: readonly string[], folder: string): Promise<boolean> {
+async function pullManifest(storage: SegmentStorage, names: readonly string[], folder: string): Promise<boolean> {
   const newest = names.findLast((name) => MANIFEST_NAME.test(name));
   const bytes = newest === undefined ? undefined : await storage.read(newest);
   if (bytes === undefined) return false;
@@ -115,7 +113,7 @@ async function pullManifest(storage: Storage, names: readonly string[], folder: 
   return true;
 }
 
-async function pull(storage: Storage, address: string, folder: string, master: Uint8Array): Promise<void> {
+async function pull(storage: SegmentStorage, address: string, folder: string, master: Uint8Array): Promise<void> {
   if (!(await pullManifest(storage, await storage.list(), folder))) {
     throw new ServiceError("not_found", `${withoutSlash(address)} holds no backup`);
   }
@@ -143,7 +141,7 @@ function listObjects(folder: string, increments: Increments): ReadonlyMap<string
 }
 
 /** Writes what the newest backup added. Resolves with the names of all that the backups need. */
-async function push(storage: Storage, folder: string, increments: Increments): Promise<ReadonlySet<string>> {
+async function push(storage: SegmentStorage, folder: string, increments: Increments): Promise<ReadonlySet<string>> {
   const objects = listObjects(folder, increments);
   const added = new Set(readdirSync(join(folder, SEGMENTS)).map((name) => join(folder, SEGMENTS, name)));
   for (const [name, file] of objects) {

@@ -1,22 +1,7 @@
-import { SegmentDamaged } from "eventstore-lite";
+import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { S3Address } from "./address.ts";
 import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, sha256, type S3Client, type S3Request } from "./client.ts";
-
-/** Files of an S3-compatible store below one address. A name may have slashes. */
-export interface S3Storage {
-  /** The names of all files, in their order. */
-  list(): Promise<readonly string[]>;
-  /** Undefined where there is no such file. Throws {@link SegmentDamaged} where it is not as it was written. */
-  read(name: string): Promise<Uint8Array | undefined>;
-  /**
-   * Resolves once the file is durable. Without effect where it is there with the same bytes; throws
-   * {@link SegmentDamaged} where it is there with others.
-   */
-  write(name: string, bytes: Uint8Array): Promise<void>;
-  /** Without effect where there is no such file. */
-  remove(name: string): Promise<void>;
-}
 
 /** The hash of the file as it was written, which the store keeps beside it. */
 const HASH_HEADER = "x-amz-meta-sha256";
@@ -24,8 +9,11 @@ const HASH_HEADER = "x-amz-meta-sha256";
 /** Pages of a list, of mostly 1,000 names: a store that never ends one is at fault. */
 const PAGES_MAX = 10_000;
 
-/** Of files below an address. All methods throw a ServiceError (unavailable, configuration, rejected) too. */
-export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address): S3Storage {
+/**
+ * Keeps files in an S3-compatible store, below one address. A name may have slashes. `read` throws {@link SegmentDamaged}
+ * where a file is not as it was written; all methods throw a ServiceError (unavailable, configuration, rejected) too.
+ */
+export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address): SegmentStorage {
   const createRequest = (method: S3Request["method"], name: string): S3Request => ({
     method,
     bucket,

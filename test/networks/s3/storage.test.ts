@@ -2,11 +2,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { inspect } from "node:util";
+import type { SegmentStorage } from "eventstore-lite";
 import { startS3, type S3Fault, type S3Sandbox } from "../../../sandbox/s3/server.ts";
 import { createObjectFetch } from "../../../src/networks/safe-fetch.ts";
 import { parseS3Address } from "../../../src/networks/s3/address.ts";
 import { REQUEST_ATTEMPTS_MAX, createS3Client, type S3Access } from "../../../src/networks/s3/client.ts";
-import { createS3Storage, type S3Storage } from "../../../src/networks/s3/storage.ts";
+import { createS3Storage } from "../../../src/networks/s3/storage.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { denoProgram } from "../../harness/runtime.ts";
 
@@ -16,7 +17,7 @@ const BYTES = Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7) % 251);
 let s3: S3Sandbox;
 /** The waits between attempts, ms. */
 let waits: number[];
-let storage: S3Storage;
+let storage: SegmentStorage;
 beforeEach(async () => {
   s3 = await startS3({ pageKeys: PAGE_KEYS });
   waits = [];
@@ -29,7 +30,7 @@ interface Changes extends Partial<S3Access> {
   readonly clock?: () => number;
 }
 
-function open({ bucket = s3.bucket, clock = Date.now, ...changes }: Changes = {}): S3Storage {
+function open({ bucket = s3.bucket, clock = Date.now, ...changes }: Changes = {}): SegmentStorage {
   const { endpoint, region, credentials } = s3;
   const { accessKeyId, secretAccessKey } = credentials;
   const access = { endpoint, region, accessKeyId, secretAccessKey: secret(secretAccessKey), ...changes };
@@ -134,7 +135,7 @@ test("no store at the address: unavailable after the same number of attempts", a
 
 test("a refusal says what to change, is not repeated, and shows no secret", async () => {
   const other = "another-secret-of-an-access-key-0123";
-  const cases: readonly (readonly [S3Storage, string])[] = [
+  const cases: readonly (readonly [SegmentStorage, string])[] = [
     [open({ secretAccessKey: secret(other) }), "403 SignatureDoesNotMatch: check AWS_SECRET_ACCESS_KEY"],
     [open({ accessKeyId: "AKIAOTHER" }), "403 InvalidAccessKeyId: check AWS_ACCESS_KEY_ID"],
     [open({ region: "us-west-2" }), "400 AuthorizationHeaderMalformed: check AWS_REGION"],
