@@ -279,9 +279,9 @@ export const RunStarted = defineEvent(
 );
 
 /**
- * A run waits: `pace` spreads the messages, where no `next_at` of a message says so, `rate_limited` is the network's wish, `network_unavailable` comes before a
- * question is asked again that had no answer, `settling` gives the network time to show a message that is in doubt,
- * `window_closed` lasts until messages may go out again. `until` in ISO 8601.
+ * A run waits: `pace` spreads the messages, where no `next_at` of a message says so, `rate_limited` is the network's wish,
+ * `network_unavailable` comes before a question is asked again that had no answer, `settling` gives the network time to
+ * show a message that is in doubt, `window_closed` lasts until messages may go out again. `until` in ISO 8601.
  */
 export const RunPaused = defineEvent(
   "RunPaused",

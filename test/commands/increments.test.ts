@@ -11,10 +11,8 @@ import { forget } from "../../src/commands/forget.ts";
 import { key } from "../../src/commands/key.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { openLog, type OpenedLog } from "../../src/service/open.ts";
-import { capture, type Captured } from "../harness/capture.ts";
+import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 
@@ -35,14 +33,9 @@ const onServer: NewPlace = async () => ({ REACHLOG_KEY, DATABASE_URL: await newD
 const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
 const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
 
-async function within<Result>(env: Env, work: (log: OpenedLog) => Promise<Result>): Promise<Result> {
-  await using log = await openLog(loadConfig(env, () => ""));
-  return await work(log);
-}
-
 /** Appends a recipient, under a key of their name. */
 const add = (env: Env, id: string, username: string) =>
-  within(env, (log) =>
+  withLog(env, (log) =>
     createEventLog(log, () => Bun.randomUUIDv7()).append(
       STREAMS.outreach,
       [addedOf({ id, username }, { basis: "dm_first" })],
@@ -120,18 +113,18 @@ describe.each([
         const place = await (which === "the same engine" ? make : makeOther)(folder);
         expect(await run(place, restoreCommand, all, "--backup", String(index + 1))).toMatchObject({ code: 0 });
         expect(await peopleOf(place)).toEqual(names.slice(0, index + 1));
-        await within(place, async (log) => {
+        await withLog(place, async (log) => {
           expect(await log.head()).toMatchObject({ position, hash });
           expect(await log.verify()).toMatchObject({ ok: true });
           expect(log.begunAs).toBe("backup");
-          await within(env, async (source) =>
+          await withLog(env, async (source) =>
             expect([log.id, log.epochs.slice(0, -1)]).toEqual([source.id, [...source.epochs]]),
           );
         });
-        const { position: end } = await within(place, (log) => log.head());
+        const { position: end } = await withLog(place, (log) => log.head());
         // Its key is known, so that a repeat adds nothing.
         await add(place, `10${index}`, names[index]!);
-        expect(await within(place, (log) => log.head())).toMatchObject({ position: end });
+        expect(await withLog(place, (log) => log.head())).toMatchObject({ position: end });
       }
     },
     120_000,
@@ -143,21 +136,21 @@ describe.each([
     for (const moment of [between, 1]) {
       const place = await make(folder);
       expect(await run(place, restoreCommand, all, "--as-of", String(moment))).toMatchObject({ code: 0 });
-      const hash = await within(env, (log) => log.hashAt(moment));
-      expect(await within(place, (log) => log.head())).toMatchObject({ position: moment, hash });
+      const hash = await withLog(env, (log) => log.hashAt(moment));
+      expect(await withLog(place, (log) => log.head())).toMatchObject({ position: moment, hash });
     }
-    const { time } = await within(env, async (log) => {
+    const { time } = await withLog(env, async (log) => {
       for await (const event of log.readStored({ from: between, to: between })) return event;
       throw new Error("no event");
     });
-    const last = await within(env, async (log) => {
+    const last = await withLog(env, async (log) => {
       let end = 0;
       for await (const event of log.readStored({ until: new Date(time) })) end = event.position;
       return end;
     });
     const place = await make(folder);
     expect(await run(place, restoreCommand, all, "--as-of", time)).toMatchObject({ code: 0 });
-    expect(await within(place, (log) => log.head())).toMatchObject({ position: last });
+    expect(await withLog(place, (log) => log.head())).toMatchObject({ position: last });
     expect(await refusal(run(await make(folder), restoreCommand, all, "--as-of", "9999"))).toMatchObject({
       kind: "usage",
       message: expect.stringContaining("there is no position 9999"),
@@ -206,7 +199,7 @@ describe("in a file,", () => {
 
   test("the log says that a backup was made, and that one was rehearsed", async () => {
     expect(await run(env, restoreCommand, all, "--rehearse")).toMatchObject({ code: 0, err: "" });
-    const recorded = await within(env, (log) =>
+    const recorded = await withLog(env, (log) =>
       Array.fromAsync(log.read({ types: ["BackupMade", "BackupRehearsed"] }), ({ type }) => type),
     );
     expect(recorded).toEqual(["BackupMade", "BackupMade", "BackupRehearsed"]);

@@ -9,10 +9,8 @@ import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { openLog, type OpenedLog } from "../../src/service/open.ts";
-import { capture, type Captured } from "../harness/capture.ts";
+import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 
@@ -51,13 +49,8 @@ const run = (one: Env, command: MakeCommand, ...args: string[]): Promise<Capture
   capture(command, args, { env: one });
 const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
 
-async function within<Result>(one: Env, work: (log: OpenedLog) => Promise<Result>): Promise<Result> {
-  await using log = await openLog(loadConfig(one, () => ""));
-  return await work(log);
-}
-
 const add = (one: Env, id: string, username: string) =>
-  within(one, (log) =>
+  withLog(one, (log) =>
     createEventLog(log, () => Bun.randomUUIDv7()).append(
       STREAMS.outreach,
       [addedOf({ id, username }, { basis: "dm_first" })],
@@ -119,7 +112,7 @@ describe.each([
     ] as const) {
       expect(await run(place, restoreCommand, address, ...choice)).toMatchObject({ code: 0 });
       const { position, hash } = head;
-      expect(await within(place, (log) => log.head())).toMatchObject({ position, hash });
+      expect(await withLog(place, (log) => log.head())).toMatchObject({ position, hash });
     }
     expect(await run(env, restoreCommand, address, "--rehearse")).toMatchObject({ code: 0 });
     expect(leftInScratch()).toEqual(before);
@@ -171,7 +164,7 @@ describe("of a log in a file,", () => {
   });
 
   test("a store that refuses in the middle leaves the former backup whole", async () => {
-    const { hash } = await within(env, (log) => log.head());
+    const { hash } = await withLog(env, (log) => log.head());
     for (const count of [1, 2, 3, 4, 5]) {
       const puts = s3.requests.filter((one) => one.startsWith("PUT")).length;
       s3.faults.push({ method: "PUT", kind: "denied", count: 1, after: count });

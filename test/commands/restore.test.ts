@@ -17,8 +17,8 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { locateLog } from "../../src/service/log-place.ts";
-import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/service/open.ts";
-import { capture, type Captured } from "../harness/capture.ts";
+import { openLog } from "../../src/service/open.ts";
+import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 
@@ -72,20 +72,11 @@ const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Capture
 const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
 
 /** Does something with an open log. */
-async function within<Result>(
-  env: Env,
-  work: (log: OpenedLog) => Promise<Result>,
-  options: OpenLogOptions = {},
-): Promise<Result> {
-  await using log = await openLog(configOf(env), options);
-  return await work(log);
-}
-
 const append = (env: Env, stream: string, ...newEvents: NewEvent[]) =>
-  within(env, (log) => createEventLog(log, () => Bun.randomUUIDv7()).append(stream, newEvents, {}));
-const tokenOf = (env: Env) => within(env, async ({ vault }) => (await vault.get("token"))?.value);
+  withLog(env, (log) => createEventLog(log, () => Bun.randomUUIDv7()).append(stream, newEvents, {}));
+const tokenOf = (env: Env) => withLog(env, async ({ vault }) => (await vault.get("token"))?.value);
 const putToken = (env: Env, value: string, expected: number) =>
-  within(env, ({ vault }) => vault.put("token", value, expected));
+  withLog(env, ({ vault }) => vault.put("token", value, expected));
 const peopleOf = async (env: Env): Promise<readonly string[]> =>
   (await run(env, contacts, "--json")).out
     .split("\n")
@@ -160,8 +151,8 @@ describe.each([
           message: expect.stringMatching(/is gone.*reachlog restore.*serve --accept-loss/s),
         });
       expect(await engine.isLogThere(env)).toBe(false);
-      const id = await within(env, async (log) => log.id, { acceptLoss: true });
-      expect(await within(env, async (log) => log.id)).toBe(id);
+      const id = await withLog(env, async (log) => log.id, { acceptLoss: true });
+      expect(await withLog(env, async (log) => log.id)).toBe(id);
     });
   });
 
@@ -197,7 +188,7 @@ describe.each([
         kind: "configuration",
         message: expect.stringContaining("--take-over-keys"),
       });
-      expect(await within(env, async ({ id }) => id, { takeOverKeys: true })).toBe(former.id);
+      expect(await withLog(env, async ({ id }) => id, { takeOverKeys: true })).toBe(former.id);
       expect(await refusal(openLog(configOf(drill)))).toMatchObject({ kind: "configuration" });
     });
   });
@@ -222,9 +213,9 @@ describe.each([
     await run(env, restoreCommand, monday);
     const others = ["104", "105", "106"].map((id) => imported(id, `u${id}`));
     await append(env, STREAMS.outreach, ...others);
-    const { position } = await within(env, (log) => log.head());
+    const { position } = await withLog(env, (log) => log.head());
     expect(await rehearse()).toMatchObject({ code: 0, err: "" });
-    expect(await within(env, (log) => log.head())).toMatchObject({ position });
+    expect(await withLog(env, (log) => log.head())).toMatchObject({ position });
   });
 
   test("missing keys are found by doctor and by backup; such a backup is restored only when that is accepted", async () => {
@@ -267,7 +258,7 @@ describe("a role that was granted its rights on an empty log on PostgreSQL keeps
     expect(await run(env, backup, copy)).toMatchObject({ code: 0 });
     writeFileSync(list, (await run(env, audit, "export")).out);
     await SERVER.loseLog(env);
-    await within(env, async () => {}, { acceptLoss: true });
+    await withLog(env, async () => {}, { acceptLoss: true });
     const asRole = new URL(url!);
     asRole.username = `app_${asRole.pathname.slice(1)}`;
     await ask(url, `CREATE ROLE ${asRole.username} LOGIN; ${GRANTS.replaceAll("reachlog_app", asRole.username)}`);

@@ -6,10 +6,9 @@ import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { backup } from "../../src/commands/backup.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { openLog, type OpenedLog } from "../../src/service/open.ts";
-import { capture } from "../harness/capture.ts";
+import type { OpenedLog } from "../../src/service/open.ts";
+import { capture, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { openInstallation } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
@@ -30,18 +29,6 @@ const KILLS = 200;
 type Env = Record<string, string>;
 
 const run = (env: Env, command: MakeCommand, ...args: string[]) => capture(command, args, { env });
-
-async function within<Result>(
-  env: Env,
-  work: (log: OpenedLog) => Promise<Result>,
-  clock?: () => number,
-): Promise<Result> {
-  await using log = await openLog(
-    loadConfig(env, () => ""),
-    clock === undefined ? {} : { clock },
-  );
-  return await work(log);
-}
 
 let places = 0;
 const inFile = (folder: TemporaryFolder): Env => ({
@@ -73,7 +60,7 @@ function appendDay(env: Env, day: number, clicks = CLICKS, people = PEOPLE): Pro
     });
     await Promise.all(appends);
   };
-  return within(env, append, () => (ms += 50));
+  return withLog(env, append, { clock: () => (ms += 50) });
 }
 
 interface Made {
@@ -90,7 +77,7 @@ async function back(env: Env, folder: string): Promise<Made> {
 
 /** The bytes of events as the hashes cover them. */
 async function bytesBetween(env: Env, from: number, to: number): Promise<number> {
-  return within(env, async (log) => {
+  return withLog(env, async (log) => {
     let bytes = 0;
     for await (const events of log.readCanonical({ from, to })) for (const event of events) bytes += event.length + 1;
     return bytes;
@@ -128,7 +115,7 @@ test(`${DAYS} daily backups: the last costs its day alone; each day and ${POSITI
   expect(sizeOf(segments)).toBeLessThanOrEqual(0.35 * logBytes);
 
   const positions = Array.from({ length: POSITIONS }, () => 1 + randomInt(last.position));
-  const heads = await within(env, (source) =>
+  const heads = await withLog(env, (source) =>
     Promise.all(positions.map(async (position) => ({ position, hash: await source.hashAt(position) }))),
   );
   const wanted = [
@@ -139,7 +126,7 @@ test(`${DAYS} daily backups: the last costs its day alone; each day and ${POSITI
     using other = temporaryFolder();
     const place = inFile(other);
     expect(await run(place, restoreCommand, all, ...choice)).toMatchObject({ code: 0 });
-    const { position, hash } = await within(place, (restored) => restored.head());
+    const { position, hash } = await withLog(place, (restored) => restored.head());
     expect({ position, hash }).toEqual({ position: head.position, hash: head.hash! });
   }
 }, 1_200_000);
@@ -218,7 +205,7 @@ test.each([
     const place = inFile(folder);
     expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
     const idsOf = (one: Env) =>
-      within(one, (log) => Array.fromAsync(log.readStored({ to: last.position }), ({ id, hash }) => `${id} ${hash}`));
+      withLog(one, (log) => Array.fromAsync(log.readStored({ to: last.position }), ({ id, hash }) => `${id} ${hash}`));
     const [ids, wanted] = [await idsOf(place), await idsOf(env)];
     console.log(`kill -9 of backups of ${engine} ${KILLS}: killed while running ${killed}, holding the folder ${left}`);
     expect(ids).toEqual(wanted);
@@ -236,7 +223,7 @@ test("more than 64 MiB in one backup become several segments, and all of them ar
   using folder = temporaryFolder();
   const env = inFile(folder);
   const all = folder.file("all");
-  await within(env, async (log) => {
+  await withLog(env, async (log) => {
     const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
     for (let done = 0; done < LONG_CLICKS; done += 1_000) {
       const clicks = Array.from({ length: 1_000 }, (_, one) =>
@@ -252,7 +239,7 @@ test("more than 64 MiB in one backup become several segments, and all of them ar
   expect(await run(env, backup, all, "--verify")).toMatchObject({ code: 0 });
   const place = inFile(folder);
   expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
-  expect(await within(place, (log) => log.head())).toMatchObject({ position: made.position, hash: made.hash });
+  expect(await withLog(place, (log) => log.head())).toMatchObject({ position: made.position, hash: made.hash });
   console.log(`one backup of ${made.position} long events: ${ranges.length} segments, restored as they were`);
 }, 300_000);
 
@@ -296,7 +283,7 @@ test("a program of 50 lines in Python reads the segments, proves the chain and t
   const script = folder.file("segments.py");
   writeFileSync(script, program);
   const read = () => Bun.spawnSync(["python3", script, join(all, "segments")]);
-  const { position, hash } = await within(env, async (log) => {
+  const { position, hash } = await withLog(env, async (log) => {
     const end = (await log.head()).position - 1;
     return { position: end, hash: await log.hashAt(end) };
   });

@@ -13,6 +13,6 @@ test(`${HISTORIES} histories of the outreach protocol hold all of its rules`, as
   const tally = createTally();
   await fc.assert(histories(logs, tally), { numRuns: HISTORIES });
   console.log(`random commands against the model: ${tally.line()}`);
-  // 55 of 600 histories were seen at the least, 132 of 5,000.
+  // 600 histories met 55 of them once, 240 met 36: most points are rare.
   expect(tally.counts().crashPoints).toBeGreaterThan(30);
 }, 1_200_000);

@@ -1,3 +1,5 @@
+import { loadConfig } from "../../src/config/config.ts";
+import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/service/open.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
@@ -26,4 +28,17 @@ export async function capture(
     ...given,
   });
   return { code, out, err };
+}
+
+/** Opens the log that the settings name, as commands do, for some work. */
+export async function withLog<Result>(
+  env: Terminal["env"],
+  work: (log: OpenedLog) => Promise<Result>,
+  options: OpenLogOptions = {},
+): Promise<Result> {
+  await using log = await openLog(
+    loadConfig(env, () => ""),
+    options,
+  );
+  return await work(log);
 }

@@ -15,10 +15,8 @@ import { replay } from "../../../src/commands/replay.ts";
 import { restoreCommand } from "../../../src/commands/restore.ts";
 import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { stats } from "../../../src/commands/stats.ts";
-import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS } from "../../../src/log/event-log.ts";
-import { openLog, type OpenedLog } from "../../../src/service/open.ts";
-import { capture, type Captured } from "../../harness/capture.ts";
+import { capture, type Captured, withLog } from "../../harness/capture.ts";
 import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../harness/temporary.ts";
 
@@ -55,22 +53,10 @@ const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Capture
 
 const refusal = (running: Promise<unknown>): Promise<string> => running.then(() => "none", String);
 
-async function within<Result>(
-  env: Env,
-  work: (log: OpenedLog) => Promise<Result>,
-  clock?: () => number,
-): Promise<Result> {
-  await using log = await openLog(
-    loadConfig(env, () => ""),
-    clock === undefined ? {} : { clock },
-  );
-  return await work(log);
-}
-
 /** Ten days of one recipient and twenty clicks each; gives the end of the log. */
 async function fill(env: Env): Promise<number> {
   let ms = START_MS;
-  return within(
+  return withLog(
     env,
     async (log) => {
       const { append } = createEventLog(log, () => Bun.randomUUIDv7());
@@ -85,7 +71,7 @@ async function fill(env: Env): Promise<number> {
       }
       return (await log.head()).position;
     },
-    () => ms,
+    { clock: () => ms },
   );
 }
 
@@ -137,10 +123,10 @@ describe.each(ENGINES)("a log %s", (_engine, make) => {
     expect(verified).toMatchObject({ ok: true, checked: end + 1 });
     const proof = folder.file("5.tlog-proof");
     expect(await run(env, audit, "prove", "5", "--out", proof)).toMatchObject({ code: 0 });
-    const key = formatPublicKey((await within(env, (log) => log.checkpoints.loadKey())).publicKey);
+    const key = formatPublicKey((await withLog(env, (log) => log.checkpoints.loadKey())).publicKey);
     expect(await run(env, audit, "check", proof, "--public-key", key)).toMatchObject({ code: 0 });
     expect(await run(env, replay)).toMatchObject({ code: 0 });
-    const [event] = await within(env, (log) => Array.fromAsync(log.read({ types: ["EventsArchived"] })));
+    const [event] = await withLog(env, (log) => Array.fromAsync(log.read({ types: ["EventsArchived"] })));
     expect(event).toMatchObject({ position: end + 1, data: { position, events: position, segments: 1 } });
   }, 120_000);
 
@@ -183,7 +169,7 @@ describe.each(ENGINES)("a log %s", (_engine, make) => {
       const place = await make(folder);
       expect(await run(place, restoreCommand, from)).toMatchObject({ code: 0 });
       expect((await sayAll(place, end)).slice(0, 3)).toEqual(before);
-      expect(await within(place, (log) => log.archived())).toEqual([]);
+      expect(await withLog(place, (log) => log.archived())).toEqual([]);
     }
   }, 120_000);
 
@@ -200,7 +186,7 @@ describe.each(ENGINES)("a log %s", (_engine, make) => {
     });
     expect(await refusal(run(env, audit, "export"))).toContain(first!);
     expect(await run(env, audit, "export", "--from", "101")).toMatchObject({ code: 0 });
-    const appended = await within(env, (log) =>
+    const appended = await withLog(env, (log) =>
       createEventLog(log, () => Bun.randomUUIDv7()).append(STREAMS.link("go.example", "l0"), [clickOf()], {}),
     );
     expect(appended.version).toBe(5 * DAYS + 1);
@@ -254,6 +240,6 @@ test("a log on a server without ARCHIVE_FOLDER archives nothing, and says why", 
   const { ARCHIVE_FOLDER: _, ...env } = await ENGINES[1]![1](folder);
   const end = await fill(env);
   expect(await refusal(run(env, archive, "--before", "100"))).toContain("without a place for its segments");
-  expect(await within(env, (log) => log.archived())).toEqual([]);
+  expect(await withLog(env, (log) => log.archived())).toEqual([]);
   expect(await run(env, audit, "verify", "--json")).toMatchObject({ out: expect.stringContaining(`"checked":${end}`) });
 });
