@@ -214,7 +214,10 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
     async readOn(admit: (event: Recorded) => void, room: () => number): Promise<void> {
       while (more && room() > 0) {
         more = false;
-        const { events, next, isLast } = await read(readFrom);
+        const { events, next, isLast } = await read(readFrom).catch((fault: unknown) => {
+          more = true;
+          throw fault;
+        });
         const taken = events.slice(0, room());
         const isWhole = taken.length === events.length;
         readFrom = isWhole ? next : (taken.at(-1)?.position ?? readFrom - 1) + 1;

@@ -217,3 +217,34 @@ test("an outcome that the log could not take is recorded later, and the dispatch
   expect(house.faults).toEqual(["a dispatch could not be recorded"]);
   expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1]);
 });
+
+test("a log that cannot be read is reported once, and read again later", async () => {
+  let canRead = true;
+  const outOfReach = (eventLog: EventLog): EventLog => ({
+    ...eventLog,
+    store: {
+      ...eventLog.store,
+      read: (...args) => {
+        if (!canRead) throw new StoreFull();
+        return eventLog.store.read(...args);
+      },
+    },
+  });
+  const chat = fakeChannel("chat");
+  await using house = await openDelivery({ channels: [chat], wrap: outOfReach });
+  for (const round of [1, 2]) {
+    canRead = false;
+    await house.clicks(1);
+    for (let look = 0; look < 3; look++) {
+      await house.time.armed();
+      house.time.ring();
+      await house.calm();
+    }
+    expect(house.faults).toEqual(Array.from({ length: round }, () => "pending dispatches could not be read"));
+    canRead = true;
+    await house.time.armed();
+    house.time.ring();
+    await chat.until(round);
+    await house.settled();
+  }
+});

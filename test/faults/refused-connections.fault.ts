@@ -269,6 +269,15 @@ for (const [name, programs] of Object.entries(SERVERS)) {
           await answers.ask(requests);
           await answers.click();
         }
+        // The rounds may take less time than lies between two looks at the log. A read-only log can be read, but for the
+        // moment in which its connections are replaced.
+        const isReadable = what.includes("25006");
+        if (!isReadable) {
+          await until(
+            async () => linesWith(service, "the log is out of reach").length,
+            (lines) => lines > 0,
+          );
+        }
         expect((await service.get("/livez")).status).toBe(200);
         const refusing = [service.get("/readyz"), service.get("/api/health"), service.post("/social/run", {}, BEARER)];
         for (const { status, headers } of await Promise.all(refusing)) {
@@ -295,8 +304,7 @@ for (const [name, programs] of Object.entries(SERVERS)) {
         );
         expect([...answers.wrong]).toEqual([]);
         const outages = linesWith(service, "the log is out of reach").length;
-        // A read-only log can be read, but for the moment in which its connections are replaced.
-        expect(what.includes("25006") ? [0, 1] : [1]).toContain(outages);
+        expect(isReadable ? [0, 1] : [1]).toContain(outages);
         expect(linesWith(service, "the log is in reach again")).toHaveLength(outages);
         expect(linesWith(service, "requests are refused")).toHaveLength(1);
         expect(linesWith(service, "requests are recorded again")).toHaveLength(1);

@@ -125,7 +125,15 @@ export async function startPostgres({
   const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
 
   await start();
-  const admin = postgres({ host: "127.0.0.1", port, user: "postgres", max: 1, idle_timeout: 1, onnotice: () => {} });
+  /** Over a connection of its own: the driver loses a query that meets the moment in which it closes an idle one. */
+  async function ask(statement: string): Promise<readonly Record<string, unknown>[]> {
+    const admin = postgres({ host: "127.0.0.1", port, user: "postgres", max: 1, onnotice: () => {} });
+    try {
+      return await admin.unsafe(statement);
+    } finally {
+      await admin.end({ timeout: 0 });
+    }
+  }
   return {
     port,
     start,
@@ -133,13 +141,12 @@ export async function startPostgres({
     pid: () => readPostmaster(data)!.pid,
     async newDatabase() {
       const name = `test_${(databases += 1)}`;
-      await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE template0`);
+      await ask(`CREATE DATABASE ${name} TEMPLATE template0`);
       return url(name);
     },
     url,
-    ask: (statement) => admin.unsafe(statement),
+    ask,
     async [Symbol.asyncDispose]() {
-      await admin.end({ timeout: 0 });
       const ended = once(keeper, "exit");
       keeper.stdin.end();
       await ended;
