@@ -53,7 +53,7 @@ function startDispatcher(deps: DispatcherDeps) {
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
   const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
   let holdsClicks = false;
-  let canRead = true;
+  let isFailing = false;
   let cancelWake = (): void => {};
   let cancelAsking: (() => void) | undefined;
 
@@ -81,15 +81,15 @@ function startDispatcher(deps: DispatcherDeps) {
   const scheduler = createCoalescingScheduler(async () => {
     try {
       for (const lane of lanes) await lane.fill(clock());
-      canRead = true;
+      isFailing = false;
       if (scheduler.stopped) return;
       startDue({ ...deps, intakePriority, inFlight, suspension }, sendable(lanes, holdsClicks));
       wakeLater();
     } catch (fault) {
-      if (canRead) {
+      if (!isFailing) {
         deps.logger.error("pending dispatches could not be read", { channel: channel.name, ...errorFields(fault) });
       }
-      canRead = false;
+      isFailing = true;
       cancelWake();
       cancelWake = timer(scheduler.ask, TIMER_MAX_MS);
     }
