@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { startPostgres } from "eventstore-lite/testing/postgres-server";
-import { compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
-import { timeWithChildren } from "eventstore-lite/bench/processor-time";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { processorTimeOf, timeWithChildren, type ProcessorTime } from "eventstore-lite/bench/processor-time";
 import { CLIENT, measureClicks } from "./post-clicks.ts";
 import { startService, startServiceOn, type Server } from "./server.ts";
 
@@ -10,13 +10,22 @@ const INSTANCES = 3;
 /** Clicks a second, and the processor time of one in µs. */
 interface SharedIntake {
   readonly perSecond: number;
+  /** In the services that took clicks. */
   readonly services: number;
   readonly server: number;
+  /** Of it, while others wait for their turn: in the connections that append. */
+  readonly turn: number;
+  /** In a service for each click that another one took: all of it, and on the request thread. */
+  readonly following: number;
+  readonly followingMain: number;
+  /** The same thread, for each click that its service took. */
+  readonly main: number;
 }
 
 /**
  * Durable 202s a second of three services that share a log on PostgreSQL, beside one of them, and beside one on SQLite,
- * with the processor time of a click in the services and in the server.
+ * with the processor time of a click in the services and in the server. From it follows what three take in at most where
+ * each thread has a core of its own.
  */
 export const intakePostgres: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
@@ -28,14 +37,30 @@ export const intakePostgres: Bench = async (options) => {
     instances.push(opening.use(await startServiceOn(url, options.directory, { REACHLOG_KEY: KEY })));
   }
   const sqlite = opening.use(await startService(join(options.directory, "beside-postgres.sqlite")));
+  const writers = await server.ask(
+    "SELECT pid FROM pg_stat_activity WHERE application_name = 'eventstore-lite writer'",
+  );
+  const serverTimes = () => ({
+    all: timeWithChildren(server.pid()),
+    turn: sum(writers, ({ pid }) => timeWithChildren(Number(pid))),
+  });
   const measure = async (services: readonly Server[]): Promise<SharedIntake> => {
-    const before = timeWithChildren(server.pid());
+    const followers = instances.filter((instance) => !services.includes(instance));
+    const before = { ...serverTimes(), followers: followers.map(({ pid }) => processorTimeOf(pid)) };
     const loads = await Promise.all(services.map((service) => measureClicks(service, seconds)));
     const requests = sum(loads, (load) => load.requests);
+    const after = { ...serverTimes(), followers: followers.map(({ pid }) => processorTimeOf(pid)) };
+    const each = (time: number) => time / requests;
+    const followed = (part: keyof ProcessorTime) =>
+      each(sum(after.followers, (time) => time[part]) - sum(before.followers, (time) => time[part])) / followers.length;
     return {
       perSecond: sum(loads, (load) => load.perSecond),
-      services: sum(loads, (load) => (load.main + load.others) * load.requests) / requests,
-      server: (timeWithChildren(server.pid()) - before) / requests,
+      services: each(sum(loads, (load) => (load.main + load.others) * load.requests)),
+      server: each(after.all - before.all),
+      turn: each(after.turn - before.turn),
+      following: followed("main") + followed("others"),
+      followingMain: followed("main"),
+      main: each(sum(loads, (load) => load.main * load.requests)),
     };
   };
   const { three, single, file } = await interleave(roundsOf(options), {
@@ -44,18 +69,41 @@ export const intakePostgres: Bench = async (options) => {
     file: () => measure([sqlite]),
   });
   options.note(`the client is ${CLIENT}, one an instance; clients, services and the server share the machine`);
+  options.note("what cores allow is the least of what request threads and turns have processor time for");
   const row = (what: string, unit: string, part: keyof SharedIntake, ours: typeof single, limit: typeof single) => {
     const values = (measured: typeof single) => measured.map((one) => one[part]);
     return compare(what, unit, values(ours), values(limit));
   };
+  const values = (part: keyof SharedIntake) => single.map((one) => one[part]);
   return [
     row("intake of one service on PostgreSQL; limit: on SQLite", "/s", "perSecond", single, file),
     row("the same, processor time of a click in the service", "µs", "services", single, file),
     row("intake of three services on PostgreSQL; limit: of one", "/s", "perSecond", three, single),
     row("the same, processor time of a click in the services", "µs", "services", three, single),
     row("the same, processor time of a click in the server", "µs", "server", three, single),
+    row("of it, while others wait for their turn", "µs", "turn", three, single),
+    compare(
+      "processor time of another service's click; limit: of its own",
+      "µs",
+      values("following"),
+      values("services"),
+    ),
+    compare("the same, of the request thread", "µs", values("followingMain"), values("main")),
+    compare(
+      "intake that a core for each thread allows three services; limit: one",
+      "/s",
+      single.map((one, round) => allowed(INSTANCES, one, three[round]!.turn)),
+      single.map((one) => allowed(1, one, one.turn)),
+      atLeast(1.3),
+    ),
   ];
 };
+
+/** Clicks a second for which request threads and turns have processor time. Each service follows the others' clicks. */
+function allowed(services: number, { main, followingMain }: SharedIntake, turn: number): number {
+  const thread = (main + (services - 1) * followingMain) / services;
+  return 1_000_000 / Math.max(thread, turn);
+}
 
 const KEY = Buffer.alloc(32, 7).toString("base64");
 

@@ -344,10 +344,9 @@ BEGIN
   END LOOP;
 
   INSERT INTO events (position, version, time, stream, type, id, data, meta, hash)
-    SELECT e.position, e.version, append.time_ms, streams[e.place], e.type, e.id, e.data, e.meta, e.hash
-    FROM unnest(positions, versions, places, types, ids, datas, metas, hashes)
-      AS e (position, version, place, type, id, data, meta, hash)
-    WHERE e.position IS NOT NULL;
+    SELECT positions[i], versions[i], append.time_ms, streams[places[i]], types[i], ids[i], datas[i], metas[i], hashes[i]
+    FROM generate_series(1, array_length(ids, 1)) AS i
+    WHERE positions[i] IS NOT NULL;
   IF new_keys <> '{}' THEN
     INSERT INTO idempotency_keys (key, digest, first, last, version)
       SELECT keys[k], key_digests[k], key_firsts[k], key_lasts[k], key_versions[k] FROM unnest(new_keys) AS k;
