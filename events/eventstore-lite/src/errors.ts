@@ -61,12 +61,12 @@ export class LeaseLost extends StoreError {
   }
 }
 
-/** The append queue is at its limit: nothing was appended, try again later. */
+/** The append queue is at its limit, or the database is too slow: nothing was appended, try again later. */
 export class StoreOverloaded extends StoreError {
   override readonly name = "StoreOverloaded";
   override readonly code = "overloaded";
-  constructor() {
-    super("the append queue is full");
+  constructor(reason = "the append queue is full") {
+    super(reason);
   }
 }
 

@@ -74,7 +74,7 @@ export function settleBatch(
 /** What the callers of a request get that met with a fault. */
 export function errorOf({ fault, cause }: FaultReply): Error {
   if (fault === "full") return new StoreFull();
-  if (fault === "busy") return new StoreOverloaded();
+  if (fault === "busy") return new StoreOverloaded(`the database was too slow, or locked: ${cause}`);
   if (fault === "unavailable") return new StoreUnavailable(new Error(cause));
   if (fault === "diverged") return new LogDiverged(cause);
   return fault === "stopped" ? new StoreClosed() : new AppendInDoubt(new Error(cause));

@@ -2,7 +2,7 @@
 import { answerTask } from "../thread-task.ts";
 import type { Range } from "../sqlite/verify/range.ts";
 import { checkRange } from "./check.ts";
-import { openReader } from "./reader.ts";
+import { openReader, TASK_MS_MAX } from "./reader.ts";
 
 export interface CheckOrder extends Range {
   readonly url: string;
@@ -10,7 +10,7 @@ export interface CheckOrder extends Range {
 }
 
 await answerTask(async ({ url, schema, ...range }: CheckOrder, onProgress) => {
-  const reader = openReader(url, schema, "verifier");
+  const reader = openReader(url, schema, { role: "verifier", statementMs: TASK_MS_MAX });
   try {
     return await checkRange(reader, range, onProgress);
   } finally {

@@ -7,7 +7,7 @@ import { fillCopy } from "../sqlite/fill-copy.ts";
 import { createArchiveTable } from "./archive.ts";
 import { lastPosition } from "./heads.ts";
 import { readBatches } from "./read.ts";
-import { openReader } from "./reader.ts";
+import { openReader, TASK_MS_MAX } from "./reader.ts";
 
 export interface CopyOrder {
   readonly url: string;
@@ -21,7 +21,7 @@ export interface CopyOrder {
 const CHUNK_ROWS = 4_096;
 
 await answerBackup(async ({ url, schema, storeId, epochs, target }: CopyOrder, fetchFile) => {
-  const reader = openReader(url, schema);
+  const reader = openReader(url, schema, { statementMs: TASK_MS_MAX });
   try {
     const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
     // Everything else is read as far as this position too: later appends are not of the copy's moment.

@@ -97,6 +97,6 @@ export function isRefused(error: unknown): boolean {
 
 /** What a reader's caller gets. */
 export function readerError(error: unknown): unknown {
-  if (sqlState(error) === QUERY_CANCELED) return new StoreOverloaded();
+  if (sqlState(error) === QUERY_CANCELED) return new StoreOverloaded("the server was too slow: try again later");
   return isRefused(error) || isLost(error) ? new StoreUnavailable(error) : error;
 }

@@ -17,9 +17,19 @@ export interface Reader {
 /** Long reads, and short ones beside them. */
 const CONNECTIONS = 2;
 
-/** `role` is what the server's administrator sees of its connections. */
-export function openReader(url: string, schema: string, role = "reader"): Reader {
-  const database = openDatabase({ url, connections: CONNECTIONS, name: `eventstore-lite ${role}`, readOnly: true });
+/** Of a task without a caller that waits for each query: a server that writes a restored log to its disk reads slowly. */
+export const TASK_MS_MAX = 60_000;
+
+export interface ReaderOptions {
+  /** What the server's administrator sees of its connections. */
+  readonly role?: string;
+  /** Until the server ends a query. */
+  readonly statementMs?: number;
+}
+
+export function openReader(url: string, schema: string, { role = "reader", ...options }: ReaderOptions = {}): Reader {
+  const name = `eventstore-lite ${role}`;
+  const database = openDatabase({ url, connections: CONNECTIONS, name, readOnly: true, ...options });
   const qualified = quoted(schema);
   const all: Reader["all"] = async (query, ...parameters) => {
     const text = query.replaceAll("log.", () => `${qualified}.`);

@@ -46,9 +46,9 @@ async function checkInThread(
   try {
     return await runTask(new URL("./check-thread.ts", import.meta.url), order, { onProgress, signal });
   } catch (error) {
-    const code = error instanceof TaskFailed ? error.code : undefined;
-    if (code === "unavailable") throw new StoreUnavailable(error);
-    if (code === "overloaded") throw new StoreOverloaded();
+    if (!(error instanceof TaskFailed)) throw error;
+    if (error.code === "unavailable") throw new StoreUnavailable(error);
+    if (error.code === "overloaded") throw new StoreOverloaded(error.message);
     throw error;
   }
 }

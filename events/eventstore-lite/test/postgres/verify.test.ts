@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { openPostgresStore, StoreClosed, StoreUnavailable, type EventStore } from "eventstore-lite";
 import postgres from "postgres";
 import { newEvents, refusalOf } from "../../src/contract/events.ts";
@@ -74,3 +75,25 @@ test("a store that is closed meanwhile does not wait for it", async () => {
   expect(await refused).toBeInstanceOf(StoreClosed);
   proxy.decide(() => "pass");
 });
+
+test("a query that takes longer than a caller would wait for is waited for", async () => {
+  const other = postgres(url, { max: 2, onnotice: () => {} });
+  const released = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = other.begin(async (sql) => {
+    await sql`LOCK eventstore.archived_streams`;
+    locked.resolve();
+    await released.promise;
+  });
+  await locked.promise;
+  const verified = store.verify({ from: 1, to: EVENTS });
+  const refused = await refusalOf(store.streamHead("none"));
+  const late = () => other`SELECT FROM pg_stat_activity WHERE application_name = 'eventstore-lite verifier'
+    AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '4 seconds'`;
+  while ((await late()).length === 0) await delay(20);
+  released.resolve();
+  await holding;
+  await other.end();
+  expect(refused).toMatchObject({ code: "overloaded", message: "the server was too slow: try again later" });
+  expect(await verified).toMatchObject({ ok: true });
+}, 30_000);
