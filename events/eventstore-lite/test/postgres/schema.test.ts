@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
-import { openPostgresStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
+import { setTimeout as delay } from "node:timers/promises";
+import { type EventStore, openPostgresStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
 import { migrate, openDatabase } from "eventstore-lite/postgres";
 import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
@@ -122,6 +123,44 @@ test("a role with no right but to read and to call the functions runs a store, a
     expect(await refusalOf(limited.unsafe(`DELETE FROM eventstore.${table}`))).toMatchObject({ code: "42501" });
   }
   await limited.end();
+});
+
+test("events of some types are read along their index, in either direction: no chunk reads the whole log", async () => {
+  const url = await newDatabase();
+  const sql = owner(url);
+  const use = async (work: (store: EventStore) => Promise<void>): Promise<void> => {
+    {
+      await using store = await openPostgresStore({ url });
+      await work(store);
+    }
+    // The server counts what a connection has read by its end.
+    const open = () => sql`SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`;
+    while ((await open()).length > 0) await delay(20);
+  };
+  const countRead = async (): Promise<number> => {
+    const [row] = await sql<{ read: number }[]>`SELECT (seq_tup_read + idx_tup_fetch)::int AS read
+      FROM pg_stat_user_tables WHERE relname = 'events'`;
+    return row!.read;
+  };
+  await use(async (store) => {
+    for (let batch = 0; batch < 10; batch += 1) await store.append("a", newEvents(1_000));
+    await store.append("a", [newEvent("Rare")]);
+  });
+  await sql`VACUUM ANALYZE eventstore.events`;
+  const before = await countRead();
+  const types = [newEvent().type, "Rare", "None"];
+  const positions: number[] = [];
+  await use(async (store) => {
+    for await (const { position } of store.read({ types })) positions.push(position);
+    for await (const { position } of store.read({ types, backwards: true })) positions.push(position);
+    expect(await take(store.read({ types: ["Rare"] }))).toHaveLength(1);
+  });
+  expect(positions).toHaveLength(20_002);
+  expect(positions.slice(0, 10_001)).toEqual(positions.slice(10_001).toReversed());
+  // An event is fetched by its position, and perhaps by its entry in the index.
+  expect((await countRead()) - before).toBeLessThan(2.5 * positions.length);
+  await sql.end();
 });
 
 test("an altered event is found, with its position", async () => {
