@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { randomInt } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { backup } from "../../src/commands/backup.ts";
@@ -12,8 +12,8 @@ import { capture, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { openInstallation } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { mountSmallDisk } from "./small-disk.ts";
-import { isRoot } from "./tools.ts";
+import { mountFailingDisk, mountSmallDisk } from "./small-disk.ts";
+import { has, isRoot } from "./tools.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 const DAY_MS = 86_400_000;
@@ -25,6 +25,7 @@ const PEOPLE = 30;
 const POSITIONS = 20;
 const FLIPS = 500;
 const KILLS = 200;
+const CUTS = 40;
 
 type Env = Record<string, string>;
 
@@ -213,6 +214,52 @@ test.each([
     expect(left).toBeGreaterThan(KILLS / 2);
   },
   1_800_000,
+);
+
+test.skipIf(!isRoot || !has("xfs_io"))(
+  `${CUTS} power cuts in a backup, and ${CUTS} after one: what was printed is there and proves itself, and the next one completes`,
+  async () => {
+    await using world = await openInstallation();
+    await using disk = await mountFailingDisk();
+    using folder = temporaryFolder();
+    const env = inFile(folder);
+    const all = join(disk.path, "all");
+    const unsynced = join(disk.path, "unsynced");
+    let [last, during, gone] = [{ hash: "" }, 0, 0];
+    const cut = async (): Promise<void> => {
+      writeFileSync(unsynced, "a control: this file is never synced");
+      await disk.cutPower();
+      if (!existsSync(unsynced) || readFileSync(unsynced).length === 0) gone += 1;
+      rmSync(unsynced, { force: true });
+      expect(await run(env, backup, all, "--verify")).toMatchObject({
+        code: 0,
+        out: expect.stringContaining(last.hash),
+      });
+    };
+    let reachMs = 1_000;
+    for (let one = 0; one < CUTS; one += 1) {
+      await appendDay(env, one / CUTS, 5, 1);
+      last = await back(env, all);
+      await cut();
+      await appendDay(env, 1 + one / CUTS, 5, 1);
+      const child = world.start(["backup", all, "--incremental", "--json"], env);
+      while (!existsSync(join(all, "backup.owner")) && child.exitCode === null) await Bun.sleep(1);
+      await Bun.sleep(Math.random() * reachMs);
+      child.kill("SIGKILL");
+      const printed = await new Response(child.stdout).text();
+      await child.exited;
+      if (printed !== "") last = JSON.parse(printed) as Made;
+      if (existsSync(join(all, "backup.owner"))) during += 1;
+      else reachMs *= 0.9;
+      await cut();
+    }
+    const place = inFile(folder);
+    expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
+    console.log(`power cuts of backups ${2 * CUTS}: ${during} during one; unsynced files ${2 * CUTS}: lost ${gone}`);
+    expect(gone).toBe(2 * CUTS);
+    expect(during).toBeGreaterThan(CUTS / 4);
+  },
+  600_000,
 );
 
 /** Canonical bytes of a segment at the most, and of one event more. */

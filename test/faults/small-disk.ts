@@ -33,11 +33,13 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
   };
 }
 
-/** A file system on a file of its own (ext4), whose journal can be aborted; needs root and loop devices. */
+/** A file system on a file of its own (ext4), which can fail; needs root and loop devices. */
 export interface FailingDisk extends AsyncDisposable {
   readonly path: string;
   /** The kernel's own reaction to a failed disk: from now on the file system cannot be written. */
   turnReadOnly(): Promise<void>;
+  /** As a power cut: what is not synced is gone. No process may have a file open there. Mounts it again. Needs `xfs_io`. */
+  cutPower(): Promise<void>;
   /** Mounts it again, as an operator would. */
   mountAgain(how: "read-only" | "writable"): Promise<void>;
 }
@@ -57,6 +59,11 @@ export async function mountFailingDisk(): Promise<FailingDisk> {
     path,
     async turnReadOnly() {
       await run("mount", "-o", "remount,abort", path);
+    },
+    async cutPower() {
+      await run("xfs_io", "-x", "-c", "shutdown", path);
+      await run("umount", path);
+      await run("mount", "-o", "loop", image, path);
     },
     async mountAgain(how) {
       await run("umount", path);

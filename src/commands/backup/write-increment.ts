@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { replacePrivateFile, sealSegments, StoreOwned, takeOwnership } from "eventstore-lite";
 import { isoTime } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -49,7 +49,8 @@ export async function writeIncrement(
 ): Promise<Increment> {
   refuseOther(folder);
   for (const one of [folder, join(folder, SEGMENTS)]) {
-    withPath(one, () => mkdirSync(one, { recursive: true, mode: 0o700 }));
+    const made = withPath(one, () => mkdirSync(one, { recursive: true, mode: 0o700 }));
+    if (made !== undefined) syncFolder(dirname(made));
   }
   const release = takeFolder(folder, options.clock());
   try {
