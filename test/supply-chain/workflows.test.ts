@@ -1,8 +1,14 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { key } from "../../src/commands/key.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
+import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
+import { capture, withLog } from "../harness/capture.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+import { onRuntime, RUNTIME_ENV } from "../harness/runtime.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
@@ -119,23 +125,44 @@ test("each credential that the drop-in hands out is one that it loads", () => {
   expect([...text.matchAll(/_FILE=%d\/(\w+)$/gm)].map(([, name]) => name)).toEqual(loaded);
 });
 
-test("the nightly backup is made and proved by commands that there are, and where the unit may write", () => {
+describe("the nightly backup", () => {
   const unit = read("deploy/reachlog-backup.service");
-  const named = [...unit.matchAll(/reachlog (\w+) "\$\$made"((?: --\w+)*)/g)].map(([, name = "", options = ""]) => [
-    name,
-    options.trim(),
-  ]);
-  expect(named).toEqual([
-    ["backup", ""],
-    ["restore", "--rehearse"],
-  ]);
-  const help = named.map(([name = "", option = ""]) => {
-    const { stdout } = Bun.spawnSync([process.execPath, join(ROOT, "src/main.ts"), name, "--help"]);
-    return stdout.toString().includes(`Usage: reachlog ${name}`) && stdout.toString().includes(option);
-  });
-  expect(help).toEqual([true, true]);
   const folder = /^Environment=BACKUPS=(.*)$/m.exec(unit)?.[1] ?? "none";
-  expect(/^ReadWritePaths=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(folder);
+  const commands = [...unit.replaceAll("\\\n", "").matchAll(/^ExecStart=(.*)$/gm)].map(([, line = ""]) =>
+    line.replaceAll("$$", "$").replaceAll("%%", "%"),
+  );
+
+  test("goes where the unit may write", () => {
+    expect(/^ReadWritePaths=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(folder);
+  });
+
+  test("is incremental and proved, goes to another folder once one refuses it, and leaves none for longer than a week", async () => {
+    using place = temporaryFolder();
+    const program = place.file("reachlog");
+    writeFileSync(program, `#!/bin/sh\nexec ${onRuntime([]).join(" ")} "$@"\n`, { mode: 0o700 });
+    const [former, next] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString("base64"));
+    const log = { DATABASE_URL: `sqlite:${place.file("log.sqlite")}`, REACHLOG_KEY: former! };
+    await withLog(log, (opened) =>
+      createEventLog(opened, () => Bun.randomUUIDv7()).append(STREAMS.requests, [clickOf({ channels: ["chat"] })], {}),
+    );
+    const backups = place.file("backups");
+    mkdirSync(join(backups, "2020-01"), { recursive: true });
+    utimesSync(join(backups, "2020-01"), 0, 0);
+    const runNight = (env: Record<string, string>) => {
+      const PATH = `${place.path}:${process.env["PATH"]}`;
+      const { exitCode, stdout } = Bun.spawnSync(["sh", "-ec", commands.join("\n")], {
+        env: { ...RUNTIME_ENV, PATH, BACKUPS: backups, ...env },
+        cwd: place.path,
+      });
+      const proved = [...stdout.toString().matchAll(/\/(\S+) is whole and can be restored/g)].length;
+      const folders = readdirSync(backups).map((name) => readdirSync(join(backups, name, "segments")).length);
+      return { exitCode, proved, segments: folders.toSorted() };
+    };
+    expect(runNight(log)).toEqual({ exitCode: 0, proved: 1, segments: [1] });
+    expect(runNight(log)).toEqual({ exitCode: 0, proved: 1, segments: [2] });
+    expect(await capture(key, ["rotate"], { env: { ...log, REACHLOG_KEY_NEXT: next! } })).toMatchObject({ code: 0 });
+    expect(runNight({ ...log, REACHLOG_KEY: next! })).toEqual({ exitCode: 1, proved: 1, segments: [1, 2] });
+  }, 60_000);
 });
 
 test.each(["deploy/compose.yaml", "deploy/compose.postgresql.yaml"])(
