@@ -1,4 +1,4 @@
-// On no harness.
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
