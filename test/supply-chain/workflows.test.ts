@@ -156,7 +156,7 @@ describe("the nightly backup", () => {
       });
       const proved = [...stdout.toString().matchAll(/\/(\S+) is whole and can be restored/g)].length;
       const folders = readdirSync(backups).map((name) => readdirSync(join(backups, name, "segments")).length);
-      return { exitCode, proved, segments: folders.toSorted() };
+      return { exitCode, proved, segments: folders.toSorted((one, other) => one - other) };
     };
     expect(runNight(log)).toEqual({ exitCode: 0, proved: 1, segments: [1] });
     expect(runNight(log)).toEqual({ exitCode: 0, proved: 1, segments: [2] });
