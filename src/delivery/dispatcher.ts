@@ -53,7 +53,7 @@ function startDispatcher(deps: DispatcherDeps) {
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
   const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
   let holdsClicks = false;
-  let isFailing = false;
+  const readFaults = createReadFaults(deps);
   let cancelWake = (): void => {};
   let cancelAsking: (() => void) | undefined;
 
@@ -81,15 +81,12 @@ function startDispatcher(deps: DispatcherDeps) {
   const scheduler = createCoalescingScheduler(async () => {
     try {
       for (const lane of lanes) await lane.fill(clock());
-      isFailing = false;
+      readFaults.end();
       if (scheduler.stopped) return;
       startDue({ ...deps, intakePriority, inFlight, suspension }, sendable(lanes, holdsClicks));
       wakeLater();
     } catch (fault) {
-      if (!isFailing) {
-        deps.logger.error("pending dispatches could not be read", { channel: channel.name, ...errorFields(fault) });
-      }
-      isFailing = true;
+      readFaults.report(fault);
       cancelWake();
       cancelWake = timer(scheduler.ask, TIMER_MAX_MS);
     }
@@ -126,6 +123,21 @@ function startDispatcher(deps: DispatcherDeps) {
       cancelWake();
       cancelAsking?.();
       await completed;
+    },
+  };
+}
+
+/** Reports once that the log cannot be read, until it could be. */
+function createReadFaults({ channel, logger }: DispatcherDeps) {
+  let isReported = false;
+  return {
+    report(fault: unknown): void {
+      const fields = { channel: channel.name, ...errorFields(fault) };
+      if (!isReported) logger.error("pending dispatches could not be read", fields);
+      isReported = true;
+    },
+    end(): void {
+      isReported = false;
     },
   };
 }
