@@ -70,9 +70,9 @@ function startDispatcher(deps: DispatcherDeps) {
     cancelWake();
     const now = clock();
     const dues = sendable(lanes, holdsClicks || suspension.isSuspended()).flatMap((lane) => lane.nextDue(now) ?? []);
-    if (dues.length === 0) return;
+    // Infinity where nothing becomes due.
     const due = Math.max(Math.min(...dues), rateLimiter.blockedUntil());
-    if (!inFlight.hasRoom(due)) return;
+    if (due === Infinity || !inFlight.hasRoom(due)) return;
     if (intakePriority.share(now) < 1) return askLater();
     cancelWake = timer(scheduler.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
   };
