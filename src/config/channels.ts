@@ -55,7 +55,8 @@ export function readChat(values: Environment, env: RawEnvironment, report: Repor
     }
     return undefined;
   }
-  const webhookUrl = readUrl("CHAT_WEBHOOK_URL", raw, report, { query: takesQuery(provider) });
+  // Webhooks of two networks carry their secret in the query, and Discord's may name a thread there.
+  const webhookUrl = readUrl("CHAT_WEBHOOK_URL", raw, report, { query: provider !== "slack" });
   checkWebhook(provider, raw, report);
   return { provider, webhookUrl: secret(webhookUrl) };
 }
@@ -92,11 +93,6 @@ const FORMS: Readonly<Record<ChatProvider, Form>> = {
   },
   teams: { path: /\/paths\/invoke$/, query: ["sig"], wanted: "the URL of the workflow's trigger, with its sig=…" },
 };
-
-/** Webhooks of two networks carry their secret in the query, and Discord's may name a thread there. */
-function takesQuery(provider: ChatProvider): boolean {
-  return provider !== "slack";
-}
 
 /** Refuses an address of another network, which would look like a dead channel. */
 function checkWebhook(provider: ChatProvider, raw: string, report: Report): void {

@@ -94,7 +94,8 @@ export function readOutreach(
     /** When messages may go out. Undefined: always. */
     window: readWindow(values, report),
     /** The share of failed messages, from 0 to 1, at which a run ends. Undefined: at none. */
-    stopAfterFailures: readShare(values.STOP_AFTER_FAILURES),
+    stopAfterFailures:
+      values.STOP_AFTER_FAILURES === undefined ? undefined : Number.parseInt(values.STOP_AFTER_FAILURES, 10) / 100,
     runMaxMinutes: values.RUN_MAX_MINUTES,
     inDoubtSettleSeconds: values.IN_DOUBT_SETTLE_SECONDS,
     /** Undefined: paced by the network's rate-limit headers. */
@@ -215,11 +216,6 @@ function readTimezone(raw: string, report: Report): string {
   if (timezone !== undefined) return timezone;
   report.fault("QUOTA_TIMEZONE", `${quoteValue(raw)} is no known time zone`, "an IANA name such as Europe/Berlin");
   return raw;
-}
-
-/** `30%` is 0.3. */
-function readShare(percentage: string | undefined): number | undefined {
-  return percentage === undefined ? undefined : Number(percentage.replace("%", "")) / 100;
 }
 
 function readWindow(values: Environment, report: Report): SendWindow | undefined {

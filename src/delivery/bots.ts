@@ -78,13 +78,9 @@ export function isBot(userAgent: string | undefined): boolean {
 
 function judge(userAgent: string): boolean {
   if (MISSED.test(userAgent)) return true;
-  return isListed(userAgent) && isListed(withoutNames(userAgent));
+  return isListed(userAgent) && isListed(userAgent.replace(DEVICE_NAME, "$1_").replace(WORDS_OF_PEOPLE, "_"));
 }
 
 function isListed(userAgent: string): boolean {
   return isbot(userAgent) || CRAWLERS.test(userAgent);
-}
-
-function withoutNames(userAgent: string): string {
-  return userAgent.replace(DEVICE_NAME, "$1_").replace(WORDS_OF_PEOPLE, "_");
 }

@@ -40,7 +40,7 @@ export type ListPage = Awaited<ReturnType<typeof readDispatchPage>>;
  * log but those of the page.
  */
 export async function readDispatchPage(store: LogStore, letters: readonly DeadLetter[], after: ListCursor | undefined) {
-  const behind = letters.filter((one) => isBehind(one, after)).sort(newestFirst);
+  const behind = letters.filter((one) => after === undefined || newestFirst(after, one) < 0).sort(newestFirst);
   const shown = behind.slice(0, DISPATCHES_LISTED);
   const dispatches = await readDispatches(store, shown);
   return { dispatches, next: behind.length > shown.length ? shown.at(-1) : undefined };
@@ -48,10 +48,6 @@ export async function readDispatchPage(store: LogStore, letters: readonly DeadLe
 
 function newestFirst(one: ListCursor, other: ListCursor): number {
   return other.position - one.position || other.source - one.source;
-}
-
-function isBehind(one: ListCursor, after: ListCursor | undefined): boolean {
-  return after === undefined || newestFirst(after, one) < 0;
 }
 
 /** In the order of `letters`. */

@@ -86,26 +86,19 @@ export async function findDispatches(
     byChannel.set(channel, (byChannel.get(channel) ?? new Set()).add(position));
   };
   for (const [position, channels] of sources) for (const channel of channels) request(channel, position, position);
-  await findDecisions(reading, sources, (decision) => {
-    const { type, data, position } = decision;
-    if (type === "DispatchRetryRequested") request(data.channel, position, data.source);
-    found(decision);
-  });
+  for await (const batch of reading.store.readFolded({ types: DECISIONS, to: reading.to })) {
+    for (const event of batch) {
+      if (!isDecision(event) || !sources.has(event.data.source)) continue;
+      const { type, data, position } = event;
+      if (type === "DispatchRetryRequested") request(data.channel, position, data.source);
+      found(event);
+    }
+  }
   for (const [channel, positions] of byChannel) await findOutcomes(reading, channel, positions, found);
   return dispatches;
 }
 
 const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded"];
-
-async function findDecisions(
-  { store, to }: Reading,
-  sources: RequestedDispatches,
-  found: (decision: LetterDecision) => void,
-): Promise<void> {
-  for await (const batch of store.readFolded({ types: DECISIONS, to })) {
-    for (const event of batch) if (isDecision(event) && sources.has(event.data.source)) found(event);
-  }
-}
 
 /**
  * Reads the channel's stream from the first request to the end, also when all are settled: an outcome recorded twice may

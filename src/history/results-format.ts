@@ -87,12 +87,9 @@ export function resultsAsCsv(by: Grouping, { rows, mergedTo }: ResultTable): str
     ...Object.values(CELLS).map((cell) => (previous === null ? null : cell(previous))),
     mergedTo,
   ]);
+  // On one line, since a row is one, and with nothing that steers a terminal.
+  const toCell = (value: string | number | null): string => escapeControls(String(value ?? "").replaceAll(/\s+/g, " "));
   return [head, ...lines].map((line) => csvRecord(line.map(toCell))).join("");
-}
-
-/** On one line, since a row is one, and with nothing that steers a terminal. */
-function toCell(value: string | number | null): string {
-  return value === null ? "" : escapeControls(String(value).replaceAll(/\s+/g, " "));
 }
 
 const rateCell = (rate: ResultRate | null, bound: keyof ResultRate): string | null =>

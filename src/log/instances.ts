@@ -60,7 +60,9 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   const stopping = new AbortController();
   const others = watchOthers(deps, own);
   await using joining = new AsyncDisposableStack();
-  const heartbeat = createHeartbeat(deps, own);
+  const state = JSON.stringify(own);
+  let count = 0;
+  const heartbeat = () => deps.store.snapshots.save(`${PREFIX}${own.id}`, { version: ++count, position: 0, state });
   joining.defer(() => leave(deps, own));
   await heartbeat();
   await refuseDifference(deps, own, { heartbeat, others });
@@ -114,12 +116,6 @@ export async function findLiving(deps: Omit<InstancesDeps, "logger">): Promise<I
     if (living !== undefined || seen.length === 0) return living?.instance;
     await deps.sleep(START_HEARTBEAT_MS, new AbortController().signal);
   }
-}
-
-function createHeartbeat({ store }: InstancesDeps, own: Instance): () => Promise<void> {
-  const state = JSON.stringify(own);
-  let heartbeats = 0;
-  return () => store.snapshots.save(`${PREFIX}${own.id}`, { version: (heartbeats += 1), position: 0, state });
 }
 
 /** Removes the heartbeat, so that the next instance need not wait to find this one dead. */

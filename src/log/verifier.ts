@@ -39,7 +39,9 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
   const verify = async (metadata: EventMetadata): Promise<void> => {
     let verified: VerifiedLog | undefined;
     try {
-      const known = (await readKnownHeads(checkpoints, undefined, undefined)).map(unplaced);
+      const heads = await readKnownHeads(checkpoints, undefined, undefined);
+      // As pages and the log name it: a path says where the service lies.
+      const known = heads.map((head) => ({ ...head, what: "the checkpoint beside the log" }));
       verified = await verifyLog(store, known, {
         threads: THREADS,
         onProgress: (checked) => (progress = progress && { ...progress, checked }),
@@ -83,11 +85,6 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
       return { progress, done: verify(metadata) };
     },
   };
-}
-
-/** As pages and the log name it: a path says where the service lies. */
-function unplaced(known: KnownHead): KnownHead {
-  return { ...known, what: "the checkpoint beside the log" };
 }
 
 function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataOf<"LogVerified"> {

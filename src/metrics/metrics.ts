@@ -124,7 +124,11 @@ function observeProcess(registry: Registry, file: string | undefined): void {
   lookUp(registry, [
     ["process_start_time_seconds", "When the process started, Unix time.", () => startedAt],
     ["process_resident_memory_bytes", "Memory that the process holds.", () => process.memoryUsage.rss()],
-    ["process_open_fds", "Open file descriptors; absent where unknown.", countDescriptors],
+    [
+      "process_open_fds",
+      "Open file descriptors; absent where unknown.",
+      async () => (await readdir(DESCRIPTORS)).length,
+    ],
     ["reachlog_event_loop_delay_seconds", "How long a turn of the event loop took when asked.", measureTurn],
   ]);
   const build = ["reachlog_build_info", "1, with the version.", ["version"]] as const;
@@ -138,10 +142,6 @@ function observeProcess(registry: Registry, file: string | undefined): void {
     ["reachlog_disk_size_bytes", "Size of the file system that holds the log.", space("blocks")],
     ["reachlog_disk_available_bytes", "What is left on it.", space("bavail")],
   ]);
-}
-
-async function countDescriptors(): Promise<number> {
-  return (await readdir(DESCRIPTORS)).length;
 }
 
 async function measureTurn(): Promise<number> {

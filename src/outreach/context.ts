@@ -127,14 +127,12 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
 
 type DayContext = Pick<OutreachContext, "projector" | "clock" | "timezone">;
 
-/** Now, but never before the newest event: a clock set back does not bring back yesterday's quota. */
-function logTime({ projector, clock }: Omit<DayContext, "timezone">): number {
-  return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
-}
-
 /** Now, as the quota and the sending window count it. */
 export function quotaNow(context: DayContext): TurnMoment {
-  return { ...momentIn(context.timezone, logTime(context)), clockMs: context.clock() };
+  const { projector, clock, timezone } = context;
+  // Never before the newest event: a clock set back does not bring back yesterday's quota.
+  const ms = Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
+  return { ...momentIn(timezone, ms), clockMs: clock() };
 }
 
 /** True while the machine's clock and the log's are so far apart that no run may start: either may be wrong. */

@@ -15,6 +15,7 @@ export function createStopWords(words: readonly string[], others: readonly strin
   const patterns = toPatterns(words);
   const phrases = toPatterns(others);
   return (text) => {
+    const takeOut = (line: string, phrase: RegExp) => line.replaceAll(new RegExp(phrase, "gu"), TAKEN_OUT);
     const lines = text.split(LINE_END).map((line) => phrases.reduce(takeOut, comparable(line)));
     const compared = comparable(lines.join(" "));
     return patterns.some((pattern) => pattern.test(compared));
@@ -25,10 +26,6 @@ const LINE_END = /[\n\r\u2028\u2029]+/;
 
 /** What stands in place of a phrase, so that the words around it make no other one. */
 const TAKEN_OUT = "…";
-
-function takeOut(line: string, phrase: RegExp): string {
-  return line.replaceAll(new RegExp(phrase, "gu"), TAKEN_OUT);
-}
 
 function toPatterns(words: readonly string[]): readonly RegExp[] {
   return words

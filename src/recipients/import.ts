@@ -36,12 +36,12 @@ export async function importRecipients(
   const { taken, last } = await appendInChunks(rows, options, {
     append(chunk, before) {
       const contacts = projector.state("contacts");
-      added += chunk.filter((row) => !isListed(contacts, row)).length;
+      added += chunk.filter(({ recipient }) => findContact(contacts, recipient)?.listed !== true).length;
       const missing = chunk.map((row) => findMissingEvidence(consentOnceImported(contacts, row)));
       withoutConsent += missing.filter(([first]) => first === "basis").length;
       withoutEvidence += missing.filter(([first]) => first !== undefined && first !== "basis").length;
       for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
-      return chunk.some(mayRevoke)
+      return chunk.some(({ recipient: { tracking } }) => tracking !== undefined && tracking !== "granted")
         ? appendRevoking(deps, chunk, metadata, before)
         : eventLog.append(STREAMS.outreach, chunk.map(toEvent), metadata);
     },
@@ -97,19 +97,10 @@ export async function appendInChunks<Row>(
   return { taken, last };
 }
 
-function isListed(contacts: Contacts, { recipient }: ImportedRow): boolean {
-  return findContact(contacts, recipient)?.listed === true;
-}
-
 /** A recipient who wrote to us first has agreed, whatever the file says. */
 function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Consent {
   const before = findContact(contacts, recipient) ?? NO_CONSENT;
   return { ...consentAfter(before, recipient), inbound: before.inbound };
-}
-
-/** True for a row that may revoke granted tracking. */
-function mayRevoke({ recipient: { tracking } }: ImportedRow): boolean {
-  return tracking !== undefined && tracking !== "granted";
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
 import { consentAfter, type ConsentRecord, findMissingEvidence } from "../../projections/consent.ts";
-import { type Contact, type Contacts, entriesOf, findPerson } from "../../projections/contacts.ts";
+import { type Contacts, entriesOf, findPerson } from "../../projections/contacts.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleDeps, type HandleOptions } from "../log/handle.ts";
 import { recipientAmong } from "./recipient-name.ts";
@@ -39,13 +39,10 @@ export function decideConsent(
   const recipient = recipientAmong(contacts, name);
   const contact = findPerson(contacts, recipient);
   const erasures = eraseClicks(findLinkKeys(findRevokedLinks(contacts, recipient, record)));
-  if (contact !== undefined && isRecorded(contact, record)) return { events: erasures };
+  const { basis, consent, tracking } = contact ?? {};
+  const isRecorded = contact && isDeepStrictEqual(consentAfter(contact, record), { basis, consent, tracking });
+  if (isRecorded === true) return { events: erasures };
   return { events: [{ type: "ConsentRecorded", data: { recipient, ...record } }, ...erasures] };
-}
-
-function isRecorded(contact: Contact, record: ConsentRecord): boolean {
-  const { basis, consent, tracking } = contact;
-  return isDeepStrictEqual(consentAfter(contact, record), { basis, consent, tracking });
 }
 
 /** What a consent lacks to be proved; undefined: nothing. */

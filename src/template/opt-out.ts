@@ -11,14 +11,11 @@ const FORM = "a form whose server calls POST /social/recipients/suppress";
 
 /** Whether each variant has a link of its own text, which may be that of a form to opt out; and what to make sure of. */
 export function checkOptOut({ variants }: Template): { readonly isLinked: boolean; readonly detail: string } {
+  const isLink = (part: unknown): boolean => typeof part === "string" && /https?:\/\/\S/i.test(part);
   const without = variants.filter(({ parts, links }) => links.length === 0 && !parts.some(isLink));
   if (without.length === 0)
     return { isLinked: true, detail: `${UNREAD}. Each variant has a link: make sure that one leads to ${FORM}` };
   const labels = without.map(({ label }) => label).join(", ");
   const detail = `${UNREAD}. Variants without a link: ${labels}. Name a stop word in the message, and link ${FORM}`;
   return { isLinked: false, detail };
-}
-
-function isLink(part: unknown): boolean {
-  return typeof part === "string" && /https?:\/\/\S/i.test(part);
 }

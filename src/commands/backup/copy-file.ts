@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { Binding, SecretContents, SecretPlace } from "../../vault/secret-database.ts";
+import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import type { Copied } from "./manifest.ts";
@@ -59,9 +59,6 @@ export async function copySecrets(
 ): Promise<void> {
   await using source = await from.open();
   await using target = await to.open();
-  await target.fill(leaveOut(await source.contents(), isLeftOut), binding);
-}
-
-function leaveOut({ secrets, ...others }: SecretContents, isLeftOut: (name: string) => boolean): SecretContents {
-  return { ...others, secrets: secrets.filter(({ name }) => !isLeftOut(name)) };
+  const { secrets, ...others } = await source.contents();
+  await target.fill({ ...others, secrets: secrets.filter(({ name }) => !isLeftOut(name)) }, binding);
 }

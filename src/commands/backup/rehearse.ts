@@ -89,7 +89,7 @@ export async function place(folder: string, manifest: Manifest, files: LogFiles,
     for (const file of ["keys", "vault"] as const) if (!existsSync(files[file])) await copy(file, files[file]);
     const encrypted = join(folder, NAMES.signingKey);
     const pem = openSigningKey(readFileSync(encrypted), master, manifest.log.id, encrypted);
-    if (!isSameKey(files.signingKey, pem)) {
+    if (!existsSync(files.signingKey) || readFileSync(files.signingKey, "utf8") !== pem) {
       await makeNewFile(files.signingKey, (descriptor) => writeFileSync(descriptor, pem));
       placed.push(files.signingKey);
     }
@@ -102,8 +102,4 @@ export async function place(folder: string, manifest: Manifest, files: LogFiles,
     if (!existsSync(files.checkpoint) && existsSync(former)) renameSync(former, files.checkpoint);
     throw fault;
   }
-}
-
-function isSameKey(file: string, pem: string): boolean {
-  return existsSync(file) && readFileSync(file, "utf8") === pem;
 }

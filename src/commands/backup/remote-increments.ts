@@ -98,10 +98,6 @@ export function withoutSlash(address: string): string {
 
 const NUMBER_DIGITS = 6;
 
-function manifestName({ backups }: Pick<Increments, "backups">): string {
-  return `manifest-${String(backups.length).padStart(NUMBER_DIGITS, "0")}.json`;
-}
-
 const MANIFEST_NAME = /^manifest-\d{6,}\.json$/;
 
 /** Writes the newest manifest into the folder. False: there is none. */
@@ -147,7 +143,7 @@ async function push(storage: SegmentStorage, folder: string, increments: Increme
   for (const [name, file] of objects) {
     if (!name.startsWith(SEGMENTS) || added.has(file)) await storage.write(name, readFileSync(file));
   }
-  const name = manifestName(increments);
+  const name = `manifest-${String(increments.backups.length).padStart(NUMBER_DIGITS, "0")}.json`;
   try {
     await storage.write(name, readFileSync(join(folder, MANIFEST)));
   } catch (fault) {

@@ -94,7 +94,9 @@ async function findByEvent(
     const requested = new Set([...dispatches].flatMap(([position, of]) => (of === source.position ? [position] : [])));
     const own = events.flatMap((event) => ofDispatch(event, source.position, requested));
     const names = channelsOfSource(source);
-    return { source, requested, channels: new Map(names.map((name) => [name, ofChannel(own, name)])) };
+    // Drops decisions on other channels' letters.
+    const eventsOn = (name: ChannelName) => own.filter(({ data }) => "channel" in data && data.channel === name);
+    return { source, requested, channels: new Map(names.map((name) => [name, eventsOn(name)])) };
   });
 }
 
@@ -102,11 +104,6 @@ function ofDispatch(event: Recorded, source: number, requested: ReadonlySet<numb
   if (isDecision(event)) return event.data.source === source ? [event] : [];
   const own = isOutcome(event) ? narrowedTo(event, requested) : undefined;
   return own === undefined ? [] : [own];
-}
-
-/** Drops decisions on other channels' letters. */
-function ofChannel(events: readonly Recorded[], channel: ChannelName): readonly Recorded[] {
-  return events.filter(({ data }) => "channel" in data && data.channel === channel);
 }
 
 function toDispatchJson({ source, channels, requested }: Dispatch): object {

@@ -4,7 +4,7 @@ import { formatEventJson } from "../audit/show.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
 import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";
-import type { Folded, Recorded } from "../../../events/catalog.ts";
+import type { Folded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/words.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
@@ -41,7 +41,7 @@ interrupted, it exits 130, and the run goes on.`,
           end ??
           (event.type === "RunStarted" && state.current !== null
             ? formatHeader(state.current)
-            : formatEventLine(event));
+            : `${event.time} ${printable(describeEvent(event))}\n`);
         status.above(() => terminal.out(json === true ? formatEventJson(event) : text));
         if (end !== undefined) return undefined;
       }
@@ -63,10 +63,6 @@ const WAITS: Readonly<Record<PauseReason, string>> = {
 function formatHeader({ run_id, dry_run, started_at, ...run }: RunState): string {
   const asked = printable(formatSentence(describeSelection(run)));
   return `${dry_run ? "dry run" : "run"} ${printable(run_id)}${asked}, started ${started_at}: ${formatCounts(run)} so far\n`;
-}
-
-function formatEventLine(event: Recorded): string {
-  return `${event.time} ${printable(describeEvent(event))}\n`;
 }
 
 /** Where the run stands; `now` in ms since the epoch. */

@@ -53,6 +53,8 @@ export function readAuthors(text: string): UserPage & { readonly newest?: string
   if (posts.length === 0 && meta.result_count !== 0) throw unreadable();
   const users = new Map(usersIn(includes?.users).map((user) => [user.id, user]));
   const authors = new Set(posts.flatMap(({ author_id }) => author_id ?? []));
+  // Ids of X grow with time.
+  const later = (one: string, other: string): string => (BigInt(one) > BigInt(other) ? one : other);
   const newest = posts.map(({ id }) => id).reduce(later, "");
   return {
     users: [...authors].flatMap((id) => users.get(id) ?? []),
@@ -65,11 +67,6 @@ export function readAuthors(text: string): UserPage & { readonly newest?: string
 /** An entry that is no user is left out rather than spoil the page. */
 function usersIn(entries: readonly unknown[] = []): SocialUser[] {
   return entries.filter((entry) => Value.Check(USER, entry)).map(toSocialUser);
-}
-
-/** Ids of X grow with time. */
-function later(one: string, other: string): string {
-  return BigInt(one) > BigInt(other) ? one : other;
 }
 
 function toSocialUser(user: Static<typeof USER>): SocialUser {

@@ -1,4 +1,4 @@
-import type { DataOf, Folded } from "../../../events/catalog.ts";
+import type { Folded } from "../../../events/catalog.ts";
 import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -204,14 +204,11 @@ type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "ConsentRe
 export function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
   const { was, would, unknown } = comparison;
   const { recipient } = event.data;
-  const isLost = isAnswer(was, event) && recipient !== undefined && !isAttempted(would, recipient);
+  const isLost =
+    isAnswer(was, event) && recipient !== undefined && contactIn(would, recipient)?.attempted_at === undefined;
   if (isLost) unknown.reactions++;
   else would.fold(event);
   was.fold(event);
-}
-
-function isAttempted(world: World, recipient: DataOf<"DirectMessageReceived">["recipient"]): boolean {
-  return contactIn(world, recipient)?.attempted_at !== undefined;
 }
 
 /** Whether it answers a message of ours. */

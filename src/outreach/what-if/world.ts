@@ -69,7 +69,7 @@ export function redecide(world: World, identities: Identities, met: Met, now: Tu
   const variant = id === undefined ? undefined : chooseVariant(rules.template, id).label;
   const basis = contact?.basis ?? met.basis ?? "none";
   if (!isSelected(current, { variant, basis, source: sourceFor(source, contact) })) return { kind: "left_out" };
-  if (isErased(recipient)) {
+  if (recipient.id !== undefined && markOfErased(recipient.id) !== undefined) {
     if (rules.requireConsent && basis === "none") return { kind: "skip", reason: "no_consent", isRecorded: false };
   } else {
     const verdict = judgeKnown(state, rules, recipient, undefined, contact);
@@ -89,10 +89,6 @@ export function mayGoOn(world: World, identities: Identities, ms: number): boole
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);
   return end === undefined && !isClosedFor(world.rules.window, undefined, now);
-}
-
-function isErased({ id }: Recipient): boolean {
-  return id !== undefined && markOfErased(id) !== undefined;
 }
 
 export function isSameDecision(one: Redecided, other: Redecided): boolean {

@@ -55,7 +55,8 @@ function toRow(entry: unknown, line: number, columns: Columns): FileRow {
     if (cells.has(column)) return { line, refused: { value: key, reason: `two keys mean ${shownName(column)}` } };
     const text = toText(value);
     if (text === undefined) {
-      return { line, refused: { value: JSON.stringify(value), reason: `${shownName(column)}: ${whyNoText(value)}` } };
+      const why = typeof value === "number" ? TOO_LARGE : "neither a text, a number, true, false nor null";
+      return { line, refused: { value: JSON.stringify(value), reason: `${shownName(column)}: ${why}` } };
     }
     cells.set(column, text);
   }
@@ -70,10 +71,7 @@ function toText(value: unknown): string | undefined {
   return typeof value === "string" || typeof value === "boolean" ? String(value) : undefined;
 }
 
-function whyNoText(value: unknown): string {
-  if (typeof value === "number") return "a number this large loses its last digits in JSON: write it as a string";
-  return "neither a text, a number, true, false nor null";
-}
+const TOO_LARGE = "a number this large loses its last digits in JSON: write it as a string";
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

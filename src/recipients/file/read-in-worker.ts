@@ -24,7 +24,8 @@ export async function readInWorker<Task extends ReadTask>(
 ): Promise<ListRead<RowOf<Task>>> {
   signal.throwIfAborted();
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(tooLong(msMax)), msMax);
+  const tooLong = `to read the file takes longer than ${msMax / 1000} seconds: send it in parts`;
+  const timer = setTimeout(() => deadline.abort(new ServiceError("invalid", tooLong)), msMax);
   const givenUp = AbortSignal.any([signal, deadline.signal]);
   const worker = new Worker(new URL("./read-thread.ts", import.meta.url), { workerData: task });
   const ended = once(worker, "exit").then(() => {
@@ -56,7 +57,3 @@ export async function readInWorker<Task extends ReadTask>(
 
 /** What a task reads. */
 export type RowOf<Task extends ReadTask> = Task extends { readonly hashKey: string } ? SuppressionRow : ImportedRow;
-
-function tooLong(msMax: number): ServiceError {
-  return new ServiceError("invalid", `to read the file takes longer than ${msMax / 1000} seconds: send it in parts`);
-}
