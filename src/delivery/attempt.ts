@@ -1,7 +1,7 @@
 import type { Lane } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime, backoffMs } from "../platform/clock.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { RETRY_AFTER_MAX_MS } from "../networks/classify-answer.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -99,7 +99,6 @@ const FACTOR = 3.2;
  * but never less than the network asked for. `random` is in [0, 1).
  */
 export function retryDelayMs(attempt: number, random: number, retryAfterMs: number | undefined): number {
-  const ceiling = BASE_MS * FACTOR ** (Math.min(attempt, DISPATCH_ATTEMPTS_MAX - 1) - 1);
-  const jittered = Math.round(random * ceiling);
-  return Math.max(jittered, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
+  const ownMs = backoffMs(Math.min(attempt, DISPATCH_ATTEMPTS_MAX - 1), random, { baseMs: BASE_MS, factor: FACTOR });
+  return Math.max(ownMs, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }

@@ -3,6 +3,7 @@ import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
 import { fenced, type Fenced, type HeldLease } from "./lease.ts";
 import type { Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { backoffMs } from "../platform/clock.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
 export type AppendDecision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
@@ -34,8 +35,7 @@ export interface HandleDeps {
 export const ATTEMPTS_MAX = 5;
 
 /** Before the second attempt; twice as long before each further one, with full jitter, so that rivals come apart. */
-const BACKOFF_MS = 10;
-const BACKOFF_MS_MAX = 1_000;
+const BACKOFF = { baseMs: 10, factor: 2, maxMs: 1_000 };
 
 /**
  * Decides on the newest state and appends what was decided. Retries on a version conflict, or when the lease expired and
@@ -67,7 +67,7 @@ export async function handle<Refusal = never>(
       return await fenced(lease, decideAndAppend);
     } catch (fault) {
       if (!(fault instanceof VersionConflict)) throw fault;
-      if (attempt < attempts) await sleep(random() * Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (attempt - 1)), NEVER);
+      if (attempt < attempts) await sleep(backoffMs(attempt, random(), BACKOFF), NEVER);
     }
   }
   throw new ServiceError("busy", `others appended to ${stream} during each of ${attempts} attempts; nothing was done`);

@@ -36,10 +36,6 @@ export interface Batch {
 export interface Source {
   /** `again` and `last` give recipients of an earlier run once more. */
   readonly name: RecipientSource | "again" | "last";
-  /** Whether reading on costs money: then nothing is read that the day has no place for. */
-  readonly paid: boolean;
-  /** True for the source of those who are tried last; no other source gives them. */
-  readonly last?: true;
   /** Throws the network's SocialError. */
   batches(reader: Reader): AsyncIterable<Batch>;
 }

@@ -1,6 +1,6 @@
 import { LeaseLost } from "eventstore-lite";
 import type { PauseReason } from "../../events/outreach.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime, backoffMs } from "../platform/clock.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import { SocialError, type RateWindow } from "../networks/network.ts";
@@ -102,7 +102,7 @@ export async function retrying<T>(
         await pause("rate_limited", Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN));
       } else {
         if (fault.kind !== "unavailable" || ++unanswered >= attempts) throw fault;
-        await pause("network_unavailable", clock() + backoffMs(unanswered, random()));
+        await pause("network_unavailable", clock() + backoffMs(unanswered, random(), BACKOFF));
       }
       if (signal.aborted) throw fault;
     }
@@ -110,11 +110,4 @@ export async function retrying<T>(
 }
 
 /** The six waits between seven attempts take up to seven minutes, half of that on average: X's outages are mostly shorter. */
-const BACKOFF_BASE_MS = 2_000;
-const BACKOFF_FACTOR = 4;
-const BACKOFF_MS_MAX = 120_000;
-
-/** How long to wait after failed attempt number `attempt` (from 1): exponential backoff with full jitter. */
-function backoffMs(attempt: number, random: number): number {
-  return Math.round(random * Math.min(BACKOFF_MS_MAX, BACKOFF_BASE_MS * BACKOFF_FACTOR ** (attempt - 1)));
-}
+const BACKOFF = { baseMs: 2_000, factor: 4, maxMs: 120_000 };

@@ -21,6 +21,7 @@ import { findOurs, wasRestoredToday } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
 import { isSelected, placesLeft, reasonToEnd } from "./run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
+import { SOURCE_KINDS } from "./sources/sources.ts";
 
 /** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {
@@ -109,7 +110,7 @@ async function screenSources(screening: Screening): Promise<RunEnd | undefined> 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
   const { run, reader, finishPage } = screening;
   // Reading on would only show whether recipients are left, and cost money.
-  const endIfPaid = (): RunEnd | undefined => (source.paid ? endNow(screening) : undefined);
+  const endIfPaid = (): RunEnd | undefined => (SOURCE_KINDS[source.name].isPaid ? endNow(screening) : undefined);
   if (run.signal.aborted) return stopReason(run);
   if (!isSourceSelected(run, source) || isClosedToRead(screening, source)) return undefined;
   const end = endIfPaid();
@@ -133,7 +134,7 @@ function endNow({ run, planned }: Screening): RunEnd | undefined {
 
 /** Recipients of a paid source mostly have no zone of their own: it is not read while the window is closed in the quota's. */
 function isClosedToRead(screening: Screening, source: Source): boolean {
-  return source.paid && isLater(screening, undefined);
+  return SOURCE_KINDS[source.name].isPaid && isLater(screening, undefined);
 }
 
 /** Whether the window is closed for the recipient, whose turn then comes later. */
@@ -232,7 +233,7 @@ async function screenKnown(
     if (user !== undefined) ids.set(toHandleKey(user), user.id);
     const contact = findPerson(state.contacts, recipient);
     // Their turn comes with the last source only.
-    const isHeldBack = source.last !== true && contact !== undefined && isTriedLast(contact);
+    const isHeldBack = source.name !== "last" && contact !== undefined && isTriedLast(contact);
     if (seen.has(id ?? `@${toHandleKey(named)}`) || isHeldBack) continue;
     if (isLeftOut(screening, source, recipient, contact)) continue;
     const verdict = judgeKnown(state, run.rules, recipient, user, contact);

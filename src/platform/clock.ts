@@ -30,6 +30,18 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** Exponential backoff: the first wait, what each is longer by than the one before, and the longest. */
+interface Backoff {
+  readonly baseMs: number;
+  readonly factor: number;
+  readonly maxMs?: number;
+}
+
+/** How long to wait after failed attempt number `attempt` (from 1), with full jitter; `random`: 0 to 1. */
+export function backoffMs(attempt: number, random: number, { baseMs, factor, maxMs = Infinity }: Backoff): number {
+  return Math.round(random * Math.min(maxMs, baseMs * factor ** (attempt - 1)));
+}
+
 /** What `work` resolves with; undefined: that takes longer than `ms`. */
 export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
   const done = new AbortController();

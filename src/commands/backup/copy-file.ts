@@ -19,15 +19,20 @@ export function measure(file: string): Copied {
 export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
   if (!existsSync(from)) throw new ServiceError("invalid", `${from} is missing`);
   await makeNewFile(to, (descriptor) => {
-    const { bytes, sha256 } = readThrough(from, (chunk) => {
-      writeFileSync(descriptor, chunk);
-    });
-    if (bytes === wanted.bytes && sha256 === wanted.sha256) return;
-    throw new ServiceError(
-      "invalid",
-      `${from} is not what the backup's manifest says: it was altered or cut off since`,
-    );
+    const found = readThrough(from, (chunk) => writeFileSync(descriptor, chunk));
+    refuseOther(from, found, wanted);
   });
+}
+
+/** Throws a ServiceError (invalid) that names the file unless it is there as the manifest says. */
+export function refuseAltered(file: string, wanted: Copied): void {
+  if (!existsSync(file)) throw new ServiceError("invalid", `${file} is missing`);
+  refuseOther(file, measure(file), wanted);
+}
+
+function refuseOther(file: string, found: Copied, wanted: Copied): void {
+  if (found.bytes === wanted.bytes && found.sha256 === wanted.sha256) return;
+  throw new ServiceError("invalid", `${file} is not what the backup's manifest says: it was altered or cut off since`);
 }
 
 function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
@@ -59,6 +64,7 @@ export async function copySecrets(
 ): Promise<void> {
   await using source = await from.open();
   await using target = await to.open();
-  const { secrets, ...others } = await source.contents();
-  await target.fill({ ...others, secrets: secrets.filter(({ name }) => !isLeftOut(name)) }, binding);
+  const contents = await source.contents();
+  const copied = { ...contents, secrets: contents.secrets.filter(({ name }) => !isLeftOut(name)) };
+  await target.fill(copied, binding);
 }

@@ -6,18 +6,10 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { Moment } from "../../projector/moment.ts";
 import { keyId } from "../../vault/derive-keys.ts";
-import { copyUnchanged, measure } from "./copy-file.ts";
-import {
-  BEGINNING,
-  type Increments,
-  readIncrements,
-  readSegment,
-  refuseAltered,
-  SECRET_FILES,
-  secretFile,
-} from "./increments.ts";
+import { copyUnchanged, measure, refuseAltered } from "./copy-file.ts";
+import { BEGINNING, type Increments, readIncrements, readSegment, SECRET_FILES, secretFile } from "./increments.ts";
 import { MANIFEST, type Manifest, NAMES, openSigningKey, signManifest } from "./manifest.ts";
-import { makeTextFile } from "./write-backup.ts";
+import { makeNewFile } from "../shared/new-file.ts";
 
 /**
  * Makes of incremental backups the folder of one backup, as of a moment that they reach: `restore` proves it and restores
@@ -45,7 +37,7 @@ export async function extractBackup(
     await copyUnchanged(secretFile(folder, increments, name), join(target, NAMES[name]), increments.files[name]);
   }
   const key = await signingKey(folder, increments, master, target);
-  await makeTextFile(
+  await makeNewFile(
     join(target, NAMES.head),
     signChain({ id: log }, head, key, () => Date.parse(newest.made_at), { root }),
   );
@@ -65,7 +57,7 @@ export async function extractBackup(
       signingKey: place("signingKey"),
     },
   } as const;
-  await makeTextFile(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
+  await makeNewFile(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
 }
 
 /** Those with positions up to `to`, each proved before it is given. */
@@ -85,7 +77,7 @@ function* readSegments(
 async function signingKey(folder: string, increments: Increments, master: Uint8Array, scratch: string) {
   const encrypted = secretFile(folder, increments, "signingKey");
   const pem = join(scratch, "signing.pem");
-  await makeTextFile(pem, openSigningKey(readFileSync(encrypted), master, increments.log, encrypted));
+  await makeNewFile(pem, openSigningKey(readFileSync(encrypted), master, increments.log, encrypted));
   try {
     return loadSigningKey(pem);
   } finally {

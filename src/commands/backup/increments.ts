@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { openSegment, type OpenedSegment } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { withPath } from "../shared/system-fault.ts";
-import { measure } from "./copy-file.ts";
+import { refuseAltered } from "./copy-file.ts";
 import { copied, decodeManifest, MANIFEST, NAMES, refuseForged } from "./manifest.ts";
 
 /** In the folder of incremental backups: the sealed segments, each of which is written once. */
@@ -80,14 +80,6 @@ export function readIncrements(folder: string, master: Uint8Array): Increments {
   const increments = decodeManifest(folder, incrementsSchema);
   refuseForged(folder, increments, master);
   return increments;
-}
-
-/** Throws a ServiceError (invalid) that names the file unless it is there as the manifest says. */
-export function refuseAltered(file: string, wanted: { readonly bytes: number; readonly sha256: string }): void {
-  if (!existsSync(file)) throw new ServiceError("invalid", `${file} is missing`);
-  const { bytes, sha256 } = measure(file);
-  if (bytes === wanted.bytes && sha256 === wanted.sha256) return;
-  throw new ServiceError("invalid", `${file} is not what the backup's manifest says: it was altered or cut off since`);
 }
 
 /** Reads one segment and proves it. Throws a ServiceError (invalid) that names the file. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
@@ -90,7 +90,7 @@ export async function place(folder: string, manifest: Manifest, files: LogFiles,
     const encrypted = join(folder, NAMES.signingKey);
     const pem = openSigningKey(readFileSync(encrypted), master, manifest.log.id, encrypted);
     if (!existsSync(files.signingKey) || readFileSync(files.signingKey, "utf8") !== pem) {
-      await makeNewFile(files.signingKey, (descriptor) => writeFileSync(descriptor, pem));
+      await makeNewFile(files.signingKey, pem);
       placed.push(files.signingKey);
     }
     // That of the lost log knew more than the backup holds.

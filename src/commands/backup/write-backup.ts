@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Head } from "eventstore-lite";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
@@ -71,7 +71,7 @@ async function fill(
     files: { log: measure(file), ...(await copyRest(log, secrets, folder, { head, clock })) },
   } as const;
   const manifest: Manifest = signManifest<Manifest>(unsigned, log.master);
-  await makeTextFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  await makeNewFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
   return manifest;
 }
 
@@ -92,18 +92,14 @@ export async function copyRest(
   const key = await log.checkpoints.loadKey();
   const loss = await findLoss(log, log.checkpoints, key);
   if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
-  await makeTextFile(place("head"), await signHead(log, copied, key, clock));
-  await makeTextFile(place("signingKey"), encryptSigningKey(key, log.master, log.id));
+  await makeNewFile(place("head"), await signHead(log, copied, key, clock));
+  await makeNewFile(place("signingKey"), encryptSigningKey(key, log.master, log.id));
   return {
     vault: measure(place("vault")),
     keys: measure(place("keys")),
     head: measure(place("head")),
     signingKey: measure(place("signingKey")),
   };
-}
-
-export function makeTextFile(file: string, content: string | Uint8Array): Promise<void> {
-  return makeNewFile(file, (descriptor) => writeFileSync(descriptor, content));
 }
 
 /** Throws if the master key was rotated between the two copies. */

@@ -7,7 +7,7 @@ import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
 import type { MasterKeyPlace } from "../../vault/master-key.ts";
-import { syncFolder } from "../shared/new-file.ts";
+import { syncFolder, makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { measure } from "./copy-file.ts";
 import {
@@ -21,7 +21,7 @@ import {
   SEGMENTS,
 } from "./increments.ts";
 import { MANIFEST, signManifest } from "./manifest.ts";
-import { copyRest, makeTextFile, type WriteOptions } from "./write-backup.ts";
+import { copyRest, type WriteOptions } from "./write-backup.ts";
 
 /** What a killed backup may leave in a folder without a manifest. */
 const OWN_NAME = /^(?:segments|secrets-\d+|backup\.(?:lock|owner)|manifest\.json\..*\.partial)$/;
@@ -91,7 +91,7 @@ async function add(
   const sealed: SegmentEntry[] = [];
   for await (const { header, bytes } of sealSegments(log, last, head.position)) {
     const file = segmentFile(folder, header);
-    await makeTextFile(file, bytes);
+    await makeNewFile(file, bytes);
     sealed.push({ first: header.first, last: header.last, hash: header.hash, ...measure(file) });
     onProgress?.(header.last - last.position);
   }

@@ -1,5 +1,5 @@
 import { Type, type TObject } from "@sinclair/typebox";
-import { basis, type Basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
+import { basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
 import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/json-schema.ts";
@@ -20,22 +20,9 @@ import type { Contact } from "../../../projections/contacts.ts";
 export const ANSWERS_MAX = 200;
 
 /** What an assistant says to a tool. */
-export interface Input {
-  readonly as_of?: string;
-  readonly by?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly recipient?: string;
-  readonly subject?: string;
-  readonly event_id?: string;
-  readonly link?: string;
-  readonly channel?: string;
-  readonly error?: string;
-  readonly status?: string;
-  readonly reason?: SkipReason;
-  readonly variant?: string;
-  readonly basis?: Basis;
-}
+export type Input = { readonly [Member in TextMember]?: string } & { readonly reason?: SkipReason };
+
+type TextMember = FilterName | "as_of" | "by" | "recipient" | "subject" | "event_id" | "variant" | "basis";
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
 export interface Tool {

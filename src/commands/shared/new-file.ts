@@ -27,14 +27,14 @@ const OWNER_ONLY = 0o600;
  */
 export async function makeNewFile(
   file: string,
-  content: string | ((descriptor: number) => Promise<void> | void),
+  content: string | Uint8Array | ((descriptor: number) => Promise<void> | void),
 ): Promise<void> {
   const folder = dirname(file);
   if (existsSync(file)) throw taken(file);
   const partial = `${file}.${randomUUID()}.partial`;
   const descriptor = withPath(existsSync(folder) ? file : folder, () => openSync(partial, "wx", OWNER_ONLY));
   try {
-    await (typeof content === "string" ? writeFileSync(descriptor, content) : content(descriptor));
+    await (typeof content === "function" ? content(descriptor) : writeFileSync(descriptor, content));
     fsyncSync(descriptor);
     giveName(partial, file);
   } finally {

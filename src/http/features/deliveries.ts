@@ -29,7 +29,6 @@ import {
 } from "../../delivery/list-dispatches.ts";
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
@@ -37,6 +36,7 @@ import { jsonBody, objectBody, type Fields } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
 import { closedObject, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
+import { parseGiven } from "../server/query.ts";
 
 /** Letters that one request may name: its body hardly holds more, and a caller who wants more wants all. */
 const LETTERS_NAMED_MAX = 1_000;
@@ -124,12 +124,7 @@ function toOptions({ dry_run: isDryRun, expected }: DecisionBody): DecisionOptio
 
 /** Throws the problem 422. */
 function parseFilter(texts: FilterTexts, timezone: string): DispatchFilter {
-  try {
-    return parseDispatchFilter(texts, timezone);
-  } catch (fault) {
-    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
-    throw problems.unusableFilter(fault.message);
-  }
+  return parseGiven(() => parseDispatchFilter(texts, timezone), problems.unusableFilter);
 }
 
 const decided = Type.Object({

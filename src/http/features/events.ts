@@ -13,9 +13,8 @@ import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts
 import { storedEvents, type Selection } from "../../history/select-events.ts";
 import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy } from "../../log/export-formats/format.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { choiceIn } from "../server/query.ts";
+import { choiceIn, parseGiven, refuseQuery } from "../server/query.ts";
 import { sendFile } from "../streams/file-stream.ts";
 
 export function eventEndpoints(deps: AppDeps) {
@@ -130,11 +129,6 @@ async function selectionIn(
   query: URLSearchParams,
   { encryptedLog: store, projector, timezone }: AppDeps,
 ): Promise<Selection> {
-  try {
-    const contacts = () => projector.state("contacts");
-    return await toSelection(filterIn(query), { store, contacts, timezone, position: projector.position });
-  } catch (fault) {
-    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
-    throw problems.invalid([{ path: "?", message: fault.message }]);
-  }
+  const reading = { store, contacts: () => projector.state("contacts"), timezone, position: projector.position };
+  return parseGiven(() => toSelection(filterIn(query), reading), refuseQuery);
 }

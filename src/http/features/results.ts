@@ -1,20 +1,11 @@
 import { Type, type Static } from "@sinclair/typebox";
-import {
-  createResults,
-  GROUPINGS,
-  parseInterval,
-  resultFigures,
-  resultGroup,
-  type Interval,
-} from "../../history/results.ts";
+import { createResults, GROUPINGS, parseInterval, resultFigures, resultGroup } from "../../history/results.ts";
 import { CLICKS_NOTE, resultsAsCsv, resultsAsJson } from "../../history/results-format.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { attachment, whole } from "../server/answer.ts";
 import { route, reply } from "../server/endpoint.ts";
-import { choiceIn } from "../server/query.ts";
-import { problems } from "../server/problem.ts";
+import { choiceIn, parseGiven, refuseQuery } from "../server/query.ts";
 import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
 const previous = Type.Object({ previous: orNull(resultFigures) });
@@ -41,7 +32,9 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
       const { searchParams } = new URL(request.url);
       const by = choiceIn(searchParams, "by", GROUPINGS, "variant");
       const states = { results: projector.state("results"), visits: projector.state("visits") };
-      const found = await createResults(states, by, intervalIn(searchParams, clock()));
+      const [from, to] = ["from", "to"].map((name) => searchParams.get(name) ?? undefined);
+      const interval = parseGiven(() => parseInterval(from, to, clock()), refuseQuery);
+      const found = await createResults(states, by, interval);
       const stale = awaySince() === undefined ? {} : { stale: true as const };
       const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
       const answer: Static<typeof table> = { ...resultsAsJson(by, found), as_of };
@@ -65,16 +58,6 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
 }
 
 const CSV = { status: 200, headers: attachment("text/csv; charset=utf-8", "reachlog-results.csv") } as const;
-
-/** Throws the problem 422. */
-function intervalIn(query: URLSearchParams, now: number): Interval {
-  try {
-    return parseInterval(query.get("from") ?? undefined, query.get("to") ?? undefined, now);
-  } catch (fault) {
-    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
-    throw problems.invalid([{ path: "?", message: fault.message }]);
-  }
-}
 
 function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
   const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";

@@ -3,12 +3,12 @@ import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules, type WhatI
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
 import { answerWhatIf } from "../../outreach/what-if/ask.ts";
 import { whatIfReport } from "../../outreach/what-if/report.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, RETRY_LATER } from "../server/problem.ts";
 import { closed } from "../../platform/json-schema.ts";
+import { parseGiven } from "../server/query.ts";
 
 const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
   DAILY_LIMIT: 20,
@@ -101,12 +101,8 @@ export function whatIfEndpoints(deps: AppDeps) {
 
 /** Throws the problem 422 for a fault of the rules. A program is told which; the form shows the rules again, with all words. */
 function refusing<Result>(parse: () => Result): Result {
-  try {
-    return parse();
-  } catch (fault) {
-    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
-    const { message } = fault;
+  return parseGiven(parse, (message) => {
     const names = WHAT_IF_RULES.filter((name) => message.includes(`${name}:`));
-    throw problems.unusableRules(names).with({}, { words: `${message}.` });
-  }
+    return problems.unusableRules(names).with({}, { words: `${message}.` });
+  });
 }

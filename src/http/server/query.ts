@@ -1,5 +1,22 @@
-import { problems } from "./problem.ts";
+import { problems, type Problem } from "./problem.ts";
 import { EITHER } from "../../platform/list-words.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+
+/** What `parse` answers; what it says against the caller's own words (usage) is thrown as the problem that `refuse` makes. */
+export function parseGiven<Result>(parse: () => Result, refuse: (message: string) => Problem): Result {
+  const rethrow = (fault: unknown): never => {
+    throw fault instanceof ServiceError && fault.kind === "usage" ? refuse(fault.message) : fault;
+  };
+  try {
+    const parsed = parse();
+    return parsed instanceof Promise ? (parsed.catch(rethrow) as Result) : parsed;
+  } catch (fault) {
+    return rethrow(fault);
+  }
+}
+
+/** For {@link parseGiven}: a query that does not fit. */
+export const refuseQuery = (message: string): Problem => problems.invalid([{ path: "?", message }]);
 
 /** The value of the query's member `name`, which is one of `values`. Throws the problem 422. */
 export function choiceIn<Value extends string>(

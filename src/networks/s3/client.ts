@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
-import type { Clock } from "../../platform/clock.ts";
+import { backoffMs, type Clock } from "../../platform/clock.ts";
 import type { Secret } from "../../platform/secret.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { NetworkFault, type NetworkFaultKind, type ObjectAnswer, type ObjectFetch } from "../safe-fetch.ts";
@@ -40,8 +40,7 @@ const TIMEOUT_MS = 120_000;
 
 /** The waits between them take up to 22 seconds: a store that asks to slow down does so for moments. */
 export const REQUEST_ATTEMPTS_MAX = 5;
-const BACKOFF_BASE_MS = 500;
-const BACKOFF_FACTOR = 3;
+const BACKOFF = { baseMs: 500, factor: 3 };
 
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
@@ -79,8 +78,7 @@ export function createS3Client(access: S3Access, { objectFetch, clock, sleep, ra
           return found;
         }
         if (tried === REQUEST_ATTEMPTS_MAX) throw toStoreFault(request, found);
-        const ms = random() * BACKOFF_BASE_MS * BACKOFF_FACTOR ** (tried - 1);
-        await sleep(ms, new AbortController().signal);
+        await sleep(backoffMs(tried, random(), BACKOFF), new AbortController().signal);
       }
     },
   };

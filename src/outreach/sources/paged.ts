@@ -35,7 +35,6 @@ interface Pass {
 export function pagedSource(options: PagedOptions): Source {
   return {
     name: options.name,
-    paid: true,
     async *batches(reader) {
       const scope = options.scope(reader.run);
       const { next, since } = cursorOf(reader.run.projector.state("sources"), options.name, scope);

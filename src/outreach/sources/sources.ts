@@ -6,6 +6,31 @@ import { pagedSource } from "./paged.ts";
 
 type SourcesConfig = Pick<OutreachConfig, "sources" | "searchQuery" | "listId">;
 
+interface SourceKind {
+  /** Whether reading on costs money: then nothing is read that the day has no place for. */
+  readonly isPaid: boolean;
+  /** Whether a contact is one of its recipients; undefined: only the network knows them. */
+  readonly isKnown?: (contact: Contact) => boolean;
+}
+
+/** What has to be known of a source beside its recipients. */
+export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
+  /** Recipients that an earlier run could not write to yet; their own source is not read for them a second time. */
+  again: { isPaid: false, isKnown: (contact) => contact.again && !isTriedLast(contact) },
+  /** The imported recipients, in the order of their first import. */
+  list: { isPaid: false, isKnown: ({ listed }) => listed },
+  inbound: { isPaid: true, isKnown: ({ inbound, id }) => inbound && id !== undefined },
+  followers: { isPaid: true },
+  search: { isPaid: true },
+  list_members: { isPaid: true },
+  /** Those of `again` that the network refused. They come after all other recipients, whatever source they are in. */
+  last: { isPaid: false, isKnown: isTriedLast },
+};
+
+export const againSource = (): Source => contactsSource("again");
+export const lastSource = (): Source => contactsSource("last");
+export const listSource = (): Source => contactsSource("list");
+
 const SOURCES: Readonly<Record<RecipientSource, (config: SourcesConfig) => Source>> = {
   list: listSource,
   inbound: inboundSource,
@@ -25,26 +50,10 @@ function required(value: string | undefined): string {
   return value;
 }
 
-/** Recipients that an earlier run could not write to yet; their own source is not read for them a second time. */
-export function againSource(): Source {
-  return contactsSource("again", (contact) => contact.again && !isTriedLast(contact));
-}
-
-/** Those of them that the network refused. They come after all other recipients, whatever source they are in. */
-export function lastSource(): Source {
-  return { ...contactsSource("last", isTriedLast), last: true };
-}
-
-/** The imported recipients, in the order of their first import. */
-export function listSource(): Source {
-  return contactsSource("list", ({ listed }) => listed);
-}
-
 /** Who wrote to us before we did to them: first those known, in the order in which they were read, then older ones. */
 export function inboundSource(): Source {
   return {
     name: "inbound",
-    paid: true,
     async *batches({ run, retry, wanted }) {
       const given = new Set<string>();
       const older = openOlderMessages(run, retry);
@@ -93,13 +102,14 @@ export function listMembersSource(listId: string): Source {
 }
 
 /** Who is known already, in the order in which they were met. */
-function contactsSource(name: Source["name"], isMeant: (contact: Contact) => boolean): Source {
+function contactsSource(name: "again" | "list" | "last"): Source {
   return {
     name,
-    paid: false,
     async *batches({ run }) {
       // A copy: what is recorded meanwhile changes the Map.
-      const people = [...run.projector.state("contacts").people.values()].filter(isMeant);
+      const people = [...run.projector.state("contacts").people.values()].filter(
+        (contact) => SOURCE_KINDS[name].isKnown?.(contact) === true,
+      );
       for (let at = 0; at < people.length; at += LOOKUP_BATCH) yield toBatch(people.slice(at, at + LOOKUP_BATCH));
     },
   };

@@ -9,6 +9,7 @@ import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./walk.ts";
 import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./world.ts";
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
+import { SOURCE_KINDS } from "../sources/sources.ts";
 
 /** Ends by a rule: under other rules the run may go on to the recipients that are left. */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
@@ -75,15 +76,11 @@ function endRun(
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
     completeRun(comparison, run, ms);
     const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
-    if (goesOn && sources.some(isPaged)) unknown.unread_sources++;
+    if (goesOn && sources.some((name) => SOURCE_KINDS[name].isKnown === undefined)) unknown.unread_sources++;
     if (!run.waitsByItself) run.resumeAt = undefined;
   } else if (run.id === data.run_id) run.resumeAt = undefined;
   run.isAlone = true;
   if (run.resumeAt === undefined) finishRun(comparison, run, ms);
-}
-
-function isPaged(name: RecipientSource): boolean {
-  return name !== "list" && name !== "inbound";
 }
 
 /** Before a run waits for its window, all recipients whose window is open have had their turn. */

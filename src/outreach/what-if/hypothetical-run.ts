@@ -5,6 +5,7 @@ import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
 import { decideIn, invent, named, skip, write, type Comparison, type HypotheticalRun } from "./comparison.ts";
 import { createWalk, type WalkedBatch, type WalkTarget } from "./walk.ts";
 import { contactIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./world.ts";
+import { SOURCE_KINDS } from "../sources/sources.ts";
 
 /** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
 const OPENING_MARGIN_MS = 1_000;
@@ -138,7 +139,7 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun, ms: nu
 function reasonAtPaidSource({ would, sources, identities }: Comparison, ms: number): RunEnd | undefined {
   const now = toMoment(would, ms);
   const wanted = would.state.run.current?.source;
-  const isRead = sources.some((name) => name !== "list" && (wanted === undefined || wanted === name));
+  const isRead = sources.some((name) => SOURCE_KINDS[name].isPaid && (wanted === undefined || wanted === name));
   if (!isRead || isClosedFor(would.rules.window, undefined, now)) return undefined;
   return reasonToEnd(would.state, toRules(would, identities), now);
 }

@@ -1,6 +1,7 @@
-import { isTriedLast, type Contact, type Contacts } from "../../../projections/contacts.ts";
+import type { Contact, Contacts } from "../../../projections/contacts.ts";
 import type { RecipientSource } from "../../config/outreach.ts";
 import { LOOKUP_BATCH, type Source } from "../context.ts";
+import { SOURCE_KINDS } from "../sources/sources.ts";
 
 /** A page of known recipients, in the order in which a run takes them. */
 export interface WalkedBatch {
@@ -22,22 +23,15 @@ export interface Walk {
   leadsTo(target: WalkTarget, left: readonly Contact[]): boolean;
 }
 
-const KNOWN: Readonly<Partial<Record<Source["name"], (contact: Contact) => boolean>>> = {
-  again: (contact) => contact.again && !isTriedLast(contact),
-  list: ({ listed }) => listed,
-  inbound: ({ inbound, id }) => inbound && id !== undefined,
-  last: isTriedLast,
-};
-
 export function createWalk(contacts: Contacts, sources: readonly RecipientSource[]): Walk {
   const order: readonly Source["name"][] = ["again", ...sources, "last"];
   let at = -1;
   let people: readonly Contact[] = [];
   let given = 0;
   const open = (): void => {
-    const isMeant = KNOWN[order[at]!];
+    const { isKnown } = SOURCE_KINDS[order[at]!];
     // A copy: what is folded meanwhile changes the Map.
-    people = isMeant === undefined ? [] : [...contacts.people.values()].filter(isMeant);
+    people = isKnown === undefined ? [] : [...contacts.people.values()].filter(isKnown);
     given = 0;
   };
   const isLeft = ({ contact }: WalkTarget): boolean => contact !== undefined && people.includes(contact, given);
