@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
+import { type SecretContents, type Binding, type SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import type { Copied } from "./manifest.ts";
@@ -64,7 +64,8 @@ export async function copySecrets(
 ): Promise<void> {
   await using source = await from.open();
   await using target = await to.open();
-  const contents = await source.contents();
-  const copied = { ...contents, secrets: contents.secrets.filter(({ name }) => !isLeftOut(name)) };
-  await target.fill(copied, binding);
+  const leaveOut = ({ secrets, ...others }: SecretContents): SecretContents => {
+    return { ...others, secrets: secrets.filter(({ name }) => !isLeftOut(name)) };
+  };
+  await target.fill(leaveOut(await source.contents()), binding);
 }
