@@ -1,6 +1,6 @@
 /**
  * Proves that the linter's walls stand: each file below breaks one of them on purpose, in a scratch copy of the tree's
- * layout, and the linter has to say so. A wall that nobody tests is a wall that a typing error took down.
+ * layout, and the linter has to say so. A wall without a test is a wall that a typing error took down.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

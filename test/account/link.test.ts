@@ -7,7 +7,7 @@ import { createSimulatedNetwork } from "../harness/memory/social-network.ts";
 import { openAccount, USER, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
 import { METADATA } from "../harness/memory/log.ts";
 
-/** Longer than the tokens' lease lasts when nobody renews it. */
+/** Longer than the tokens' lease lasts without a renewal. */
 const LEASE_MS = 15_001;
 
 const STRANGER = { id: "2", username: "stranger", name: "Stranger" };
@@ -57,7 +57,7 @@ test("the same account may authorize again, also after it was renamed", async ()
   expect((await process.tokens.peek())?.accessToken).toBe("access-2");
 });
 
-test("with a pinned handle nobody else may be the first, whatever its case", async () => {
+test("with a pinned handle no other account may be the first, whatever its case", async () => {
   await using world = await openAccount();
   const process = await world.start();
   const pinnedHandle = "WE";
@@ -87,7 +87,7 @@ test("two strangers who arrive at once with the owner do not get in between", as
   expect(await world.types()).toEqual(["AccountAuthorized"]);
 });
 
-test("unlinking revokes and deletes the tokens; then anybody may be linked", async () => {
+test("unlinking revokes and deletes the tokens; then any account may be linked", async () => {
   await using world = await openAccount();
   const process = await world.start();
   await link(depsOf(world, process));

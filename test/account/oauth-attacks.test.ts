@@ -59,7 +59,7 @@ describe("the state", () => {
     await expectNothing();
   });
 
-  test("is another browser's, as when somebody is lured to a redirect of the attacker's: the attacker is not linked", async () => {
+  test("is another browser's, as when an operator is lured to a redirect of the attacker's: the attacker is not linked", async () => {
     const attacker = service.browser();
     const lure = await attacker.agree(await attacker.begin(), "someone_else");
     expect(await told(await service.browser().follow(lure))).toBe(REFUSED);
@@ -123,7 +123,7 @@ describe("the state", () => {
 });
 
 describe("the code", () => {
-  test("was used: it links nobody a second time", async () => {
+  test("was used: it links no account a second time", async () => {
     const used = await owner.agree(await owner.begin());
     await owner.follow(used);
     const attacker = service.browser();
@@ -174,7 +174,7 @@ describe("PKCE", () => {
   });
 
   test.each(["code_challenge", "code_challenge_method"])(
-    "without its %s on the way: nobody is linked",
+    "without its %s on the way: no account is linked",
     async (name) => {
       const page = await owner.begin();
       const back = await owner.agree(changed(page, (query) => query.delete(name)));
@@ -255,7 +255,7 @@ describe("the redirect", () => {
   });
 });
 
-describe("what comes from somebody else than the network we asked", () => {
+describe("what comes from another server than the network we asked", () => {
   test("names itself in iss: its code is sent nowhere", async () => {
     const back = await owner.agree(await owner.begin());
     const mixedUp = changed(back, (query) => query.set("iss", "https://evil.example"));
@@ -295,7 +295,7 @@ describe("what comes from somebody else than the network we asked", () => {
   });
 });
 
-test("somebody who may not be linked gets nothing: their grant is revoked, and the answer says nothing of it", async () => {
+test("an account that may not be linked gets nothing: their grant is revoked, and the answer says nothing of it", async () => {
   await owner.follow(await owner.agree(await owner.begin()));
   const attacker = service.browser();
   const response = await attacker.follow(await attacker.agree(await attacker.begin(), "someone_else"));

@@ -264,7 +264,7 @@ describe("what the network answers to a refresh", () => {
     expect(fault).toMatchObject({ kind: "unavailable", isUnsettled: true });
   });
 
-  test("nobody there", async () => {
+  test("no server there", async () => {
     const oauth = oauthAt(await deadUrl());
     for (const asked of [oauth.exchange(redirect(GOOD_REDIRECT), started), oauth.refresh("r")])
       expect(await faultOf(asked)).toMatchObject({ kind: "unavailable", isUnsettled: false });

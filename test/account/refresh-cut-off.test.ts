@@ -7,7 +7,7 @@ import { disposedAfterEach } from "../harness/dispose.ts";
 import { nextTurn, openAccount, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
 
 const LIFE_MS = 60_000;
-/** Longer than the tokens' lease lasts when nobody renews it. */
+/** Longer than the tokens' lease lasts without a renewal. */
 const LEASE_MS = 15_001;
 
 const echo = async (token: string): Promise<string> => token;
@@ -62,7 +62,7 @@ test("killed before the new pair was stored: the access token is used to its end
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
 });
 
-test("killed before the network was reached: the refresh token still works, and nobody is alarmed", async () => {
+test("killed before the network was reached: the refresh token still works, and no operator is alarmed", async () => {
   const { world, first } = await linked();
   await standStillInRefresh(world, first, false);
   const next = await world.start();
@@ -361,7 +361,7 @@ test("a new pair that the vault never takes is given up in the end, and the acco
   expect(await world.types()).toEqual(["AccountAuthorized"]);
 });
 
-test("whoever comes while a refresh is under way waits for it, and is not sent out with the old token", async () => {
+test("a caller that comes while a refresh is under way waits for it, and is not sent out with the old token", async () => {
   const { world, first } = await linked();
   const { refresh } = world.oauth;
   let later: Promise<string> | undefined;

@@ -6,7 +6,7 @@ import { nextTurn, openAccount, type AccountHarness } from "../harness/memory/ac
 import { SILENT } from "../harness/memory/log.ts";
 
 const RENEW_MS = 5_000;
-/** Longer than the lease lasts when nobody renews it. */
+/** Longer than the lease lasts without a renewal. */
 const EXPIRED_MS = 15_001;
 /** As long as the slowest token request. */
 const SLOW_MS = 30_000;
@@ -40,7 +40,7 @@ async function passSlowly(world: AccountHarness, renewed: () => number): Promise
   }
 }
 
-test("a renewal that fails is tried again: nobody else gets in while the work goes on", async () => {
+test("a renewal that fails is tried again: no other process gets in while the work goes on", async () => {
   await using world = await openAccount();
   const { leases } = world.eventLog.store;
   let tried = 0;

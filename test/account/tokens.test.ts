@@ -117,7 +117,7 @@ test("other faults make no refresh", async () => {
   expect(world.oauth.refreshed).toEqual([]);
 });
 
-test("the new pair is in the vault before anybody uses it", async () => {
+test("the new pair is in the vault before any caller uses it", async () => {
   const { tokens, vault } = await linked(60_000);
   await tokens.use(async (token) => {
     expect(await vault.get("x-tokens")).toEqual({ version: 3, value: expect.stringContaining(token) });

@@ -9,7 +9,7 @@ import { networkSettings, startSinks } from "./sinks-process.ts";
 /** Until a slow network answers: two answers fit into an attempt's deadline of 5 s. */
 const SLOW_MS = 2_000;
 
-/** A port that browsers and servers alike stay away from: nobody listens there. */
+/** A port that browsers and servers alike stay away from: no server listens there. */
 const DEAD = "http://127.0.0.1:9";
 
 /** How large the service becomes when much is pending for networks that are slow or dead, against one where nothing is. */

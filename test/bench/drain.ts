@@ -16,7 +16,7 @@ import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 const CLICKS = 100_000;
 const CLICKS_QUICK = 3_000;
 
-/** A click and what became of it on three channels: requests that complete together share an event. */
+/** A click and its outcomes on three channels: requests that complete together share an event. */
 const POSITIONS_MAX = 1.5;
 
 interface Drained {

@@ -8,7 +8,7 @@ import { listPast } from "../../src/projector/snapshots.ts";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
-/** What whoever asks for a moment may be kept waiting. */
+/** How long a caller may wait for a moment. */
 const WANTED_MS = 1_000;
 
 /** What a fold needs of each event, beside the JSON. */

@@ -12,7 +12,7 @@ export interface Contender extends Server {
 
 export interface Peer {
   readonly name: string;
-  /** In a folder of its own, which nobody else uses. */
+  /** In a folder of its own, which no other program uses. */
   start(folder: string, sinks: string): Promise<Contender>;
 }
 

@@ -19,7 +19,7 @@ import { postSome, postSteadily } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-/** In fewer nobody has come to its pace: all are compiled while they run. */
+/** In fewer none has come to its pace: all are compiled while they run. */
 const CLICKS = 20_000;
 const CLICKS_QUICK = 1_000;
 

@@ -66,7 +66,7 @@ export function startBareRoute(directory: string): Promise<Server> {
   return startServer([process.execPath, join(import.meta.dirname, "bare-route.ts")], directory, {});
 }
 
-/** In a folder that holds no .env, and without the settings of whoever runs this. */
+/** In a folder that holds no .env, and without the settings of the developer who runs this. */
 export async function startServer(
   command: readonly string[],
   cwd: string,

@@ -30,7 +30,7 @@ export interface Sinks extends AsyncDisposable {
   readonly url: string;
   /** Counts from nothing. */
   reset(): Promise<void>;
-  /** Lets everybody wait who asks. */
+  /** Lets all requests wait. */
   hold(): Promise<void>;
   release(): Promise<void>;
   /** Resolves when each channel was told of so many clicks; then the counts. */

@@ -1,7 +1,7 @@
 /**
  * What stands for Meta, Slack and Telegram, in a process of its own: says what they say when all is well, and counts.
  * Argument: ms until each answer (default 0). Under `/control` the benchmark asks: `reset` counts from nothing, `hold`
- * lets everybody wait, `release` ends that, `reached?clicks=N` answers when each channel has been told of so many
+ * lets all requests wait, `release` ends that, `reached?clicks=N` answers when each channel has been told of so many
  * clicks, `told` answers at once.
  */
 import { setTimeout as wait } from "node:timers/promises";

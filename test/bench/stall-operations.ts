@@ -42,7 +42,7 @@ export const OPERATIONS = {
   "/metrics": reading("/metrics"),
 } as const satisfies Record<string, (server: WatchedServer, people: number) => Promise<void>>;
 
-/** Of those whom runs have written to. */
+/** Of the recipients that runs have written to. */
 let forgotten = 0;
 
 let imports = 0;

@@ -39,7 +39,7 @@ process.on("SIGUSR2", () => {
   const sorted = late.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   const stalls: Stalls = { longestLate: at(1), p999Late: at(0.999), longestBusy };
-  // Renamed, so that nobody reads half of it.
+  // Renamed, so that no reader gets half of it.
   writeFileSync(`${file}.new`, JSON.stringify(stalls));
   renameSync(`${file}.new`, file);
   late = [];

@@ -31,7 +31,7 @@ const CONTROL_MS = 2_000;
 const LIMIT = atMostInAll(10, "ms");
 
 /**
- * How long the request thread serves nobody while clicks come in: with snapshots being saved and without, and while it
+ * How long the request thread serves no request while clicks come in: with snapshots being saved and without, and while it
  * does whatever else takes long, with snapshots being saved as always.
  */
 export const stalls: Bench = async (options) => {

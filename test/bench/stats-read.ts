@@ -80,7 +80,7 @@ async function readSteadily(url: string, reads: number): Promise<Latency> {
   return JSON.parse(await outputOf([process.execPath, program, ...args])) as Latency;
 }
 
-/** A service on a copy of a log that nobody has open. */
+/** A service on a copy of a log that no process has open. */
 function onCopy<Result>(log: string, work: (service: Server) => Promise<Result>): Promise<Result> {
   return onCopyOf(log, async (copy) => {
     await using service = await startService(copy);

@@ -39,7 +39,7 @@ const sorted = latencies.slice(Number(warmUp)).sort((a, b) => a - b);
 const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
 console.log(JSON.stringify({ p50Ms: at(0.5), p99Ms: at(0.99) }));
 
-/** Whoever is held up by the answer before has waited since its own time came. */
+/** A reader that is held up by the answer before has waited since its own time came. */
 function askWhenDue(): void {
   const now = performance.now();
   if (now >= dueAt) ask(dueAt);

@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)("texts that others wrote to do harm", () => {
     return installation.file("people.json", JSON.stringify([person, { username: hostile(4_000) }]));
   }
 
-  /** Fails where the page that is open does what it was told by those texts, or is not fit for whoever reads it. */
+  /** Fails where the page that is open does what it was told by those texts, or is not fit for its reader. */
   async function expectHarmless(at: string): Promise<void> {
     const { page, wrong } = operator;
     expect([at, (await page.content()).includes(TRACE)]).toEqual([at, true]);

@@ -30,7 +30,7 @@ for (const way of WAYS) {
     let installation: Installation;
     let service: Running;
     let operator: Operator;
-    /** Where the log ended once people were known and nobody had been written to. */
+    /** Where the log ended once people were known and none had been written to. */
     let afterImport: number;
 
     beforeAll(async () => {
@@ -244,7 +244,7 @@ for (const way of WAYS) {
 
       await goTo(`/people?as_of=${afterImport}`);
       await operator.sees(`As of position ${afterImport}, `);
-      // Whoever is erased is erased at every moment.
+      // A person who is erased is erased at every moment.
       await operator.sees("4 of 4 people.");
       expect(await region("People").getByText("not written to yet").count()).toBe(4);
       await operator.follow("Overview");

@@ -210,7 +210,7 @@ test.each([
   expect(out).toEndWith(`\nThe master key is read from REACHLOG_KEY${end}\n`);
 });
 
-test("whoever is forgotten between the copies of log and keys stays forgotten, although that log does not say so", async () => {
+test("a person who is forgotten between the copies of log and keys stays forgotten, although that log does not say so", async () => {
   const { secrets } = locateLog(loadConfig(world.env, () => ""));
   const backupAndForget: typeof world.store.backup = async (...args) => {
     const copied = await world.store.backup(...args);
@@ -304,7 +304,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     });
   });
 
-  test("where whoever can write the folder, and has no master key, changed what no chain and no ciphertext proves", async () => {
+  test("where a writer of the folder without the master key changed what no chain and no ciphertext proves", async () => {
     await made();
     const altered = new DatabaseSync(join(folder, NAMES.log));
     altered.exec("CREATE TRIGGER planted AFTER INSERT ON events BEGIN DELETE FROM snapshots; END");

@@ -42,7 +42,7 @@ describe("in bash", () => {
     ["files", ["reachlog", "audit", "import", "lo"], ["files"]],
     ["files of an option", ["reachlog", "audit", "export", "--out", ""], ["files"]],
     ["the values of an argument", ["reachlog", "deliveries", "resume", ""], ["ads", "chat", "messaging", "webhook"]],
-    ["nothing for a value that nobody knows", ["reachlog", "quota", "--as-of", ""], []],
+    ["nothing for a value that is not known", ["reachlog", "quota", "--as-of", ""], []],
     ["a command behind another's options", ["reachlog", "audit", "export", "--encrypted", "--fo"], ["--format"]],
   ])("%s", (_what, words, expected) => {
     expect(offered([words])).toEqual([expected]);

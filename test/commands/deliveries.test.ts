@@ -201,7 +201,7 @@ describe("deliveries retry and discard", () => {
       ]);
     });
 
-    test("are left alone after that, until somebody accepts doubles", async () => {
+    test("are left alone after that, until an operator accepts doubles", async () => {
       await doubtful(47 * HOUR_MS);
       const { code, out, err } = await run("retry", "--all", "--yes");
       expect([code, out]).toEqual([1, "2 retried\n"]);

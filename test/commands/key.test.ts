@@ -156,7 +156,7 @@ test.each([
   expect(String(await world.run(key, ...args).catch((fault: unknown) => fault))).toContain(problem);
 });
 
-test("somebody who was suppressed by hand before a rotation has the same marks after it", async () => {
+test("a recipient who was suppressed by hand before a rotation has the same marks after it", async () => {
   await world.append("outreach", [ADA]);
   const hashesOf = async (): Promise<unknown> => {
     await world.run(recipients, "suppress", "ada").catch(fail);

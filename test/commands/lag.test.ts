@@ -88,7 +88,7 @@ describe("what the end of the log tells", () => {
     ["a success last", [failed(1), failed(1), delivered(1)], 0],
     ["failures behind a success", [failed(1), delivered(1), failed(2), doubted(2)], 2],
     ["a 429 among them, which is no failure", [delivered(1), failed(2), failed(2, 429), failed(2)], 2],
-    ["a skip among them, which asked nobody", [delivered(1), failed(2), skipped(3), failed(2)], 2],
+    ["a skip among them, which made no request", [delivered(1), failed(2), skipped(3), failed(2)], 2],
   ])("failures in a row: %s", async (_, newEvents, count) => {
     await using world = await openCommands();
     await world.append(LINK, [click("chat"), click("chat"), click("chat")]);

@@ -29,7 +29,7 @@ async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandHarness
   return world;
 }
 
-/** An id of somebody who gets this variant, as the stable hash has it. */
+/** An id of a recipient who gets this variant, as the stable hash has it. */
 function idFor(variant: string, number: number): string {
   for (let id = 1_786_000_000_000_000 + number * 1_000; ; id++) {
     if (chooseVariant(parseTemplate(TEMPLATE), String(id)).label === variant) return String(id);
@@ -73,7 +73,7 @@ test("a template with a name is shown by it", async () => {
   expect(JSON.parse(out)).toMatchObject({ template: TEMPLATE_ID, template_name: "Autumn invite" });
 });
 
-test("whoever would be skipped before the network is asked is counted by reason, and the first are named", async () => {
+test("a recipient who would be skipped before the network is asked is counted by reason, and the first are named", async () => {
   const closed = ["d1", "d2", "d3"].map((username) => added({ username }, { basis: "none" }));
   const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
   const attempt = { attempt_id: "1", run_id: "r", recipient: BEA };
@@ -158,12 +158,12 @@ test("nothing of a template or a person steers the terminal", async () => {
   expect(out).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
 });
 
-test("without a template there is nothing to preview, and nobody unknown is shown", async () => {
+test("without a template there is nothing to preview, and no unknown recipient is shown", async () => {
   await using world = await worldWith([added(ANN)]);
-  expect(await world.run(outreach, "preview", "@nobody")).toMatchObject({
+  expect(await world.run(outreach, "preview", "@unknown")).toMatchObject({
     code: 1,
     out: "",
-    err: expect.stringContaining("no recipient is known as @nobody"),
+    err: expect.stringContaining("no recipient is known as @unknown"),
   });
   delete world.env["MESSAGE_TEMPLATE"];
   const fault = await world.run(outreach, "preview").catch((reason: unknown) => reason);

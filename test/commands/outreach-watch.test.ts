@@ -190,7 +190,7 @@ describe("the status line", () => {
     expect(drawn).toBe(`${line("step 1")}\r\u001b[Ksaid\n${line("step 2")}\r\u001b[K`);
   });
 
-  test("is not drawn where nobody sees it", () => {
+  test("is not drawn without a terminal", () => {
     let drawn = "";
     const terminal = { interactive: false, err: (text: string) => void (drawn += text) } as Terminal;
     using status = startStatusLine(terminal, () => "step");

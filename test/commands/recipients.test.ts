@@ -51,13 +51,13 @@ describe("recipients suppress", () => {
     expect(new Set(await lastMarks())).toEqual(new Set(hashes(ANN)));
   });
 
-  test("marks the handle of somebody who is not known", async () => {
+  test("marks the handle of a recipient who is not known", async () => {
     await world.append(STREAMS.outreach, [imported({ id: "102" })]);
     expect(await world.run(recipients, "suppress", "ann")).toMatchObject({ code: 0 });
     expect(await lastMarks()).toEqual([...hashes({ username: "ann" })]);
   });
 
-  test("says that nobody of that name is known yet, and suppresses the name all the same", async () => {
+  test("says that no recipient of that name is known yet, and suppresses the name all the same", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
     expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({ out: "@ann will never be written to\n" });
     const { code, out } = await world.run(recipients, "suppress", "@nan");
@@ -123,7 +123,7 @@ describe("recipients import", () => {
     ]);
   });
 
-  test("says how many nobody writes to for want of consent, and which columns are template fields", async () => {
+  test("says how many get no message for want of consent, and which columns are template fields", async () => {
     const people = file("people.csv", "username,Product,name,Since\nann,tea,Ann,2019\nbob,,Bob,\n");
     expect((await world.run(recipients, "import", people)).out).toBe(
       "2 added, 0 updated, 0 refused\n" +
@@ -132,7 +132,7 @@ describe("recipients import", () => {
     );
   });
 
-  test("counts nobody as without consent who gave it, in the file or by writing first", async () => {
+  test("counts no recipient as without consent who gave it, in the file or by writing first", async () => {
     const received = { recipient: ANN, message_id: "m", received_at: "2025-11-20T09:00:00.000Z" };
     await world.append(STREAMS.outreach, [{ type: "DirectMessageReceived", data: received }]);
     const people = file("people.csv", "username,basis\nann,none\nbob,opt_in\ncid,\n");

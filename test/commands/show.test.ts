@@ -116,7 +116,7 @@ Opted in; tracking unknown.
     },
   );
 
-  test("the handle leads to whom it belonged at that moment", async () => {
+  test("the handle leads to the recipient who had it at that moment", async () => {
     expect((await shown("bob")).out).toStartWith(`${lines(10, 11)}\n`);
     expect((await shown("bob", "--as-of", "9")).out).toStartWith(`${lines(1, 4, 5, 7, 9)}\n`);
   });
@@ -144,7 +144,7 @@ Opted in; tracking unknown.
     expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
-  test("a link: its clicks, and what became of them on each channel", async () => {
+  test("a link: its clicks, and their outcomes on each channel", async () => {
     expect((await shown("https://go.example/x")).out).toBe(`${lines(15, 17, 18, 19, 20, 21)}
 clicks of people 1, of bots 0
 channel  pending  delivered  skipped  in doubt  dead  retried  discarded  failed attempts  recorded twice
@@ -212,7 +212,7 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
   test.each([
     [idAt(22), `the log knows no event or run ${idAt(22)}`],
     ["00000000-0000-0000-0000-000000000000", "the log knows no event or run 00000000-0000-0000-0000-000000000000"],
-    ["nobody", "the log knows no person called nobody"],
+    ["unknown", "the log knows no person called unknown"],
     ["99", "the log knows no position and no person 99"],
     ["0", "the log knows no position and no person 0"],
     ["go.example/", undefined],

@@ -147,7 +147,7 @@ test("quota: without a moment, or at one to come, it is today", async () => {
   const { out } = await world.run(quota);
   expect(out).toStartWith(`${today} (UTC): 0 of 100 used, `);
   expect(out).not.toContain("the limit is");
-  // Nobody can have used anything of a day in 999 years.
+  // No run can have used anything of a day in 999 years.
   expect((await world.run(quota, "--as-of", "2999-01-01")).out).toStartWith(`${today} (UTC): `);
 });
 
@@ -159,7 +159,7 @@ test("quota: when the clock was set back, today is still the day of the newest e
   }
 });
 
-test("contacts: everybody or one, with how far we got with them at the moment", async () => {
+test("contacts: all or one, with how far we got with them at the moment", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [
     person("ann"),

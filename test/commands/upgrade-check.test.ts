@@ -15,7 +15,7 @@ import { addedOf } from "../harness/memory/new-events.ts";
 let folder: TemporaryFolder;
 let env: Record<string, string>;
 
-/** A log that nobody has open. */
+/** A log that no process has open. */
 beforeEach(async () => {
   folder = temporaryFolder();
   env = { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}` };

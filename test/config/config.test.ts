@@ -389,7 +389,7 @@ describe("AUTH_POLICY", () => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(/^X_ACCOUNT: missing/)]);
     expect(load({ ...env, X_ACCOUNT: "@Ann_B" }).x?.account).toBe("ann_b");
   });
-  test("nobody is taken for the owner of the developer app, whose followers cost less, without a setting", () => {
+  test("no account is taken for the owner of the developer app, whose followers cost less, without a setting", () => {
     const env = { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" };
     expect(load(env).x?.accountOwnsApp).toBe(false);
     expect(load({ ...env, X_ACCOUNT_OWNS_APP: "true" }).x?.accountOwnsApp).toBe(true);
@@ -680,7 +680,7 @@ describe("the provider of a channel", () => {
     ["WHATSAPP_TO", "BR.15-7"],
     ["WHATSAPP_TO", `BR.${"1".repeat(129)}`],
     ["WHATSAPP_PHONE_NUMBER_ID", "+1"],
-  ])("refuses %s=%s, and tells nobody's number", (name, value) => {
+  ])("refuses %s=%s, and shows no number", (name, value) => {
     const [fault, ...more] = faultsOf({ MESSAGING_PROVIDER: "line", ...line, ...whatsapp, [name]: value });
     expect(fault).toStartWith(`${name}: `);
     expect(more).toEqual([]);

@@ -195,7 +195,7 @@ describe("the export", () => {
     expect(read.flatMap((event) => event?.position ?? [])).toEqual([1, 2, 3]);
   });
 
-  test("is for whoever has a token or signed in, and for nobody else; a HEAD reads nothing", async () => {
+  test("is for callers with a token or a session, and for no others; a HEAD reads nothing", async () => {
     await using guarded = await openApp();
     await guarded.append("outreach", person("ada"));
     const path = "/api/audit/export";

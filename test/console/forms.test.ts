@@ -104,7 +104,7 @@ test("a form that no page can have shown is refused before any of it is read", a
 });
 
 test.each(["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"])(
-  "without a token nobody acts who came by a proxy, which %s shows",
+  "without a token no caller behind a proxy acts, which %s shows",
   async (header) => {
     const { harness } = await openSuspended({ tokens: false });
     const form_token = (await formTokenIn(harness.app, "")) ?? "";
@@ -122,7 +122,7 @@ test("a notice fits into a cookie that browsers keep, however long what it says"
   expect(cookie.length).toBeLessThan(4_096);
 });
 
-test("where no token is configured, browsers act only on a service that nobody else can reach", async () => {
+test("where no token is configured, browsers act only on a service that no other machine can reach", async () => {
   const { harness } = await openSuspended({ tokens: false });
   expect(await formTokenIn(harness.app, "")).toBeString();
   const { authentication } = harness.deps;

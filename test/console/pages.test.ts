@@ -146,7 +146,7 @@ test("what strangers wrote is text on every page, and turns nothing around", asy
   }
 });
 
-test("nobody sees a page who is not signed in, and a page may load and do nothing but our own", async () => {
+test("no page is shown without a session, and a page may load and do nothing but our own", async () => {
   await using harness = await openApp();
   await harness.append("outreach", person("ada"));
   for (const path of PAGES) {
@@ -163,7 +163,7 @@ test("nobody sees a page who is not signed in, and a page may load and do nothin
   expect((await ask(harness.app, "/people", { headers: { cookie } })).status).toBe(200);
 });
 
-test.each(["/console.css", "/console.js", "/idiomorph.js"])("%s is served to anybody, with its type", async (path) => {
+test.each(["/console.css", "/console.js", "/idiomorph.js"])("%s is served to all, with its type", async (path) => {
   await using harness = await openApp();
   const response = await ask(harness.app, path);
   expect(response.status).toBe(200);

@@ -176,7 +176,7 @@ describe("a dry run", () => {
     expect(page).not.toContain("data-position");
   });
 
-  test("leads to the run, which says how many messages at most it sends, and from whom", async () => {
+  test("leads to the run, which says how many messages at most it sends, and from which account", async () => {
     const harness = await openAuthorized();
     finding(harness, found(2, 0));
     const page = await (await send(harness, "dry")).text();
@@ -226,7 +226,7 @@ describe("a dry run", () => {
   });
 });
 
-test("whoever may look only finds no form that starts or stops anything", async () => {
+test("an operator who may only look finds no form that starts or stops anything", async () => {
   await using harness = await openApp();
   const answer = await post(harness.app, "/console/run/start", "form_token=x&back=/", { headers: FORM });
   expect(answer.status).toBe(401);

@@ -33,7 +33,7 @@ test("a browser that signed in signs out by a button on each page, and nothing i
   expect(await harness.store.head()).toEqual(head);
 });
 
-test("nobody is signed out by another page's form, and nobody who did not sign in", async () => {
+test("no browser is signed out by another page's form, and none that did not sign in", async () => {
   const { harness, cookie, form_token } = await openSignedIn();
   const end = (body: string, headers: Record<string, string>) => post(harness.app, PATH, body, { headers });
   expect(await problemIn(await end("form_token=x", { ...FORM, cookie }))).toBe("403 foreign-site");

@@ -22,7 +22,7 @@ function knowing(answer: Answer) {
 const failed = (house: DeliveryHarness): Promise<void> =>
   eventually(house.projector, () => house.projector.state("deliveries").chat.lanes.clicks.retries.size > 0);
 
-/** One click, of which nobody knows whether it arrived, and the service is suspended. */
+/** One click, whose arrival is unknown, and the service is suspended. */
 async function doubtful(file: string): Promise<DeliveryHarness["time"]> {
   const { channel } = knowing(() => SILENT);
   await using house = await openDelivery({ file, channels: [channel] });
@@ -192,7 +192,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(later.find(({ kind }) => kind === "digest")).toMatchObject({ clicks: 8 });
   });
 
-  test("is in doubt at once where it is a test, which nobody repeats", async () => {
+  test("is in doubt at once where it is a test, which is never repeated", async () => {
     const { channel } = knowing(() => SILENT);
     await using house = await openDelivery({ channels: [channel] });
     await house.append({ type: "ChannelTestRequested", data: { channels: ["chat"] } });

@@ -43,7 +43,7 @@ describe("a test", () => {
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["notification", "test"]);
   });
 
-  test("found long after it was asked for is skipped: nobody waits for it any more", async () => {
+  test("found long after it was asked for is skipped: no caller waits for it any more", async () => {
     const file = newLogFile();
     const chat = fakeChannel("chat");
     await using stopped = await openDelivery({ file });

@@ -57,7 +57,7 @@ describe("a network that takes clicks together", () => {
     expect(clicks).toMatchObject({ pending: 0, above: new Map(), retries: new Map() });
   });
 
-  test("is one request to whoever traces it, that knows the trace of each click, and what became of it", async () => {
+  test("is one request to the collector, with the trace of each click and its outcome", async () => {
     const { channel } = batching(1_000, () => UNAVAILABLE);
     const traced: unknown[] = [];
     const tracing: Pick<Tracing, "dispatch"> = {
@@ -162,7 +162,7 @@ describe("a network that takes clicks together", () => {
     await house.settled();
   });
 
-  test("and answers for too few: nobody knows of the others", async () => {
+  test("and answers for too few: the others are in doubt", async () => {
     const { channel } = batching(50);
     const short = { ...channel, batch: { max: 50, send: async () => [DELIVERED] } };
     await using house = await openDelivery({ channels: [short] });
@@ -263,7 +263,7 @@ describe("a channel that cannot keep up", () => {
     expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 15, dead: 0, in_doubt: 0 });
   });
 
-  test("a digest of which nobody knows leaves each of its clicks in doubt, and none is sent again", async () => {
+  test("a digest with an unknown outcome leaves each of its clicks in doubt, and none is sent again", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () =>
       chat.sent.length === 1 ? held.answer : { outcome: "in_doubt", detail: "no answer" },

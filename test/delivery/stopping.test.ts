@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { fakeChannel, gate } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
-test("once a stop begins no click is started any more, and what somebody waits for still is", async () => {
+test("once a stop begins no click is started any more, and what a caller waits for still is", async () => {
   const held = gate();
   const chat = fakeChannel("chat", () => held.answer);
   await using house = await openDelivery({ channels: [chat] });

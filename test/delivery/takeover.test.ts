@@ -63,7 +63,7 @@ test("one instance dispatches, and another goes on where it stopped", async () =
   expect([first.sent.length, second.sent.length]).toEqual([3, 2]);
 });
 
-test("whoever takes over has seen all that was recorded before, however late it hears of appends", async () => {
+test("a new dispatcher has seen all that was recorded before, however late it hears of appends", async () => {
   await using pair = openPair();
   const [first, second] = [fakeChannel("chat"), fakeChannel("chat")];
   const one = await pair.start("one", [first]);
@@ -141,14 +141,14 @@ test("while the log is out of reach for longer than a lease, the only instance l
   expect(await one.outcomes("DispatchSucceeded")).toHaveLength(1);
 });
 
-test("whoever waits for a direct send learns of its end on any instance", async () => {
+test("a caller that waits for a direct send learns of its end on any instance", async () => {
   await using pair = openPair();
   await pair.start("one", [fakeChannel("chat")]);
   const two = await pair.start("two", [fakeChannel("chat")]);
   expect(await two.delivery.settled("chat", await two.append(NOTIFY), 5_000)).toMatchObject({ status: "delivered" });
 });
 
-test("all instances know the circuit of a channel, and whoever takes over respects it", async () => {
+test("all instances know the circuit of a channel, and a new dispatcher respects it", async () => {
   await using pair = openPair();
   const [first, second] = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("chat", () => DELIVERED)];
   const one = await pair.start("one", [first]);

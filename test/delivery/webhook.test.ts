@@ -47,7 +47,7 @@ test("from its subscription on it gets each event of its types as it is, and no 
   await house.clicks(2);
   await house.append(subscribed("LinkClicked", "NotificationRequested"));
   const first = await house.clicks(3);
-  await house.append({ type: "MessageRequested", data: { text: "nobody asked for it" } });
+  await house.append({ type: "MessageRequested", data: { text: "not subscribed to" } });
   const notified = await house.append(NOTIFY);
   await house.settled("webhook");
   expect(positions(webhook)).toEqual([first, first + 1, first + 2, notified]);
@@ -306,7 +306,7 @@ test("one that wants nothing any more is suspended, and its events wait", async 
   expect(positions(webhook)).toEqual([first, first, first + 1, first + 2]);
 });
 
-test("whoever takes the channel over sends again what may have arrived: nothing is claimed, nothing in doubt", async () => {
+test("the next dispatcher of the channel repeats what may have arrived: nothing is claimed, nothing in doubt", async () => {
   const file = newLogFile();
   const time = fakeTime();
   const opened = gate();

@@ -4,7 +4,7 @@ type Data = Readonly<Record<string, unknown>>;
 
 /** What the log tells of all attempts; the lists name people by X's ids. */
 export interface Attempts {
-  /** Everybody that an intent was recorded for. */
+  /** All recipients with a recorded intent. */
   readonly intended: readonly string[];
   /** Attempts without a final outcome. */
   readonly open: number;

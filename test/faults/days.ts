@@ -14,7 +14,7 @@ export async function idle(service: Running): Promise<void> {
 
 /**
  * What must hold whatever the clock did: at most `limit` intents a day, days and times that never go back, one run at
- * a time, nobody written to twice. Answers the intents of each day.
+ * a time, no recipient written to twice. Answers the intents of each day.
  */
 export async function expectDaysKept(world: Installation, limit: number): Promise<PerDay> {
   const perDay: Record<string, number> = {};

@@ -8,7 +8,7 @@ export interface FaultRow {
   /** Seconds. */
   readonly retryAfter?: number;
   /**
-   * Where the network does not de-duplicate nobody knows what became of a message: because there is no answer, or none
+   * Where the network does not de-duplicate the outcome of a message is unknown: because there is no answer, or none
    * that tells; or because what is wrong is the body, which not every network needs.
    */
   readonly doubtful?: "unanswered" | "body";

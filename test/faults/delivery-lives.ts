@@ -28,7 +28,7 @@ export interface Lives extends AsyncDisposable {
   kill(): Promise<void>;
   /** Kills it the moment that the network has taken so many more: the answer to the last of them never arrives. */
   killAtArrival(count: number): Promise<void>;
-  /** Whoever is called now, or is started next. */
+  /** The instance that is called now, or the next one that starts. */
   service(): Promise<Running>;
   /** Posts until it is answered, as callers do. */
   post(path: string, body?: unknown): Promise<Response>;

@@ -50,7 +50,7 @@ async function post(service: Running, next: () => number): Promise<void> {
 }
 
 test.each(Object.entries(ANSWERS_AFTER_MS))(
-  "stopped by a signal and started again under load, with networks that are %s: nobody is told twice",
+  "stopped by a signal and started again under load, with networks that are %s: no dispatch arrives twice",
   async (name, ms) => {
     await using world = await openInstallation();
     unlimit(world.sandbox);
@@ -71,7 +71,7 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
         () => Promise.resolve(arrivals.telegram.size),
         (size) => size >= before + wanted,
       );
-      // Somebody waits for a direct send while the service stops.
+      // A caller waits for a direct send while the service stops.
       const waits = service.post("/api/notify", { message: "m", service: "s", level: "info" }, BEARER).catch(() => {});
       expect(await stop(service)).toBe(0);
       if (service.log().includes("stopped before everything")) cut++;

@@ -21,7 +21,7 @@ export interface Counts {
   readonly lost: number;
 }
 
-/** What became of all that one case requested. */
+/** The outcome of all that one case requested. */
 export interface Verdict extends Counts {
   /** What must not be; empty when all is well. */
   readonly faults: readonly string[];

@@ -76,7 +76,7 @@ test.skipIf(!isRoot)(
 );
 
 test.skipIf(!isRoot)(
-  "a disk that fills during a run: no message without its intent, nobody gets two",
+  "a disk that fills during a run: no message without its intent, no recipient gets two",
   async () => {
     const people = 40;
     await using disk = await mountSmallDisk(DISK_MIB);
@@ -103,7 +103,7 @@ test.skipIf(!isRoot)(
     );
     const reachedWhenFull = arrivals(world).people;
     await disk.free();
-    // The run is closed by itself once there is room; then the next one reaches everybody else.
+    // The run is closed by itself once there is room; then the next one reaches all others.
     await settled(service);
     expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
     await settled(service);

@@ -39,7 +39,7 @@ const overload: Attack = {
     const statuses = answers.map((answer) => answer?.status ?? 0);
     const hopeless = answers.filter((answer) => answer?.status === 503 && !answer.headers.has("retry-after"));
     const wrong = statuses.filter((status) => status !== 202 && status !== 503).map(String);
-    if (!statuses.includes(503)) wrong.push("nobody was told to come back");
+    if (!statuses.includes(503)) wrong.push("no caller was told to come back");
     if (hopeless.length > 0) wrong.push(`${hopeless.length} × 503 without Retry-After`);
     if (health !== 200) wrong.push(`health ${health}`);
     if (grownMiB > GROWTH_MIB_MAX) wrong.push(`grew by ${grownMiB.toFixed()} MiB`);

@@ -111,7 +111,7 @@ test("a network that swallows everything: clicks are refused in bounded time, re
   await expectWhole(instances.world);
 }, 240_000);
 
-/** Posts a click that nobody can record. Answers how long that took to be said, in seconds. */
+/** Posts a click that no instance can record. Answers how long that took to be said, in seconds. */
 async function refusedAfter({ post }: Running): Promise<number> {
   const startedAt = performance.now();
   const answer = await post("/api/tracking/event", click(0), BEARER);

@@ -163,7 +163,7 @@ test.skipIf(libfaketime === undefined)(
     expect(slow).toEqual([]);
     expect({ ...losses, gaps, skipped: skipped.length }).toEqual({ ...UNHARMED, gaps: 0, skipped: 0 });
     expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
-    // Whoever was not answered may have been recorded.
+    // A request without an answer may have been recorded.
     const recorded = log.filter(({ type }) => type === "LinkClicked").length;
     expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => recorded));
     expect(recorded - load.acknowledged.size).toBeLessThanOrEqual(load.unanswered);
@@ -278,7 +278,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await instances.start(place);
   },
   async takeover({ instances, clocks, triggers, figures }) {
-    // Whoever is left has to be one that makes runs.
+    // The remaining instance has to be one that makes runs.
     for (const clock of clocks) clock.set(Date.now());
     const { people } = arrivals(instances.world);
     // A message is at X, and perhaps not in the log; unless the day's quota is used up.

@@ -117,7 +117,7 @@ export function startNamedClicks(
   };
 }
 
-/** What became of clicks otherwise than was said, by their names. */
+/** Clicks whose outcome differs from the answer, by their names. */
 export interface ClickLosses {
   /** Acknowledged, and not in the log as they were. */
   readonly lost: readonly string[];

@@ -15,7 +15,7 @@ export interface Instances extends AsyncDisposable {
   readonly places: readonly number[];
   /** Those that serve now. */
   living(): readonly Instance[];
-  /** Whoever serves at a place now, or is started there next. */
+  /** The instance that serves at a place now, or the next one that starts there. */
   at(place: number): Promise<Instance>;
   /** Starts one where none is; `settings` are its own. */
   start(place: number, settings?: Record<string, string>): Promise<void>;
@@ -47,8 +47,8 @@ export async function openInstances(options: InstancesOptions): Promise<Instance
   const key = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
   Object.assign(env, key, settings, ...rows.map((row) => settingsFor(row, sandbox)));
   const places = Array.from({ length: count }, (_, place) => place);
-  const nobody = () => ({ now: undefined as Instance | undefined, next: Promise.withResolvers<Instance>() });
-  const slots = places.map(nobody);
+  const emptySlot = () => ({ now: undefined as Instance | undefined, next: Promise.withResolvers<Instance>() });
+  const slots = places.map(emptySlot);
 
   const start: Instances["start"] = async (place, more = own(place)) => {
     const service = await world.serve(more, flags);
@@ -68,7 +68,7 @@ export async function openInstances(options: InstancesOptions): Promise<Instance
     start,
     async end(place, how) {
       const { service } = await slots[place]!.next.promise;
-      slots[place] = nobody();
+      slots[place] = emptySlot();
       if (how === "SIGTERM") return stop(service);
       service.process.kill(how);
       await service.process.exited;
@@ -116,17 +116,17 @@ const HANDED_OVER_MS_MAX = 120_000;
 
 /**
  * Waits until others have all these roles of one that has ended, or stands still. Answers how long that took for each, in
- * seconds; asks `whom`.
+ * seconds; asks `asked`.
  */
 export async function untilHandedOver(
-  whom: Running,
+  asked: Running,
   former: string,
   roles: readonly string[],
 ): Promise<Readonly<Record<string, number>>> {
   const startedAt = performance.now();
   const took: Record<string, number> = {};
   await until(
-    async () => (await healthOf(whom)).roles,
+    async () => (await healthOf(asked)).roles,
     (holders) => {
       for (const role of roles) {
         const holder = holders[role];

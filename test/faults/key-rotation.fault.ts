@@ -76,7 +76,7 @@ function report(
 
 const configOf = (world: Installation, more: Record<string, string>) => loadConfig({ ...world.env, ...more }, () => "");
 
-/** Somebody in the log, and a token in the vault. */
+/** A person in the log, and a token in the vault. */
 async function prepare(world: Installation): Promise<Readable> {
   const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);

@@ -13,7 +13,7 @@ const KILLS = 2 * ROUNDS;
 const LIMIT = 100;
 const PEOPLE = 130;
 
-/** X shows a message this late, so that whoever looks at once would take it for lost; a second is waited. */
+/** X shows a message this late, so that a look at once would take it for lost; a second is waited. */
 const LATE_COMMIT_MS = 300;
 
 /** A kill in a run comes this long after its start, at random: within its first messages. */
@@ -31,7 +31,7 @@ const SECONDS = ["unsent", "run", "run", "start"] as const;
 /** The same seed makes the same choices; what the processes make of them is their own. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
-test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get a message, nobody two, and the log knows all of them`, async () => {
+test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get a message, none two, and the log knows all of them`, async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
   const pick = createPick(SEED);
   await using world = await openInstallation({
@@ -175,7 +175,7 @@ async function killInStart(world: Installation, ms: number): Promise<void> {
   await kill({ process: starting });
 }
 
-/** Runs until the day's limit is reached, or nobody is left. */
+/** Runs until the day's limit is reached, or no recipient is left. */
 async function finish(service: Running): Promise<void> {
   for (;;) {
     const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });

@@ -7,7 +7,7 @@ import { expectWhole } from "./whole.ts";
 
 const LIMIT = 100;
 
-/** Enough that nobody is stopped by the end of the list. */
+/** Enough that no run is stopped by the end of the list. */
 const PEOPLE = LIMIT + 30;
 const CALLERS = 8;
 

@@ -85,7 +85,7 @@ test("people suppressed by another process just as a run comes to them: no inten
   await expectWhole(world);
 }, 120_000);
 
-/** Suppresses whoever is next after a message, again and again, to the end of the run. Answers when each was, by X's ids. */
+/** Suppresses the next recipient after a message, again and again, to the end of the run. Answers when each was, by X's ids. */
 async function suppressNext(world: Installation, service: Running): Promise<Map<string, number>> {
   const pick = createPick(SEED);
   const { x, clock } = world.sandbox;
@@ -139,12 +139,12 @@ async function healthOf(service: Running): Promise<Health> {
   return (await (await service.get("/social/health")).json()) as Health;
 }
 
-/** X's id of one of those whom `addPeople` made. */
+/** X's id of one of the people that `addPeople` made. */
 function idOf({ sandbox }: Installation, number: number): string | undefined {
   return [...sandbox.x.people.values()].find(({ username }) => username === `person_${number}`)?.id;
 }
 
-/** 0: nobody yet. */
+/** 0: none yet. */
 function numberOf({ sandbox }: Installation, id: string | undefined): number {
   return id === undefined ? 0 : Number(sandbox.x.people.get(id)?.username.slice("person_".length));
 }

@@ -62,7 +62,7 @@ async function standStill({ what, fault, fate }: Moment): Promise<string> {
     (log) => log.includes("a run failed"),
   );
   await idle(service);
-  // The run that was taken from it writes to nobody else.
+  // The run that was taken from it writes to no further recipient.
   expect(arrivals(world).people).toBe(before);
   expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
   await idle(service);
@@ -93,7 +93,7 @@ async function stopAt({ sandbox }: Installation, service: Running, fault: Moment
   await until(
     async () => {
       const { run } = (await (await service.get("/social/health")).json()) as Health;
-      // Told by the log: a process stopped while it writes would lock it for everybody.
+      // Told by the log: a process stopped while it writes would lock it for all others.
       if (fault === undefined) return run?.sent === STOPPED_AT;
       return fault.kind === "429" ? run?.waiting?.reason === "rate_limited" : faults.list().length === 0;
     },
@@ -102,7 +102,7 @@ async function stopAt({ sandbox }: Installation, service: Running, fault: Moment
   service.process.kill("SIGSTOP");
 }
 
-/** Nothing of a run is recorded once it was closed, but what became of its messages. */
+/** Nothing of a run is recorded once it was closed, but the outcomes of its messages. */
 async function expectRunsApart(world: Installation): Promise<void> {
   const closed = new Set<unknown>();
   for (const { type, data } of await exported(world)) {

@@ -6,7 +6,7 @@ import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** What X answers whoever wants to read a conversation; `timeout_before` would only take longer. */
+/** What X answers to the read of a conversation; `timeout_before` would only take longer. */
 const UNREADABLE: readonly FaultKind[] = ["500", "502_html", "invalid_json", "cut_body", "reset_before", "redirect"];
 
 /** One is in doubt and keeps its place; a run after each restart has one place of the others. */

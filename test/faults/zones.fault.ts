@@ -60,7 +60,7 @@ test.skipIf(libfaketime === undefined).each([
   ["all of time", true],
   ["the wall clock alone", false],
 ])(
-  `%s runs ${SPEED} times as fast: one run at a time, nobody gets two`,
+  `%s runs ${SPEED} times as fast: one run at a time, no recipient gets two`,
   async (_what, timersToo) => {
     await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     fakeClock(world, { speed: SPEED, timersToo });

@@ -30,7 +30,7 @@ export interface FuzzReport {
   /** Largest memory of the service while it was asked, and before. */
   readonly peakMiB: number;
   readonly startMiB: number;
-  /** The memory that it keeps once nobody asks any more. */
+  /** The memory that it keeps once no caller asks any more. */
   readonly restMiB: number;
   /** How the service was at the end. */
   readonly health: readonly number[];
@@ -70,7 +70,7 @@ export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise
   return { ...counts.report(), operations: operations.length, ...(await endOf(world, service)) };
 }
 
-/** A stream of events goes on for as long as its reader likes; whoever waits for its end waits for ever. */
+/** A stream of events goes on for as long as its reader likes; a caller that waits for its end waits for ever. */
 function hasEnd({ answers }: Operation): boolean {
   return answers.get(200)?.content.has("text/event-stream") !== true;
 }

@@ -8,7 +8,7 @@ export interface FuzzRequest {
   readonly method: string | undefined;
   readonly path: string;
   readonly host: string | undefined;
-  readonly caller: "known" | "wrong" | "nobody";
+  readonly caller: "known" | "wrong" | "none";
   readonly headers: readonly string[];
   /** Undefined: that of the operation. */
   readonly type: string | undefined;
@@ -120,7 +120,7 @@ export function requestsTo(operations: readonly Operation[]): fc.Arbitrary<FuzzR
         method: mostly<string | undefined>(undefined, METHODS, 14),
         path: pathsOf(operation),
         host: mostly<string | undefined>(undefined, HOSTS, 40),
-        caller: mostly<FuzzRequest["caller"]>("known", ["wrong", "nobody", "nobody"], 8),
+        caller: mostly<FuzzRequest["caller"]>("known", ["wrong", "none", "none"], 8),
         headers: headersOf(operation),
         type: mostly<string | undefined>(undefined, TYPES, 14),
         body: bodiesOf(operation),

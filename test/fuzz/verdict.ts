@@ -3,7 +3,7 @@ import { misfits } from "./conform.ts";
 import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./document.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-/** Hosts that are somebody else's; the other ones that are tried name this machine. */
+/** Hosts of others; the other ones that are tried name this machine. */
 const FOREIGN = /^(evil\.example|x|127\.0\.0\.1:1:2)$/;
 
 /** Faults of networks, of load and of the log; a 500 is documented too, and always a defect. */

@@ -56,7 +56,7 @@ function bytesOf(url: string, { operation, method, path, host, caller, headers, 
   const contentType = type ?? operation.body?.type ?? "application/json";
   const lines = [
     ...(host === undefined ? [] : [`Host: ${host}`]),
-    ...(caller === "nobody" ? [] : [`Authorization: Bearer ${caller === "known" ? TOKEN : "a-wrong-one"}`]),
+    ...(caller === "none" ? [] : [`Authorization: Bearer ${caller === "known" ? TOKEN : "a-wrong-one"}`]),
     ...headers,
     ...(body === undefined ? [] : [`Content-Type: ${contentType}`]),
   ];

@@ -1,4 +1,4 @@
-/** A click of a person, as whoever redirects posts it: no bot, so each channel gets it. */
+/** A click of a person, as a shortener posts it: no bot, so each channel gets it. */
 export const CLICK = {
   event: "click",
   domain: "go.example",

@@ -1,4 +1,4 @@
-/** Somebody before a browser: by mouse with and without script, or by keyboard alone. */
+/** An operator before a browser: by mouse with and without script, or by keyboard alone. */
 import { expect } from "bun:test";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { until } from "./process.ts";

@@ -5,11 +5,11 @@ import { selfSigned } from "../networks/self-signed.ts";
 
 export interface PostgresWithTls extends AsyncDisposable {
   readonly server: PostgresServer;
-  /** Its own authority: a file that only whoever wants to verify it has. It is the one of 127.0.0.1, and of no name. */
+  /** Its own authority: a file that only clients have that verify it. It is the one of 127.0.0.1, and of no name. */
   readonly certificate: string;
 }
 
-/** Not below `/dev`, where Deno lets nobody read who is not allowed everything. */
+/** Not below `/dev`, where Deno lets no program read that is not allowed everything. */
 const DISK = "/var/tmp";
 
 const DAY_MS = 86_400_000;

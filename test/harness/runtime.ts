@@ -10,7 +10,7 @@ export const MAIN = join(ROOT, "src/main.ts");
 /** What the service's processes run on: Bun or Deno, from source, or the binary whose path the environment gives. */
 export const RUNTIME = process.env["RUNTIME"] ?? "bun";
 
-/** What the runtime itself is told: Deno's cache of compiled modules is one for the whole run, and in nobody's folder. */
+/** What the runtime itself is told: Deno's cache of compiled modules is one for the whole run, and in no test's folder. */
 export const RUNTIME_ENV: Readonly<Record<string, string>> =
   RUNTIME === "deno" ? { DENO_DIR: join(tmpdir(), "deno") } : {};
 

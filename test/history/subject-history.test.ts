@@ -22,10 +22,10 @@ function readingOf(events: readonly Recorded[], to = events.length): Reading {
 /** As an operator calls them. */
 const named = (subject: string) => (people: Contacts) => findNamed(people, subject);
 
-/** Of somebody who was erased an event says nothing any more. */
+/** An event says nothing more of an erased person. */
 const isSomebody = ({ id, username }: Recipient): boolean => id !== undefined || username !== undefined;
 
-/** Tells the events in which somebody has a handle that another had, or gets, in this log. */
+/** Tells the events in which a person has a handle that another had, or gets, in this log. */
 function handOnIn(events: readonly Recorded[]): (event: Recorded) => boolean {
   const holders = new Map<string, Set<string>>();
   const handleOf = ({ data }: Recorded): string =>

@@ -45,7 +45,7 @@ test("no endpoint is listed twice, and none takes another's name", () => {
 });
 
 /** Who may ask without a token, by the policy and by whether any token is configured. */
-const ANYBODY: Readonly<Record<Protection, readonly string[]>> = {
+const WITHOUT_TOKEN: Readonly<Record<Protection, readonly string[]>> = {
   open: ["spec", "strict", "spec without tokens"],
   strict: ["spec", "spec without tokens"],
   token: [],
@@ -67,7 +67,7 @@ afterAll(async () => {
 describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, operation }) => {
   const asked = { method, ...(path in GOOD ? { body: GOOD[path as keyof typeof GOOD] } : {}) };
 
-  test("is served to whoever has a token", async () => {
+  test("is served to a caller with a token", async () => {
     const { status } = await ask(apps.strict.app, path, { ...asked, token: TOKEN });
     expect([404, 405]).not.toContain(status);
   });
@@ -77,7 +77,7 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, operation
     async (policy) => {
       const response = await ask(apps[policy].app, path, asked);
       const isAsked = response.headers.get("www-authenticate")?.startsWith("Bearer") === true && path !== "/session";
-      expect(isAsked).toBe(!ANYBODY[protection].includes(policy));
+      expect(isAsked).toBe(!WITHOUT_TOKEN[protection].includes(policy));
     },
   );
 

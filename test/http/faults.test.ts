@@ -108,7 +108,7 @@ test.each([
   ["/people/@sara_sells", "/people/:id"],
   ["/people/sara_sells?before=sara_sells", "/people/:id"],
   ["/people?search=sara_sells", "/people"],
-])("a fault at %s is logged with the path of its endpoint, which names nobody", async (path, template) => {
+])("a fault at %s is logged with the path of its endpoint, which names no person", async (path, template) => {
   await using world = await openApp({ tokens: false });
   const console: typeof world.deps.console = {
     ...world.deps.console,

@@ -94,7 +94,7 @@ describe("handle", () => {
       STREAMS.outreach,
       () => {
         seen.push(skippedIn(house));
-        // The first time, somebody else is faster.
+        // The first time, another append is faster.
         if (seen.length === 1) void house.append(skipOf("rival"));
         return { events: [skipOf(`mine, having seen ${skippedIn(house)}`)] };
       },
@@ -159,7 +159,7 @@ describe("handle", () => {
     await using house = await openHouse();
     const asked = { name: "run", holder: "one", ttlMs: 60_000, renewMs: 60_000 };
     await using lease = await takeLease({ ...house.deps, sleep, logger: SILENT }, asked);
-    if (lease === undefined) throw new Error("somebody has it");
+    if (lease === undefined) throw new Error("another holder has it");
     await house.store.leases.acquire("run", { holder: "another", ttlMs: 1_000, steal: true });
     const fenced = handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), {
       metadata: METADATA,
@@ -173,7 +173,7 @@ describe("handle", () => {
     await using house = await openHouse(() => now);
     const asked = { name: "run", holder: "one", ttlMs: 1_000, renewMs: 60_000 };
     await using lease = await takeLease({ ...house.deps, wallClock: () => now, sleep, logger: SILENT }, asked);
-    if (lease === undefined) throw new Error("somebody has it");
+    if (lease === undefined) throw new Error("another holder has it");
     const decidedAt: number[] = [];
     const decide = () => {
       decidedAt.push(now);

@@ -39,7 +39,7 @@ async function openWorld() {
     leaveDead: (id: string, settings: Partial<typeof SETTINGS> = {}) =>
       snapshots.save(`instance/${id}`, { version: 7, position: 0, state: JSON.stringify(instance(id, settings)) }),
     refuse: (fault: Error | undefined) => (away = fault),
-    /** Lets time pass second by second; whoever sleeps wakes, and does what it does before the next. */
+    /** Lets time pass second by second; each sleeping instance wakes, and does its work before the next. */
     async pass(seconds: number) {
       for (let second = 0; second < seconds; second++) {
         now += 1_000;
@@ -148,7 +148,7 @@ test("while no heartbeat gets through this instance goes on, and says so", async
   expect(idsOf(a)).toEqual(["a"]);
 });
 
-test("whoever is none finds the service that lives, and that one which was killed does not", async () => {
+test("a command finds the service that lives, and that one which was killed does not", async () => {
   await using world = await openWorld();
   expect(await world.find()).toBeUndefined();
   await world.leaveDead("a");

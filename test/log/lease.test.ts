@@ -14,7 +14,7 @@ interface World extends MemoryLog {
   now: number;
   elapsed: number;
   take(holder: string, deps?: Partial<LeaseDeps>): Promise<HeldLease | undefined>;
-  /** Both clocks go on, and nobody renews anything. */
+  /** Both clocks go on, and nothing is renewed. */
   standStill(ms: number): void;
 }
 
@@ -97,7 +97,7 @@ test("the time is counted from before the log was asked, however late it answers
   expect(lease?.lasts(0)).toBe(false);
 });
 
-test("one that ran out and that nobody took is the same holding again, with another token", async () => {
+test("one that ran out and that no holder took is the same holding again, with another token", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   world.standStill(4 * TTL_MS);
@@ -119,7 +119,7 @@ test("one that another had meanwhile is lost, though it is free again: nothing i
   expect(await world.events("RunStarted")).toEqual([]);
 });
 
-test("one that was taken and given back while nobody here looked is lost all the same", async () => {
+test("one that was taken and given back while this holder did not look is lost all the same", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   world.standStill(TTL_MS);

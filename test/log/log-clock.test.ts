@@ -8,7 +8,7 @@ import { CLOCK_SKEW_MS_MAX, fileClock, isSkewed, serverClock, skewInWords } from
 const HOUR_MS = 3_600_000;
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** A server, a machine with a clock that may be set, and one that nobody sets. */
+/** A server, a machine with a clock that may be set, and one that is never set. */
 function openWorld() {
   const world = { log: START, wall: START, elapsed: 500, warned: 0 };
   const clock = serverClock({

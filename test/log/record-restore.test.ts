@@ -170,7 +170,7 @@ test("what a start would not notice is said with the GRANT that mends it", async
   ]);
 });
 
-/** Of heartbeats: whoever looks waits a second for the next. */
+/** Of heartbeats: an instance that looks waits a second for the next. */
 function beatFast(_ms: number, signal: AbortSignal): Promise<void> {
   return sleep(100, signal);
 }

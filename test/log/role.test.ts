@@ -126,7 +126,7 @@ test("of one that stands still it is taken over within 17 s, and when that goes 
   expect([world.happened, one.role.isHeld]).toEqual([["one begins", "two begins", "one ends"], false]);
 });
 
-test("one that stood still while nobody else wanted it goes on", async () => {
+test("one that stood still while no other instance wanted it goes on", async () => {
   await using world = await openWorld();
   const one = await world.start("one");
   one.freeze();
@@ -136,7 +136,7 @@ test("one that stood still while nobody else wanted it goes on", async () => {
   expect([world.happened, one.role.isHeld]).toEqual([["one begins"], true]);
 });
 
-test("whoever owns the log takes it from the dead at once; whoever shares it waits", async () => {
+test("the owner of the log takes it from the dead at once; an instance that shares the log waits", async () => {
   await using world = await openWorld();
   const dead = await world.start("dead");
   dead.freeze();

@@ -127,7 +127,7 @@ test("while the head moves a newer one is written every ten seconds, and none wh
     jest.advanceTimersByTime(1);
     while (readFileSync(home.files.checkpoint, "utf8") === first) await new Promise(setImmediate);
     expect(known(home).position).toBe(2);
-    // The head rests: what somebody puts there now is still there at the end.
+    // The head rests: what another program puts there now is still there at the end.
     writeFileSync(home.files.checkpoint, "not overwritten");
     jest.advanceTimersByTime(60_000);
   });
@@ -232,7 +232,7 @@ test("a checkpoint that is no checkpoint, or of another key, is refused", async 
   writeFileSync(home.files.checkpoint, good);
   rmSync(home.files.signingKey);
   expect(await refusal(home.run())).toContain("log.signing.pem was gone");
-  // A new key was made: what the old one signed is still nobody's.
+  // A new key was made: no key proves what the old one signed.
   expect(await refusal(home.run())).toContain("not signed by the log's key");
 });
 
@@ -345,7 +345,7 @@ describe("a checkpoint in the vault", () => {
     expect(home.warnings).toEqual(["a loss was accepted"]);
   });
 
-  test("is missed by nobody where no service has served the log yet", async () => {
+  test("is not missed where no service has served the log yet", async () => {
     const filled = house();
     await filled.run((eventLog) => write(eventLog, 2));
     const home = house(inVault());

@@ -239,7 +239,7 @@ function describeFaults(subject: Subject): void {
     expect(recognisesMs === undefined).toBe(!deduplicates);
   });
 
-  test("a network where nobody listens got nothing, and is tried again", async () => {
+  test("a network that does not listen got nothing, and is tried again", async () => {
     const sandbox = await startSandbox();
     await sandbox[Symbol.asyncDispose]();
     const result = await send(sandbox, subject, dispatches().test);
@@ -280,7 +280,7 @@ function describeCredential(subject: Subject): void {
     expect(subject.arrived(sandbox)).toBe(0);
   });
 
-  test("is not there when it is checked where nobody listens", async () => {
+  test("is not there when it is checked while the network does not listen", async () => {
     const sandbox = await startSandbox();
     await sandbox[Symbol.asyncDispose]();
     expect(await checked(sandbox, openAt(sandbox, subject))).toBe(false);

@@ -116,7 +116,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
   const HOUR_MS = 3_600_000;
 
   test.each([
-    ["nobody signed", "127.0.0.1", HOUR_MS, false],
+    ["no authority signed", "127.0.0.1", HOUR_MS, false],
     ["has expired", "127.0.0.1", -HOUR_MS, true],
     ["is for another address", "127.0.0.2", HOUR_MS, true],
   ])("a certificate that %s is certain non-delivery", async (_name, address, leftMs, trusted) => {
@@ -197,7 +197,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
   });
 
-  test("who expects more gets more, up to a bound that nobody can lift", async () => {
+  test("who expects more gets more, up to a bound that no caller can lift", async () => {
     const bomb = Bun.gzipSync(new Uint8Array(40 * 1024 * 1024));
     await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
     for (const [answerBytesMax, kept] of [

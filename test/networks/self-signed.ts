@@ -5,7 +5,7 @@ export interface SelfSigned {
   readonly key: string;
 }
 
-/** A certificate (RFC 5280) for one IPv4 address that nobody signed but its own key; `until`: ms since the epoch. */
+/** A certificate (RFC 5280) for one IPv4 address that only its own key signed; `until`: ms since the epoch. */
 export function selfSigned(address: string, until: number): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = sequence(tag(0x31, sequence(COMMON_NAME, tag(0x0c, Buffer.from("reachlog test")))));

@@ -189,7 +189,7 @@ test("what a receiver says is not repeated, and neither are address, secret and 
   expect(said + Bun.inspect(webhook, { depth: 9 })).not.toMatch(/canary|whsec_|203\.0\.113|shop\.example/);
 });
 
-test("is checked without posting: whoever answers is there, but for one that is gone", async () => {
+test("is checked without posting: a receiver that answers is there, unless it says that it is gone", async () => {
   let status = 405;
   await using receiver = serve(() => new Response(null, { status }));
   expect(await webhookAt(receiver.url).check(60_000)).toMatchObject({ ok: true });

@@ -49,7 +49,7 @@ describe.each(["followers", "listMembers"] as const)("%s", (kind) => {
     expect((await xAt(server.url)[kind](TOKEN, "1", { limit: most })).users).toHaveLength(most);
   });
 
-  test("of something that there is not are a refusal, and not nobody", async () => {
+  test("of something that there is not are a refusal, and not an empty list", async () => {
     const detail = "Could not find list with id: [1].";
     await using server = serve(() => Response.json({ errors: [{ title: "Not Found Error", detail }] }));
     const refused = await thrownBy(xAt(server.url)[kind](TOKEN, "1", { limit: 5 }));
@@ -119,7 +119,7 @@ describe("a search for authors", () => {
     ["posts that are counted but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
     ["a post that is none", { data: [{ id: "x" }], meta: { result_count: 1 } }],
-  ])("%s cannot be read: nobody must not be guessed", async (_name, body) => {
+  ])("%s cannot be read: no empty list is guessed", async (_name, body) => {
     expect((await thrownBy(found(body))).kind).toBe("unavailable");
   });
 });

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 5, found_hash: "" } };
 
 test.each([RESTORED, LOSS])(
-  "on the day of $type nobody is written to, and the operator is told why",
+  "on the day of $type no recipient is written to, and the operator is told why",
   async (newEvent) => {
     await using world = await openOutreach("10");
     await world.append([newEvent]);
@@ -28,7 +28,7 @@ test.each([RESTORED, LOSS])(
   },
 );
 
-test("another time zone does not end the day of a restore: nobody is written to for 24 hours from it", async () => {
+test("another time zone does not end the day of a restore: no recipient is written to for 24 hours from it", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10");
@@ -77,7 +77,7 @@ test("an answer of many messages does not hide ours, and who cannot be read is p
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["11", "12"]);
 });
 
-test("whom an operator allowed a retry gets no second message either, when the restored log has lost the first", async () => {
+test("a recipient with an allowed retry gets no second message either, when the restored log has lost the first", async () => {
   await using world = await openOutreach("10");
   const { run } = await world.start();
   world.network.answers.push({ doubt: "lost" });
@@ -154,7 +154,7 @@ test("who was forgotten after the backup is not written to, whatever source give
   expect(world.network.asked).toEqual(["11"]);
 });
 
-test("a dry run of a restored log lists nobody whom a run would pass over", async () => {
+test("a dry run of a restored log lists no recipient that a run would pass over", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.network.sendDm("token", "11", "Hi Name 11");

@@ -44,7 +44,7 @@ describe("the outcome of an attempt", () => {
     given(STARTED, ATTEMPTED).when(recorded(SENT, SUPPRESSED)).thenEvents(SENT, SUPPRESSED);
   });
 
-  test("given an attempt that has one, nothing is, whoever looks at it", () => {
+  test("given an attempt that has one, nothing is, whichever process looks at it", () => {
     given(STARTED, ATTEMPTED, SENT).when(recorded(IN_DOUBT)).thenEvents();
     given(STARTED, ATTEMPTED, SENT).when(recorded(SENT, SUPPRESSED)).thenEvents();
   });
@@ -62,7 +62,7 @@ describe("the run of a dead process", () => {
       .thenEvents({ type: "RunAbandoned", data: { run_id: "r", sent: 1, skipped: 0, failed: 0, in_doubt: 0 } });
   });
 
-  test("given none, nothing is: somebody else closed it", () => {
+  test("given none, nothing is: another process closed it", () => {
     const ended: NewEvent = {
       type: "RunAbandoned",
       data: { run_id: "r", sent: 0, skipped: 0, failed: 0, in_doubt: 0 },
@@ -98,7 +98,7 @@ describe("what the inbox says", () => {
     reading(message("stop"), message("stop")).thenEvents(received, optedOut);
   });
 
-  test("given a message to a group, it is nobody's consent, but a wish all the same", () => {
+  test("given a message to a group, it is no consent, but a wish all the same", () => {
     reading(message("hello", { inGroup: true })).thenEvents();
     reading(message("stop", { inGroup: true })).thenEvents(optedOut);
   });

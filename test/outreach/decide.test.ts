@@ -70,8 +70,8 @@ const openTo7 = (...newEvents: NewEvent[]) => given(AUTHORIZED, listed(), ...new
 describe("whether a run starts", () => {
   test.each([
     ["nothing speaks against it", openTo7(), false, "start"],
-    ["nobody authorized an account", given(listed()), false, "not_authorized"],
-    ["nobody authorized an account, not even for a dry run", given(listed()), true, "not_authorized"],
+    ["no account is authorized", given(listed()), false, "not_authorized"],
+    ["no account is authorized, not even for a dry run", given(listed()), true, "not_authorized"],
     ["a run is in progress", openTo7(RUNNING), false, "running"],
     ["a run is in progress, which also excludes a dry run", openTo7(RUNNING), true, "running"],
     ["one place is left", openTo7(...messages(99)), false, "start"],
@@ -172,7 +172,7 @@ describe("whether a person gets a message", () => {
     ["in doubt", openTo7(ATTEMPTED, IN_DOUBT), judge({}), skip("already_contacted")],
     ["failed for good, which the log has", openTo7(ATTEMPTED, FAILED), judge({}), { verdict: "pass" }],
     ["no consent", given(AUTHORIZED, listed({ basis: "none" })), judge({}), skip("no_consent")],
-    ["nobody we know", openTo7(), judge({ id: "8", username: "user_8" }), skip("no_consent")],
+    ["a person we do not know", openTo7(), judge({ id: "8", username: "user_8" }), skip("no_consent")],
     ["protected", openTo7(), judge({ protected: true, receivesOurDm: undefined }), skip("protected")],
     ["protected and closed", openTo7(), judge({ protected: true, receivesOurDm: false }), skip("protected")],
     ["protected, but open to us", openTo7(), judge({ protected: true }), write("Hi Name 7")],
@@ -195,7 +195,7 @@ describe("whether a person gets a message", () => {
       .thenAnswers(write("Ann of Acme"));
   });
 
-  test("without REQUIRE_CONSENT somebody unknown is written to", () => {
+  test("without REQUIRE_CONSENT an unknown person is written to", () => {
     openTo7()
       .when(judge({ id: "8" }, rules("Hi", { requireConsent: false })))
       .thenAnswers(write("Hi"));

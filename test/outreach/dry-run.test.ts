@@ -22,9 +22,9 @@ const WORLDS = 150;
 const DAY_MS = 24 * 3_600_000;
 
 const PEOPLE = ["10", "11", "12", "13", "14", "15"];
-const whom = fc.constantFrom(...PEOPLE, OWN.id);
+const anyId = fc.constantFrom(...PEOPLE, OWN.id);
 
-/** How the network shows somebody, if at all. */
+/** How the network shows a person, if at all. */
 const look = fc.record({
   known: fc.constantFrom(true, true, true, false),
   receivesOurDm: fc.constantFrom(true, true, false),
@@ -32,7 +32,7 @@ const look = fc.record({
 });
 
 const imported = fc.record({
-  id: whom,
+  id: anyId,
   by: fc.constantFrom("id", "handle", "both"),
   basis: fc.constantFrom("opt_in", "opt_in", "none"),
   hasTown: fc.boolean(),
@@ -42,9 +42,9 @@ const imported = fc.record({
 const phase = fc.record({
   looks: fc.array(look, { minLength: PEOPLE.length, maxLength: PEOPLE.length }),
   imports: fc.array(imported, { maxLength: 6 }),
-  suppressed: fc.array(whom, { maxLength: 1 }),
-  messages: fc.array(fc.record({ id: whom, text: fc.constantFrom("hello", "hello", "stop") }), { maxLength: 4 }),
-  retried: fc.array(whom, { maxLength: 2 }),
+  suppressed: fc.array(anyId, { maxLength: 1 }),
+  messages: fc.array(fc.record({ id: anyId, text: fc.constantFrom("hello", "hello", "stop") }), { maxLength: 4 }),
+  retried: fc.array(anyId, { maxLength: 2 }),
 });
 type Run = Awaited<ReturnType<OutreachHarness["start"]>>["run"];
 type Phase = typeof phase extends fc.Arbitrary<infer T> ? T : never;
@@ -98,7 +98,7 @@ function named({ recipient, reason }: { recipient: Recipient; reason: SkipReason
   return `${recipient.id} ${recipient.username?.toLowerCase()} ${reason}`;
 }
 
-test("a dry run says what the run after it does: to whom it writes what, whom it skips and why, and why it ends", async () => {
+test("a dry run says what the run after it does: which recipients get which text, which are skipped and why, and why it ends", async () => {
   await fc.assert(
     fc.asyncProperty(
       given,

@@ -11,7 +11,7 @@ function arrivals({ x }: Sandbox): number[] {
   return x.messages.kept.map(({ created_at }) => created_at);
 }
 
-/** Checks what holds of every day: the limit to the message, nobody twice. */
+/** Checks what holds of every day: the limit to the message, no recipient twice. */
 function expectFull({ sandbox }: Day): void {
   expect([sandbox.x.accepted.size, Math.max(...sandbox.x.accepted.values())]).toEqual([100, 1]);
 }

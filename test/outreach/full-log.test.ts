@@ -15,13 +15,13 @@ function fill(store: EventStore<Event>): () => void {
   return () => Object.assign(store, { append, leases });
 }
 
-test("a run that a full log stopped is closed by itself once there is room, and nobody gets two messages", async () => {
+test("a run that a full log stopped is closed by itself once there is room, and no recipient gets two messages", async () => {
   await using world = await openOutreach(...PEOPLE);
   const { context, runner, projector, run } = await world.start();
   let free = (): unknown => undefined;
   const { sendDm } = world.network;
   world.network.sendDm = (token, id, text) => {
-    // The second message is taken, and what became of it cannot be recorded.
+    // The second message is taken, and its outcome cannot be recorded.
     if (id === "11") free = fill(context.eventLog.store);
     return sendDm(token, id, text);
   };

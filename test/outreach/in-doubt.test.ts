@@ -207,7 +207,7 @@ describe("what cannot be read", () => {
     await run();
     expect(projector.state("run").open.size).toBe(0);
     expect(projector.state("stats").sent).toBe(3);
-    // Settled first, before the run writes to anybody.
+    // Settled first, before the run sends any message.
     const told = await world.events("DirectMessageSent");
     expect(told.map(({ data }) => data.recipient.id)).toEqual(["11", "10", "12"]);
   });

@@ -17,8 +17,8 @@ async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
 
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 
-describe("somebody who asks to be left alone", () => {
-  test("is suppressed before the run judges anybody, with the message that says so, and for ever", async () => {
+describe("a person who asks to be left alone", () => {
+  test("is suppressed before the run judges any recipient, with the message that says so, and for ever", async () => {
     await using world = await worldOf("10", "11");
     await world.list("10", "11");
     const asked = world.network.receive("11", "STOP please");
@@ -101,7 +101,7 @@ describe("somebody who asks to be left alone", () => {
 });
 
 describe("messages that cannot be read", () => {
-  test("keep everybody from being written to", async () => {
+  test("keep all recipients from being written to", async () => {
     await using world = await worldOf("10");
     await world.list("10");
     world.network.inboxFaults.push(new SocialError("stopped", "told so", { stop: "missing_scope" }));
@@ -323,7 +323,7 @@ test("an inbox that was read is read again only down to what is known", async ()
   expect(world.network.inboxReads.length).toBe(first + 1);
 });
 
-test("whom an operator allows a retry is written to again, though no source gives them any more", async () => {
+test("a recipient with an allowed retry is written to again, though no source gives them any more", async () => {
   await using world = await worldOf("10");
   world.network.receive("10", "hello");
   world.network.answers.push("recipient_closed");

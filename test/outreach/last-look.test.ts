@@ -29,7 +29,7 @@ async function worldWith(call: "renewal" | "look", act: (world: OutreachHarness)
   return { world, run };
 }
 
-/** A projector on a machine that is busy with something else: nothing comes to it unless somebody waits for it. */
+/** A projector on a machine that is busy with something else: nothing comes to it unless a caller waits for it. */
 function lagging(projector: Projector): Projector {
   let contacts = structuredClone(projector.state("contacts"));
   return {

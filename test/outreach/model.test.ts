@@ -8,7 +8,7 @@ import { createTally } from "./model/tally.ts";
 /** `test/faults/model.fault.ts` makes many more. */
 const HISTORIES = 300;
 
-test("whatever happens to the processes, the log, the clock and the network: nobody gets two messages, no day one too many, nobody is written to who asked not to be, and the log is what the network took", async () => {
+test("whatever happens to the processes, the log, the clock and the network: no recipient gets two messages, no day one too many, no person is written to who asked not to be, and the log is what the network took", async () => {
   await using logs = createLogs();
   const tally = createTally();
   await fc.assert(histories(logs, tally), { numRuns: HISTORIES });

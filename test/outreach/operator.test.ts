@@ -42,7 +42,7 @@ describe("a suppression", () => {
       .thenEvents({ type: "RecipientSuppressed", data: { reason: "by_hand", hashes: expect.arrayContaining(ofAnn) } });
   });
 
-  test("by the id of somebody who is known means them, however short it is", () => {
+  test("by the id of a known recipient means them, however short it is", () => {
     given(LISTED)
       .when(suppressing("101"))
       .thenEvents({ data: { recipient: { id: "101" } } });
@@ -55,7 +55,7 @@ describe("a suppression", () => {
     given(LISTED, BY_HAND).when(suppressing("ann")).thenEvents();
   });
 
-  test("of somebody who opted out by one name is recorded for the others", () => {
+  test("of a recipient who opted out by one name is recorded for the others", () => {
     given(LISTED, OPTED_OUT)
       .when(suppressing("ann"))
       .thenEvents({ data: { hashes: expect.arrayContaining(ofAnn) } });
@@ -74,7 +74,7 @@ describe("a retry", () => {
     given(LISTED, ATTEMPTED, FAILED, allowed).when(retrying("ann")).thenRefused("not_failed");
   });
 
-  test("is refused of a stranger, of somebody whose message did not fail, and of somebody who is suppressed", () => {
+  test("is refused of a stranger, of a recipient whose message did not fail, and of one who is suppressed", () => {
     given(LISTED).when(retrying("bob")).thenRefused("unknown");
     given(LISTED).when(retrying("ann")).thenRefused("not_failed");
     given(LISTED, ATTEMPTED, FAILED, OPTED_OUT).when(retrying("ann")).thenRefused("suppressed");
@@ -91,7 +91,7 @@ describe("on the log", () => {
   });
   afterEach(() => log[Symbol.asyncDispose]());
 
-  test("a retry of somebody who is suppressed while it is decided is refused", async () => {
+  test("a retry of a recipient who is suppressed while it is decided is refused", async () => {
     let isFirst = true;
     const eventLog: typeof log.eventLog = {
       ...log.eventLog,

@@ -50,7 +50,7 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
   });
 });
 
-/** One thing that happens: time passes, the setting changes or not, and a run tries to write to somebody. */
+/** One thing that happens: time passes, the setting changes or not, and a run tries to send a message. */
 interface Step {
   readonly afterMs: number;
   readonly timezone: string;

@@ -134,7 +134,7 @@ test("a process that lost its lease to another ends its run at once, and the log
   expect(world.network.accepted).toHaveLength(3);
 });
 
-test("a process that stood still for longer than its lease goes on with its run where nobody took that over", async () => {
+test("a process that stood still for longer than its lease goes on with its run where no other took that over", async () => {
   await using world = await openOutreach("10", "11", "12");
   suspendIn(world, async () => {});
   const { run } = await world.start();

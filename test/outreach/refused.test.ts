@@ -27,7 +27,7 @@ test.each(["not_permitted", "recipient_closed"] as const)(
 );
 
 describe("several different people in a row", () => {
-  test("are the account's: the run ends, it is announced, and nobody of them is lost", async () => {
+  test("are the account's: the run ends, it is announced, and none of them is lost", async () => {
     await using world = await openOutreach(...ids);
     for (const _ of row) world.network.answers.push("not_permitted");
     const { run, announced } = await world.start();

@@ -54,7 +54,7 @@ describe("an inbox whose cursors lead nowhere", () => {
     expect(inbox.asked).toBe(EMPTY_PAGES_MAX);
   });
 
-  test("that shows the same messages again keeps everybody from being written to: one of the others may be a stop", async () => {
+  test("that shows the same messages again keeps all recipients from being written to: one of the others may be a stop", async () => {
     await using world = await worldOf("10", "11");
     world.network.receive("11", "hello");
     const { run, projector } = await world.start();
@@ -74,7 +74,7 @@ describe("an inbox whose cursors lead nowhere", () => {
     expect(projector.state("inbox").newest_id).toBe(known);
   });
 
-  test("that goes on with empty pages only keeps everybody from being written to: a stop may be behind them", async () => {
+  test("that goes on with empty pages only keeps all recipients from being written to: a stop may be behind them", async () => {
     await using world = await worldOf("10", "11");
     world.network.receive("11", "hello");
     const { run } = await world.start();

@@ -21,7 +21,7 @@ describe("a message that the network does not take", () => {
   });
 
   test.each([
-    // The grant itself still works: only X refuses it, which nobody else finds out.
+    // The grant itself still works: only X refuses it, which no other part finds out.
     ["unauthorized", "not_authorized", ["outreach stopped: not_authorized"]],
     ["unreachable", "network_unavailable", []],
   ] as const)("%s ends the run as %s, and the person is open to a later run", async (answer, reason, told) => {
@@ -141,7 +141,7 @@ describe("a question that the network does not answer", () => {
   });
 });
 
-test("a text that the network refuses of everybody ends the run before it has used the list up", async () => {
+test("a text that the network refuses for each recipient ends the run before it has used the list up", async () => {
   await using world = await openOutreach();
   const ids = Array.from({ length: 10 }, (_, number) => String(10 + number));
   for (const id of ids) world.network.people.set(id, person(id));

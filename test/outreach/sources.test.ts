@@ -18,7 +18,7 @@ async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
 
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 
-test("every page of followers is read, and nobody is asked about again", async () => {
+test("every page of followers is read, and no follower is asked about again", async () => {
   await using world = await worldOf("10", "11", "12", "13", "14");
   const { run } = await world.start({ sources: [followers], rules });
   expect(await run()).toMatchObject({ reason: "completed", sent: 5 });

@@ -8,7 +8,7 @@ import { METADATA } from "../harness/memory/log.ts";
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
-test("everybody who consented gets one message, and each is recorded as intent and outcome", async () => {
+test("each recipient who consented gets one message, and each is recorded as intent and outcome", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start();
 
@@ -54,7 +54,7 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
 
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 0, failed: 0 });
   expect(world.network.accepted).toHaveLength(100);
-  // Nobody is asked about for whom there is no place: that costs money.
+  // No recipient is asked about without a place for them: that costs money.
   expect(world.network.reads).toHaveLength(1);
   expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunRefused")).toMatchObject([

@@ -63,7 +63,7 @@ const windowOf = (remaining: number, inMs: number, prefix = "x-rate-limit") => (
   [`${prefix}-reset`]: String((START + inMs) / 1000),
 });
 
-describe("the account may not send: the run ends, it is announced to the operator, and everybody is open to a later run", () => {
+describe("the account may not send: the run ends, it is announced to the operator, and all recipients are open to a later run", () => {
   const STOPS = {
     credits_depleted: [
       named("402 of api.twitter.com", problem(402, "CreditsDepleted", CREDITS, `${TWITTER}credits`)),
@@ -115,12 +115,12 @@ describe("the account may not send: the run ends, it is announced to the operato
     expect(projector.state("run").current).toBeNull();
     expect(projector.state("account").authorized).toBe(true);
     expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
-    // Whom the account's restriction hit may have been refused for themselves, and holds up nobody.
+    // A recipient hit by the account's restriction may have been refused for their own sake, and holds up no others.
     expect(asked).toEqual(reason === "sender_restricted" ? ["10", "11", "10"] : ["10", "10", "11"]);
   });
 });
 
-describe("the grant is dead: the run ends, and everybody is open to a later run", () => {
+describe("the grant is dead: the run ends, and all recipients are open to a later run", () => {
   test.each([
     named("401", problem(401, "Unauthorized", "Unauthorized")),
     named("401 without a word", { status: 401 }),
@@ -155,7 +155,7 @@ describe("it is about this person: the run goes on, and the person is never trie
     ["not_permitted", ...named("403 not permitted", problem(403, "Forbidden", "This operation is not permitted."))],
     ["not_permitted", ...named("code 151", legacy(403, 151, "There was an error sending your message."))],
     ["not_permitted", ...named("code 476", legacy(403, 476, "Sender is not verified to send message requests"))],
-    ["not_permitted", ...named("403 that nobody knows", problem(403, "Forbidden", "Something new"))],
+    ["not_permitted", ...named("403 of an unknown kind", problem(403, "Forbidden", "Something new"))],
     ["rejected", ...named("400", problem(400, "Invalid Request", "One or more parameters", `${X}invalid-request`))],
     ["rejected", ...named("400 with a code", coded(400, 25, "Query parameters are missing."))],
     ["rejected", ...named("400 without a word", { status: 400 })],
@@ -212,7 +212,7 @@ describe("X asks to wait: the run does, and then the same message goes to the sa
   });
 });
 
-describe("nobody knows: the run goes on, and the conversation shows what happened", () => {
+describe("the outcome is unknown: the run goes on, and the conversation shows what happened", () => {
   const DOUBTS = [
     named("500", problem(500, "Internal Server Error", "Something is broken.")),
     named("502 in HTML", { status: 502, headers: { "content-type": "text/html" }, body: "<html>Bad Gateway</html>" }),

@@ -40,7 +40,7 @@ describe("a run against X's ways", () => {
   const reached = (): string[] => [...sandbox.x.accepted.keys()].map((id) => sandbox.x.people.get(id)?.username ?? "");
   const asked = (): number => sandbox.tally.x.requests;
 
-  test("one person who is not permitted keeps nobody from being reached", async () => {
+  test("one person who is not permitted keeps no other from being reached", async () => {
     const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"));
     await postJson(`${sandbox.url}/_sandbox/people`, [{ ...ada, not_permitted: true }]);
     const { start } = await openWithX("ada_builds", "late_lena", "grace_codes", "linus_k");
@@ -59,7 +59,7 @@ describe("a run against X's ways", () => {
     expect(sandbox.faults.list()).toEqual([]);
   });
 
-  test("an app that is not enrolled is named as that, before anybody is written to", async () => {
+  test("an app that is not enrolled is named as that, before any message is sent", async () => {
     sandbox.faults.add({ network: "x", kind: "client_forbidden" });
     const { start } = await openWithX("linus_k");
     const { run, announced } = await start({});

@@ -18,7 +18,7 @@ export interface XServer extends AsyncDisposable {
   readonly url: string;
   /** For the next sends, in this order; then all are taken. */
   readonly answers: Answer[];
-  /** To whom a send was tried, in order. */
+  /** The recipients of the sends that were tried, in order. */
   readonly asked: string[];
 }
 
@@ -29,7 +29,7 @@ interface Message {
   readonly created_at: string;
 }
 
-/** X over real HTTP for one run: everybody exists and takes messages, nobody writes. `clock`: also of its answers. */
+/** X over real HTTP for one run: all people exist and take messages, and none writes. `clock`: also of its answers. */
 export async function startXServer(clock: () => number): Promise<XServer> {
   const answers: Answer[] = [];
   const asked: string[] = [];

@@ -70,7 +70,7 @@ describe("the event store as a package", () => {
   );
 
   test(
-    "gives its types to whoever compiles against it",
+    "gives its types to programs that compile against it",
     () => {
       writeFileSync(
         project.file("types.ts"),

@@ -24,7 +24,7 @@ test.each(Object.entries(HOSTILE))("a value that %s is one JSON record on one li
   });
 });
 
-test("a line that cannot be written, on a full disk, is no fault of whoever writes it", () => {
+test("a line that cannot be written, on a full disk, is no fault of the caller", () => {
   const log = createLogger(
     "debug",
     () => {
@@ -32,5 +32,5 @@ test("a line that cannot be written, on a full disk, is no fault of whoever writ
     },
     () => 0,
   );
-  for (const level of ["debug", "info", "warn", "error"] as const) log[level]("told to nobody");
+  for (const level of ["debug", "info", "warn", "error"] as const) log[level]("not written");
 });

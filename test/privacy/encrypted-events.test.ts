@@ -144,7 +144,7 @@ test("what is stored in a fold's event is checked although its ciphertext stays 
   expect(await refusalOf(() => dataOf(codec, broken))).toBeInstanceOf(InvalidEvent);
 });
 
-test("a click that tells nothing of anybody is stored as it is", async () => {
+test("a click that tells nothing of a person is stored as it is", async () => {
   await using world = openKeys();
   const { write } = await encrypting(world);
   const data = { ...link, original_url: "https://shop.example/tea" };
@@ -180,7 +180,7 @@ describe("an event that was written here is recalled", () => {
     expect(PERSONAL.map((event) => codec.recall?.(event, place))).toEqual(PERSONAL.map(() => undefined));
   });
 
-  test("but not of somebody who was erased, whatever was written of them before", async () => {
+  test("but not of a person who was erased, whatever was written of them before", async () => {
     await using world = openKeys();
     const { codec, write, keyring } = await encrypting(world);
     const event = PERSONAL[0]!;

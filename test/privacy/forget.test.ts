@@ -59,7 +59,7 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-/** As whoever has come to the end of the log reads it. */
+/** As a reader at the end of the log reads it. */
 async function shown(): Promise<string> {
   await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
   const events = await Array.fromAsync(world.store.read());
@@ -108,7 +108,7 @@ describe("forget RECIPIENT", () => {
   test("an event of theirs that comes later keeps nothing of them", async () => {
     await world.run(forget, "1777000000000001001", "--yes");
     await shown();
-    // As whoever had a message of theirs in hand meanwhile would tell it.
+    // As a run with a message of theirs in flight would record it.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
     expect(await shown()).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
   });
@@ -146,7 +146,7 @@ describe("forget RECIPIENT", () => {
   });
 });
 
-describe("forget of somebody whose handle is another's now", () => {
+describe("forget of a person whose handle is another's now", () => {
   const TAKER = { id: "1777000000000001003", username: "ann_builds" };
   const written = (recipient: typeof ANN): NewEvent => ({
     type: "DirectMessageReceived",
@@ -177,7 +177,7 @@ describe("forget of somebody whose handle is another's now", () => {
     await world.append(STREAMS.outreach, messaged("a6", TAKER, "Hi Tess Taker"));
     expect(await shown()).toContain("Hi Tess Taker");
     expect(await isSuppressedNow(TAKER)).toBe(false);
-    // Nobody can say whose a handle alone is: it may still be hers.
+    // The log cannot say whose a handle alone is: it may still be hers.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
     expect(await shown()).not.toContain("Ann Bell");
   });
@@ -302,7 +302,7 @@ test("what is written of them while a service comes to know does not stay in its
 });
 
 test.each(["contacts", "results", undefined])(
-  "somebody who is forgotten while a service starts is in none of its states (after it loaded %s)",
+  "a person who is forgotten while a service starts is in none of its states (after it loaded %s)",
   async (loaded) => {
     const { store } = world;
     // Leaves snapshots of when she was there.

@@ -40,7 +40,7 @@ test("what the store answered is fresh from when it was asked, and not from when
   answer();
   await renewed;
   expect(freshness.revalidate()).toBeUndefined();
-  // Asked ahead of time; nobody waits for it.
+  // Asked ahead of time; no caller waits for it.
   expect(asked).toHaveLength(1);
   now += 1;
   expect(await isDone(freshness.revalidate())).toBe(false);

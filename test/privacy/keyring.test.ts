@@ -50,7 +50,7 @@ test.each(OWNERS)(
   },
 );
 
-test("whoever has a turn while a key is destroyed is not given it any more once it is gone", async () => {
+test("work that has a turn while a key is destroyed is not given it any more once it is gone", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const owners: Owner[] = [{ kind: "answer" }];
@@ -186,7 +186,7 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   await rewrap(world.file, { from, to });
   const bytes = readFileSync(world.file);
-  // It knows the former one only: what it would write, nobody could read.
+  // It knows the former one only: what it would write could not be read.
   expect(await faultOf(() => command.keysFor([ANN]))).toBeInstanceOf(KeyMismatch);
   expect(await faultOf(() => command.replaceStateKey())).toBeInstanceOf(KeyMismatch);
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
@@ -225,7 +225,7 @@ test("a database of something else is no key file, and stays as it is", async ()
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
 });
 
-test("somebody who was erased while only their handle was known does not come back by their id", async () => {
+test("a person who was erased while only their handle was known does not come back by their id", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const [byHandle] = keyring.refsOf({ username: "Ann" });
@@ -248,7 +248,7 @@ test("what is told of a handle alone has a key of its own each time, and a destr
   expect(keyring.isForgotten({ username: "ann" })).toBe(false);
 });
 
-test("a person's id and handle destroyed spare whoever has the handle with another id, and what is told to be theirs", async () => {
+test("a person's id and handle destroyed spare the person who has the handle with another id, and what is told to be theirs", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const [former, own, meanwhile] = await Promise.all(

@@ -38,7 +38,7 @@ function overNetwork(keys: KeyStore, scheduler: fc.Scheduler): KeyStore {
 test("whatever is on its way, nothing of who is forgotten elsewhere opens once the cached keys are not fresh any more", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("read" as const) }),
-    fc.record({ kind: fc.constant("forget" as const), whom: fc.nat(PEOPLE.length * 2 - 1) }),
+    fc.record({ kind: fc.constant("forget" as const), who: fc.nat(PEOPLE.length * 2 - 1) }),
     fc.record({ kind: fc.constant("come to it" as const) }),
     fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1, FRESH_MS / 2, FRESH_MS) }),
     fc.record({ kind: fc.constant("answer" as const), count: fc.constantFrom(1, 2, 3, Infinity) }),
@@ -55,7 +55,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
       const opening = openKeyring(overNetwork(keys, scheduler), () => world.now);
       await scheduler.waitFor(opening);
       const reader = await opening;
-      /** From when on nobody may open them. */
+      /** From when on no process may open them. */
       const closedFrom = ciphertexts.map(() => Infinity);
       const reads: Promise<void>[] = [];
       const read = async (): Promise<void> => {
@@ -71,8 +71,8 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
         else if (done.kind === "answer") {
           for (let left = done.count; left > 0 && scheduler.count() > 0; left--) await scheduler.waitOne();
         } else if (done.kind === "forget") {
-          await elsewhere.destroy([elsewhere.refOf(ciphertexts[done.whom]!)]);
-          closedFrom[done.whom] = Math.min(closedFrom[done.whom]!, now + FRESH_MS);
+          await elsewhere.destroy([elsewhere.refOf(ciphertexts[done.who]!)]);
+          closedFrom[done.who] = Math.min(closedFrom[done.who]!, now + FRESH_MS);
         } else {
           // As the log's event makes it do.
           reader.revalidate();
@@ -109,7 +109,7 @@ test.each(ENGINES)(
     const [ofHere, ofThere] = await Promise.all([here.keysFor(people), there.keysFor(people.toReversed())]);
     expect(ofThere).toEqual(ofHere.toReversed());
 
-    // One erases whom the other is about to write of.
+    // One erases the person that the other is about to write of.
     const fresh = { kind: "person", id: "2001", username: "fresh" } as const;
     const [, ciphertext] = await Promise.all([here.destroy(here.refsOf(fresh)), encrypted(there, fresh, "tea")]);
     now += FRESH_MS;
@@ -133,6 +133,6 @@ test("keys are asked for once for all of a chunk, and not again while they are f
   for (let times = 0; times < 3; times++)
     expect(new Set(await openedBy(reader, ciphertexts))).toEqual(new Set(["tea"]));
   expect(asked.map((refs) => refs.length)).toEqual([people.length]);
-  // All is at hand, so that nobody waits.
+  // All is at hand, so that no caller waits.
   expect(reader.open(ciphertexts.map((ciphertext) => ({ ciphertext, context: "here" })))).toBeArray();
 });

@@ -38,7 +38,7 @@ test(
 );
 
 test(
-  "what the service refuses is said in its words; and nobody there is one sentence",
+  "what the service refuses is said in its words; and a service that is not there is one sentence",
   async () => {
     await using world = await openInstallation();
     const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
@@ -52,9 +52,9 @@ test(
     const unlinked = await world.command("outreach", "run", "--url", service.url);
     expect(unlinked).toMatchObject({ code: 1, err: "No X account is authorized: open /social/auth in a browser.\n" });
     expect(await stop(service)).toBe(0);
-    const nobody = await world.command("outreach", "run", "--url", service.url);
-    expect(nobody.code).toBe(75);
-    expect(nobody.err).toStartWith(`no service answers at ${service.url} (`);
+    const missing = await world.command("outreach", "run", "--url", service.url);
+    expect(missing.code).toBe(75);
+    expect(missing.err).toStartWith(`no service answers at ${service.url} (`);
     expect(await world.command("outreach", "run", "--url", "here")).toMatchObject({ code: 2 });
   },
   TIMEOUT_MS,
@@ -65,8 +65,8 @@ test(
   async () => {
     await using world = await openInstallation();
     world.env["PORT"] = String(await findFreePort("127.0.0.1"));
-    const nobody = await world.command("ready");
-    expect(nobody).toMatchObject({ code: 75, out: "", err: expect.stringContaining("no service answers at") });
+    const missing = await world.command("ready");
+    expect(missing).toMatchObject({ code: 75, out: "", err: expect.stringContaining("no service answers at") });
     const service = await world.serve();
     expect(await world.command("ready")).toEqual({ code: 0, out: "ready\n", err: "" });
     const checks = { running: true, log_writable: true, projections_caught_up: true };

@@ -51,14 +51,14 @@ test("a grant that dies in a run ends it, shows in health, and is told once; the
   expect(told(world)).toEqual(Array(2).fill(expect.stringContaining("the X account is no longer authorized")));
   const failures = (await exported(world)).filter(({ type }) => type === "TokenRefreshFailed");
   expect(failures.map(({ data }) => data["dead"])).toEqual([true, true]);
-  // Who was due when the grant died is written to under the next one, and nobody twice.
+  // Who was due when the grant died is written to under the next one, and none twice.
   await authorize(service, world.sandbox);
   const rest = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
   expect(rest).toMatchObject({ reason: "completed" });
   expect([world.sandbox.x.accepted.size, Math.max(...world.sandbox.x.accepted.values())]).toEqual([PEOPLE, 1]);
 });
 
-test("a wrong client secret ends no grant: with the right one everything goes on, and nobody was alarmed", async () => {
+test("a wrong client secret ends no grant: with the right one everything goes on, and no operator was alarmed", async () => {
   await using world = await openInstallation();
   const { clock, x } = world.sandbox;
   const first = await world.serve();

@@ -28,7 +28,7 @@ function serveTask(program = "src/main.ts serve"): string {
   return task.replaceAll(/(src|deploy|test)\//g, `${ROOT}/$1/`);
 }
 
-/** Of all that is below `/dev`, a memory disk too, Deno keeps out whoever is not allowed everything. */
+/** Of all that is below `/dev`, a memory disk too, Deno keeps out programs that are not allowed everything. */
 const DISK = "/var/tmp";
 
 interface Folder extends AsyncDisposable {
@@ -175,7 +175,7 @@ const REFUSED_ANYWHERE = [
   "a library of the machine: refused",
 ];
 
-/** How what a service that somebody broke into would be made to do ends, line for line. */
+/** How each attempt of a service that an attacker controls ends, line for line. */
 async function reachOut(folder: Folder, tried: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const { code, out, err } = await ended(
     start(folder, serveTask("test/process/programs/reach-out.ts"), JSON.stringify(tried)),

@@ -90,7 +90,7 @@ async function signIn(service: Running): Promise<string> {
 
 const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/activity"];
 
-/** A position at which the person is known, and nobody forgotten. */
+/** A position at which the person is known, and none forgotten. */
 const BEFORE = 12;
 
 /** Everything that can be asked for. */
@@ -253,7 +253,7 @@ test(
     expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("--accept-lost-keys")]);
     expect(readdirSync(world.directory)).not.toContain("reachlog.keys.sqlite");
     expect(await world.command("contacts")).toMatchObject({ code: 78, out: "" });
-    // Whoever only proves or copies needs no keys.
+    // A command that only proves or copies needs no keys.
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
     expect(await world.command("audit", "export", "--encrypted")).toMatchObject({ code: 0 });
 

@@ -86,7 +86,7 @@ test("an instance that is killed takes nothing with it, and the others go on", a
   await Promise.race(underWay);
   await kill(one);
   await Promise.all(underWay);
-  // Whoever was not answered asks the other one.
+  // A caller without an answer asks the other instance.
   for (let n = 0; n < 40; n++) await clickAt(two, `k-${n}`);
   const clicks = (await exported(instances.world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks).toHaveLength(40);
@@ -138,7 +138,7 @@ test("while the server is away nothing is recorded and all else goes on; it come
   );
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks.map(({ id }) => id)).toEqual([before.id, after.id]);
-  // Whoever dispatches lost its lease meanwhile, or somebody else has it now.
+  // The dispatcher lost its lease meanwhile, or another instance has it now.
   await until(
     async () => world.sandbox.meta.events.total,
     (total) => total === 2,
@@ -172,7 +172,7 @@ test("a run that is asked for at two instances with one key is one run, and both
 test("tokens that are guessed at both instances are counted together", async () => {
   await using instances = await openInstances(2);
   const guess = async ({ post }: Running) =>
-    (await post("/api/messaging", { text: "x" }, { authorization: "Bearer not-a-token-of-anybody" })).status;
+    (await post("/api/messaging", { text: "x" }, { authorization: "Bearer not-a-token" })).status;
   const statuses: number[] = [];
   for (let n = 0; n < 12; n++) statuses.push(await guess(instances.services[n % 2]!));
   expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
@@ -223,9 +223,9 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   url.port = "1";
   const examined = await ended(world.start(["doctor"], { ...KEY, DATABASE_URL: url.href }));
   expect([examined.code, examined.out]).toEqual([1, expect.stringContaining("WRONG   log: postgres://127.0.0.1:1/")]);
-  const nobody = await ended(world.start(["stats"], { ...KEY, DATABASE_URL: url.href }));
-  expect([nobody.code, nobody.err]).toEqual([75, expect.stringContaining("does not answer")]);
-  expect(refused.err + nobody.err).not.toContain("hunter2");
+  const unreachable = await ended(world.start(["stats"], { ...KEY, DATABASE_URL: url.href }));
+  expect([unreachable.code, unreachable.err]).toEqual([75, expect.stringContaining("does not answer")]);
+  expect(refused.err + unreachable.err).not.toContain("hunter2");
 });
 
 test("a server that has to prove who it is gets connections with TLS, or none where its certificate is another's", async () => {
@@ -258,7 +258,7 @@ test("a server that has to prove who it is gets connections with TLS, or none wh
 const OTHERS =
   "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
 
-test("a server that lost events ends whoever has read them, and no start goes on unasked", async () => {
+test("a server that lost events ends each instance that has read them, and no start goes on unasked", async () => {
   await using instances = await openInstances(1);
   const { world, services } = instances;
   const [one] = services as [Running];

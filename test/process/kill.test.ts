@@ -21,7 +21,7 @@ async function settled(world: Installation, service: Running): Promise<void> {
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
 }
 
-test("kill -9 in the middle of a run: nobody gets two messages, and the log knows every one that arrived", async () => {
+test("kill -9 in the middle of a run: no recipient gets two messages, and the log knows every one that arrived", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
   const rows = ["username,basis"];
   for (let number = 1; number <= 60; number++) {
@@ -68,7 +68,7 @@ test("kill -9 in the middle of a run: nobody gets two messages, and the log know
   expect(stats.sent).toBe(accepted.size);
   const events = await exported(world);
   expect(events.filter(({ type }) => type === "RunAbandoned")).toHaveLength(3);
-  // Everybody either got the message or has a recorded failure (an intent whose request never left).
+  // Each recipient either got the message or has a recorded failure (an intent whose request never left).
   const failed = events.filter(({ type }) => type === "DirectMessageFailed").length;
   expect(accepted.size + failed).toBe(60);
 });

@@ -79,8 +79,8 @@ test("who_was_written_to", async () => {
   expect((await answersOf("who_was_written_to", { status: "sent" })).map(({ username }) => username)).toEqual([
     "ada_builds",
   ]);
-  expect(await call("who_was_written_to", { recipient: "nobody" })).toEqual({
-    text: expect.stringContaining("no recipient is known as nobody"),
+  expect(await call("who_was_written_to", { recipient: "unknown" })).toEqual({
+    text: expect.stringContaining("no recipient is known as unknown"),
     isError: true,
   });
 });

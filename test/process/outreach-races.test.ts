@@ -24,7 +24,7 @@ test("with one place of the day left, 8 triggers at once and 8 after them: one m
   expect([accepted.size, Math.max(...accepted.values())]).toEqual([100, 1]);
 });
 
-test("suppressions by commands beside a run: nobody is written to after theirs stands in the log", async () => {
+test("suppressions by commands beside a run: no recipient is written to after theirs stands in the log", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const people = 24;
   await addPeople(world, people);

@@ -45,7 +45,7 @@ async function fill(file: string, count: number): Promise<void> {
 }
 
 test(
-  "a backup of a service at work is restored on another machine: nothing acknowledged is missing, nobody is written to twice",
+  "a backup of a service at work is restored on another machine: nothing acknowledged is missing, no recipient is written to twice",
   async () => {
     await using world = await openInstallation({ x: { dmLimit: 100 } });
     const people = "username,basis\nada_builds,opt_in\ngrace_codes,opt_in\n";

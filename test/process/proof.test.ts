@@ -74,7 +74,7 @@ test(
     expect((await faults(world, "audit", "verify", "--head", head, "--public-key", wrong))[1]).toContain("not signed");
     expect(await world.command("audit", "verify", "--public-key", "nonsense")).toMatchObject({ code: 2 });
     expect((await faults(world, "audit", "verify", "--head", join(office, "none")))[1]).toContain("is not there");
-    // Nobody made a key to check with.
+    // No process made a key to check with.
     expect(existsSync(join(office, "reachlog.signing.pem"))).toBe(false);
   },
   TIMEOUT_MS,

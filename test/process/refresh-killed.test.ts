@@ -12,7 +12,7 @@ import {
 } from "../harness/process.ts";
 import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
 
-/** What became of the refresh that the kill cut off, and of the refresh token. */
+/** The outcome of the refresh that the kill cut off, and the state of the refresh token. */
 const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;
 
 /** Starts a refresh whose answer never comes, and kills the service in it. */
@@ -65,7 +65,7 @@ test("kill -9 between X's new tokens and our keeping them: tried once more, then
   ]);
 });
 
-test("kill -9 in a refresh that never reached X: the next start refreshes, and nobody is alarmed", async () => {
+test("kill -9 in a refresh that never reached X: the next start refreshes, and no operator is alarmed", async () => {
   await using world = await openInstallation();
   let service = await world.serve();
   await authorize(service, world.sandbox);

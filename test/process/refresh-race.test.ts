@@ -14,7 +14,7 @@ import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
 
 const TIMEOUT_MS = 1_200_000;
 
-/** As often as somebody who waits for the tokens asks for them. */
+/** As often as a caller that waits for the tokens asks for them. */
 const TURN_MS = 200;
 
 /** Refreshes made at X; each must have used a token of its own, or X ends the whole grant. */
@@ -44,7 +44,7 @@ test(
     await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     const rounds = 4;
     await addPeople(world, rounds + 1);
-    // Whoever started a run is still in it when the last one is refused.
+    // The instance that started a run is still in it when the last one is refused.
     const hourly = { SEND_SPACING_SECONDS: "3600" };
     let service = await world.serve(hourly);
     await authorize(service, world.sandbox);
@@ -113,7 +113,7 @@ async function askingBeside<T>(
     world.sandbox.clock.advance(PAST_LIFE_MS);
     const answers = await many(10, () => service.get("/social/me"));
     for (const { status } of answers) told.add(status);
-    // No token is so short-lived that nobody else gets a turn.
+    // No token is so short-lived that no other instance gets a turn.
     await Promise.race([result, Bun.sleep(TURN_MS)]);
   } while (!done.signal.aborted);
   return { result: await result, told };

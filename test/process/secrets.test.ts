@@ -107,7 +107,7 @@ test(
     await authorizeInAllWays(callers, first);
     await runInAllWays(callers, first);
     await world.keepFiles("in use");
-    // Last: whoever comes with wrong tokens is soon not listened to.
+    // Last: a caller with wrong tokens soon gets no other answer.
     await askInAllWays(callers, first);
     expectEverythingUsed(world);
     expect(receiver.requests.length).toBeGreaterThan(1);

@@ -30,7 +30,7 @@ async function serveByScript(world: Installation): Promise<Running & Disposable>
       try {
         process.kill(-child.pid, "SIGKILL");
       } catch {
-        // Nobody of it is left.
+        // None of its processes is left.
       }
     },
   };

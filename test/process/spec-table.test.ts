@@ -187,7 +187,7 @@ describe("the specification's table", () => {
     });
   });
 
-  test("the message nobody answered for is looked for, and the run ends", async () => {
+  test("the message without an answer is looked for, and the run ends", async () => {
     const health = await until(
       async () => (await (await service.get("/social/health")).json()) as { running: boolean },
       ({ running }) => !running,

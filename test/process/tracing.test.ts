@@ -7,7 +7,7 @@ const CLICK = {
   event: "click",
   domain: "go.example",
   short_code: "spring",
-  original_url: "https://shop.example/?who=somebody",
+  original_url: "https://shop.example/?who=a-visitor",
   ip: "192.0.2.77",
   user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 };
@@ -44,9 +44,9 @@ test("one click is one trace: from its request to the log, and from there to eac
   expect([answer.headers.get("traceparent"), stored?.meta["traceparent"]]).toEqual([own, own]);
   const append = below.find(({ name }) => name === "append");
   expect(append && attributesOf(append)["reachlog.position"]).toBe(stored?.position as number);
-  // What supervisors ask for makes no spans, and no span holds what somebody sent.
+  // What supervisors ask for makes no spans, and no span holds what a caller sent.
   expect(collector.spans.some(({ name }) => name.includes("health"))).toBe(false);
-  expect(collector.posted.join().match(/192\.0\.2\.77|somebody|Firefox|go\.example/)).toBeNull();
+  expect(collector.posted.join().match(/192\.0\.2\.77|a-visitor|Firefox|go\.example/)).toBeNull();
 });
 
 test("with a share of none, only callers who are known have their traces collected; who is turned away has not", async () => {
@@ -59,10 +59,10 @@ test("with a share of none, only callers who are known have their traces collect
   const answers = await Promise.all([
     service.post(path, CLICK, { ...traced(known), ...BEARER }),
     service.post(path, CLICK, traced(stranger)),
-    service.post(path, CLICK, { ...traced(wrong), authorization: "Bearer of-nobody-at-all" }),
+    service.post(path, CLICK, { ...traced(wrong), authorization: "Bearer of-no-caller" }),
   ]);
   expect(answers.map(({ status }) => status)).toEqual([202, 202, 401]);
-  // Of each the trace goes on, and its flag says whether anybody follows it.
+  // Of each the trace goes on, and its flag says whether a collector follows it.
   const [one, ...others] = answers.map(({ headers }) => headers.get("traceparent") ?? "");
   expect(one).toMatch(/^00-1{32}-.*-01$/);
   expect(others).toEqual([expect.stringMatching(/^00-2{32}-.*-00$/), expect.stringMatching(/^00-3{32}-.*-00$/)]);

@@ -88,7 +88,7 @@ test("a dispatcher that stands still in its request is taken over: what may have
   expect(outcomes.map(({ type }) => type)).toEqual(["DispatchInDoubt", "DispatchSucceeded", "DispatchSucceeded"]);
 });
 
-test("a run whose instance stands still is closed by another, which makes the next; nobody gets two messages", async () => {
+test("a run whose instance stands still is closed by another, which makes the next; no recipient gets two messages", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   using children = new DisposableStack();
   const people = 4;

@@ -39,7 +39,7 @@ function wayToX({ env, sandbox }: Installation, { arriving, answered }: Way) {
   return { origin, [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/** The token endpoint's answers take their time: the refresh token is used up at X then, and nobody has the new one. */
+/** The token endpoint's answers take their time: the refresh token is used up at X then, and no process has the new one. */
 export function slowTokens(world: Installation): Disposable {
   return wayToX(world, {
     async answered(path) {

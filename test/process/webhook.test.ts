@@ -12,7 +12,7 @@ const FORMER_SECRET = `whsec_${Buffer.from("the one that it takes the place!").t
 
 /**
  * What a receiver does with what comes. `failing`: it answers 500 to the clicks of one link. `slow`: it takes it, and
- * answers after whoever sent it has gone.
+ * answers after the sender has gone.
  */
 type Mode = "up" | "failing" | "slow";
 
@@ -27,7 +27,7 @@ interface Arrival {
   readonly isAccepted: boolean;
 }
 
-/** A receiver as somebody else would write it, on a port of its own that it comes back on. */
+/** A receiver as another team would write it, on a port of its own that it comes back on. */
 function createReceiver() {
   const webhook = new Webhook(SECRET);
   const arrivals: Arrival[] = [];
@@ -161,7 +161,7 @@ test("a receiver that is down, fails and is slow in turn, and a service that is 
       if (isAccepted) taken.add(position);
     }
   }
-  // One subscription over both starts, and nobody learns of the secret or the address.
+  // One subscription over both starts, and no output holds the secret or the address.
   const about = events.filter(({ type }) => type.startsWith("Webhook"));
   expect(about.map(({ type, data }) => [type, data["types"]])).toEqual([
     ["WebhookSubscribed", ["LinkClicked", "MessageRequested"]],

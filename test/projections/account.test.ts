@@ -15,7 +15,7 @@ function refreshFailed(dead: boolean): NewEvent {
   return { type: "TokenRefreshFailed", data: { user_id: user.id, reason: "invalid_grant", dead } };
 }
 
-test("nobody is linked at first", () => {
+test("no account is linked at first", () => {
   expect(given(account, [])).toEqual({ user: null, scopes: [], authorized: false });
 });
 
@@ -41,6 +41,6 @@ test("a refresh shows that the grant lives", () => {
   expect(given(account, [refreshed])).toMatchObject({ user: null, authorized: false });
 });
 
-test("unlinked, nothing is left, so that anybody may authorize", () => {
+test("unlinked, nothing is left, so that any account may authorize", () => {
   expect(given(account, [authorized, unlinked])).toEqual({ user: null, scopes: [], authorized: false });
 });

@@ -94,7 +94,7 @@ describe("a person", () => {
     }
   });
 
-  test("who takes over another's handle is somebody else", () => {
+  test("who takes over another's handle is another recipient", () => {
     const cy = { id: "103", username: "ann" };
     const state = given(added(ANN), sent(ANN), attempted(cy));
     expect(findContact(state, { id: "101" })).toMatchObject({ status: "sent" });
@@ -108,7 +108,7 @@ describe("a person", () => {
     expect(findContact(state, { username: "ann_b" })).toMatchObject({ id: "101", username: "ann_b", status: "sent" });
   });
 
-  test("is found by a former handle until somebody else has it, and is shown by none that is taken over", () => {
+  test("is found by a former handle until another recipient has it, and is shown by none that is taken over", () => {
     const renamed = [added(ANN), sent({ id: "101", username: "ann_b" })];
     expect(findContact(given(...renamed), { username: "ANN" })).toMatchObject({ id: "101" });
     expect(findContact(given(...renamed), { id: "103", username: "ann" })).toBeUndefined();
@@ -135,7 +135,7 @@ describe("a person", () => {
     );
     expect(findContact(state, { id: "101" })).toMatchObject({ basis: "none", fields: {} });
     expect(findContact(state, { username: "ann" })).toMatchObject({ basis: "opt_in", status: "open" });
-    // Whoever it was: the network tells in the end.
+    // The network tells in the end which recipient it was.
     const back = given(added(ANN), sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), sent(ANN));
     expect(back.people.size).toBe(1);
   });
@@ -169,7 +169,7 @@ describe("a suppression", () => {
     expect(findContact(state, ANN)?.suppressed).toBe(true);
   });
 
-  test("comes before we know anybody by that handle", () => {
+  test("comes before a recipient is known by that handle", () => {
     const state = given(suppressed({ username: "ANN" }), added({ username: "ann" }), attempted(ANN));
     expect(findContact(state, { id: "101" })?.suppressed).toBe(true);
   });
@@ -184,7 +184,7 @@ describe("a suppression", () => {
     expect(findContact(state, other)?.suppressed).toBe(false);
   });
 
-  test.each(["suppression", "retry"])("by a handle that nobody has any more is a %s of who had it", (kind) => {
+  test.each(["suppression", "retry"])("by a handle that no recipient has any more is a %s of who had it", (kind) => {
     const renamed = { id: "101", username: "ann_b" };
     const recipient = { username: "ANN" };
     const told: NewEvent =
@@ -222,11 +222,11 @@ describe("how far we got", () => {
     expect(findContact(given(attempted(ANN), doubt), ANN)?.status).toBe("in_doubt");
   });
 
-  test("another import does not open somebody who has our message", () => {
+  test("another import does not open a recipient who has our message", () => {
     expect(findContact(given(sent(ANN), added(ANN)), ANN)?.status).toBe("sent");
   });
 
-  test("what forbids more wins when an imported handle turns out to be somebody who has our message", () => {
+  test("what forbids more wins when an imported handle turns out to be a recipient who has our message", () => {
     const met = skipped(ANN, "protected");
     const state = given(sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), met);
     expect(state.people.size).toBe(1);
@@ -352,7 +352,7 @@ describe("who wrote to us", () => {
 });
 
 describe("a suppression", () => {
-  test("keeps the marks for ever, also of somebody of whom nothing else is left", () => {
+  test("keeps the marks for ever, also of a recipient without any other data", () => {
     const marked = { recipient: {}, reason: "opt_out", hashes: ["x", "y"] } as const;
     const state = given(
       { type: "RecipientSuppressed", data: { ...marked, hashes: [...marked.hashes] } },
@@ -577,7 +577,7 @@ test("whatever happened, every way to a person leads to one, and the counts are 
   );
 });
 
-test("whatever happened, nobody who was suppressed by id, or has our message, is ever open again by itself", () => {
+test("whatever happened, no recipient who was suppressed by id, or has our message, is ever open again by itself", () => {
   fc.assert(
     fc.property(histories(), ({ events }) => {
       const stopped = new Set<string>();

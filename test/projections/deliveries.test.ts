@@ -73,7 +73,7 @@ describe("what is requested", () => {
 });
 
 describe("a settled dispatch", () => {
-  test("is no longer pending, and counts as what became of it", () => {
+  test("is no longer pending, and counts by its outcome", () => {
     const log = testLog();
     const [a, b, c, d] = [click(log), click(log), click(log), click(log)];
     delivered(log, a);

@@ -61,7 +61,7 @@ export function createDeliveryPart(log: TestLog): {
   const subscribed = new Map<WebhookChannel, readonly string[]>();
   let carriedTo = 0;
 
-  /** What was appended since the last look, whoever did, and is to be carried. */
+  /** What was appended since the last look, by any writer, and is to be carried. */
   const carry = (): void => {
     for (const { position, id, type, data } of log.events.slice(carriedTo)) {
       carriedTo = position;

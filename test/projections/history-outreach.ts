@@ -105,27 +105,27 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     (dice) => {
       if (run === undefined || run.dry_run) return;
       const reason = dice.pick(["no_consent", "suppressed", "missing_field"] as const);
-      log.add("DirectMessageSkipped", { run_id: run.run_id, recipient: someone(dice), reason });
+      log.add("DirectMessageSkipped", { run_id: run.run_id, recipient: anyRecipient(dice), reason });
     },
     (dice) => {
       const added = { basis: dice.pick(["none", "opt_in", "dm_first"] as const), fields: dice.pick(FIELDS) };
       const name = dice.once(2) ? { name: "Ada", timezone: "Asia/Tokyo" } : {};
-      log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, ...consent(dice), source: "list" });
+      log.add("RecipientAdded", { recipient: anyRecipient(dice), ...added, ...name, ...consent(dice), source: "list" });
     },
     (dice) => {
       const basis = dice.once(2) ? { basis: dice.pick(["none", "opt_in"] as const) } : {};
-      log.add("ConsentRecorded", { recipient: someone(dice), ...basis, ...consent(dice) });
+      log.add("ConsentRecorded", { recipient: anyRecipient(dice), ...basis, ...consent(dice) });
     },
     (dice) => {
       const hashes = dice.once(2) ? { hashes: [`mark-${dice.pick([1, 2, 3])}`] } : {};
       // Of a recipient who was erased, or is known by a hash alone, the hashes are left.
       const named =
-        "hashes" in hashes && dice.once(3) ? dice.pick([{}, { recipient: {} }]) : { recipient: someone(dice) };
+        "hashes" in hashes && dice.once(3) ? dice.pick([{}, { recipient: {} }]) : { recipient: anyRecipient(dice) };
       log.add("RecipientSuppressed", { ...named, reason: dice.pick(["opt_out", "list"] as const), ...hashes });
     },
     (dice) => {
       const received_at = dice.pick(["2025-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]);
-      log.add("DirectMessageReceived", { recipient: someone(dice), message_id: `m${++made}`, received_at });
+      log.add("DirectMessageReceived", { recipient: anyRecipient(dice), message_id: `m${++made}`, received_at });
     },
     (dice) => {
       if (run === undefined) return;
@@ -151,7 +151,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) =>
       log.add("RecipientRetryAllowed", {
-        recipient: someone(dice),
+        recipient: anyRecipient(dice),
         ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
       }),
     (dice) => {
@@ -181,7 +181,7 @@ function consent(dice: Dice) {
 }
 
 /** A person by id, by handle, or by both: what they have in common shows later. */
-function someone(dice: Dice): Recipient {
+function anyRecipient(dice: Dice): Recipient {
   const { id, username } = known(dice);
   return dice.pick([{ id }, { username }, { username: username.toUpperCase() }, { id, username }]);
 }

@@ -34,7 +34,7 @@ function used(newEvents: readonly NewEvent[], day = TODAY): number {
 }
 
 describe("a place of the day", () => {
-  test("is taken by the intent, before anybody knows what becomes of it", () => {
+  test("is taken by the intent, before its outcome is known", () => {
     expect(used([attempted("a"), attempted("b")])).toBe(2);
   });
 

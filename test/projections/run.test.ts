@@ -86,7 +86,7 @@ describe("the run in progress", () => {
     expect(given(run, newEvents).current?.stop_requested_at).toBe("2026-11-20T10:00:03.000Z");
   });
 
-  test("counts what became of its messages", () => {
+  test("counts the outcomes of its messages", () => {
     const newEvents = [started("r1"), attempted("a"), sent("a"), attempted("b"), failed("b"), skipped, attempted("c")];
     expect(given(run, [...newEvents, doubted("c")]).current).toMatchObject({
       sent: 1,

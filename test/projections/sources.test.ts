@@ -24,7 +24,7 @@ test("a pass goes on at the next page, and once it has ended the next one reads 
   expect(after(first, second, last)).toEqual({ next: null, newest: [], since: ["9", "7"] });
 });
 
-test("a pass without anybody new keeps the newest entries of the one before", () => {
+test("a pass without a new recipient keeps the newest entries of the one before", () => {
   expect(after(read({ newest: "9" }), read({}))).toEqual({ next: null, newest: [], since: ["9"] });
 });
 

@@ -23,7 +23,7 @@ import { addedOf } from "../harness/memory/new-events.ts";
 /** So that short logs have snapshots of the past. */
 const PAST_EVERY = 40;
 
-/** A service's log with a busy life, told in rounds; each step is done by whoever would do it. */
+/** A service's log with a busy life, told in rounds; each step is done by the part that would do it. */
 function livesOn(world: CommandHarness) {
   const { store } = world;
   const parts: readonly Part[] = [outreachPart(), clicksPart(), restPart()];
@@ -202,7 +202,7 @@ describe("snapshots of the past", () => {
     expect(reader.folded).toEqual([]);
   });
 
-  test("of somebody who is forgotten are void, also those that are made meanwhile", async () => {
+  test("of a person who is forgotten are void, also those that are made meanwhile", async () => {
     await using world = await openCommands();
     const { store } = world;
     const ann: NewEvent = addedOf({ username: "ann_builds" }, { name: "Ann" });
@@ -217,7 +217,7 @@ describe("snapshots of the past", () => {
     };
     expect(await isShown()).toBe(true);
     expect((await listPast(store, "contacts")).length).toBeGreaterThan(0);
-    // Somebody asks for a moment, and she is forgotten when all that is of her has been read.
+    // A caller asks for a moment, and she is forgotten when all that is of her has been read.
     await store.snapshots.remove(["contacts", ...(await listPast(store, "contacts")).map(({ name }) => name)]);
     const meanwhile: EventStore<Event> = {
       ...store,

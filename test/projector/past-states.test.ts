@@ -112,7 +112,7 @@ test("that take longer than patience lasts are there for who asks again", async 
   expect(folds).toBe(1);
 });
 
-test("forget somebody as soon as the service does, also those that are held or on their way", async () => {
+test("forget a person as soon as the service does, also those that are held or on their way", async () => {
   const past = open();
   expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["ann_builds", "bea"]);
   afterFold = async () => {

@@ -137,7 +137,7 @@ describe("until", () => {
     expect(reached).toEqual([3, 4, 5]);
   });
 
-  test("rejects with the fault that stopped the projector, so that nobody waits for ever", async () => {
+  test("rejects with the fault that stopped the projector, so that no caller waits for ever", async () => {
     await using store = await open();
     await using projector = await startProjector(store);
     const waiting = projector.until(10).catch((fault: unknown) => fault);

@@ -36,7 +36,7 @@ export async function spoil<Name extends ProjectionName>(
   await store.snapshots.save(name, { ...snapshot, state: encodeState(state) });
 }
 
-/** Rebuilds as the command does, with nobody watching. */
+/** Rebuilds as the command does, without progress. */
 export function rebuildAll(
   store: EventStore<Event>,
   options: Partial<RebuildOptions> = {},

@@ -17,7 +17,7 @@ function told(position: number, version = projectionOf("stats").version): Event 
   return makeEvent("ProjectionRebuilt", makeId(), { projection: "stats", version, position }, {});
 }
 
-/** A log whose snapshots tell of messages that were never sent, and of a person whom nobody stopped. */
+/** A log whose snapshots tell of messages that were never sent, and of a person who was not suppressed. */
 async function spoiltLog(): Promise<string> {
   const file = await servedLog();
   await using store = await open(file);
@@ -33,7 +33,7 @@ async function upToDate(projector: Projector, store: EventStore<Event>): Promise
   return textsOf((name) => projector.state(name));
 }
 
-describe("a rebuilt state is taken over by whoever serves it", () => {
+describe("a rebuilt state is taken over by the service", () => {
   test("what differed from the log is mended at once, and goes on from there", async () => {
     await using store = await open(await spoiltLog());
     await using projector = await startProjector(store);
@@ -46,7 +46,7 @@ describe("a rebuilt state is taken over by whoever serves it", () => {
     expect(projector.state("stats").skipped).toBe(skipped + 2);
   });
 
-  test("it is told which members differed, and nothing of whom", async () => {
+  test("it is told which members differed, and no person", async () => {
     await using store = await open(await spoiltLog());
     const log = recordingLog();
     await using projector = await startProjector(store, { logger: log });
@@ -113,7 +113,7 @@ describe("what is not to be taken over leaves the live state", () => {
     expect(await upToDate(projector, store)).toEqual(await truth(store));
   });
 
-  test("gone, unreadable, or of a projection that nobody knows: it is told, and the service goes on", async () => {
+  test("gone, unreadable, or of a projection that this version does not know: it is told, and the service goes on", async () => {
     await using store = await open(await servedLog());
     const log = recordingLog();
     await using projector = await startProjector(store, { logger: log });

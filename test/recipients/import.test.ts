@@ -112,14 +112,14 @@ describe("a file that takes long to read", () => {
   const faultOf = (reading: Promise<unknown>): Promise<unknown> => reading.catch((fault: unknown) => fault);
   const hungUp = new Error("hung up");
 
-  test("is read no further when nobody waits for it", async () => {
+  test("is read no further when no caller waits for it", async () => {
     const gone = new AbortController();
     const reading = readInWorker({ file: LONG, format: "csv", now: NOW }, gone.signal);
     gone.abort(hungUp);
     expect(await faultOf(reading)).toBe(hungUp);
   });
 
-  test("is not begun for somebody who is gone already", async () => {
+  test("is not begun for a caller that is gone already", async () => {
     expect(await faultOf(readInWorker({ file: LONG, format: "csv", now: NOW }, AbortSignal.abort(hungUp)))).toBe(
       hungUp,
     );

@@ -235,7 +235,7 @@ describe("who is meant", () => {
     "https://x.com/intent/user?screen_name=ann",
     "анна",
     "1.78E+18",
-  ])("%j is nobody", (username) => {
+  ])("%j names no recipient", (username) => {
     expect(reasonFor("username", username)).toContain("username is neither");
   });
   test.each([

@@ -167,7 +167,7 @@ describe("the sandbox's Teams", () => {
   });
   const say = (body: unknown, url = sandbox.urls.teamsWebhook) => postJson(url, body);
 
-  test("accepts what fits the trigger, and reports to nobody when it cannot be posted", async () => {
+  test("accepts what fits the trigger, and reports nothing when it cannot be posted", async () => {
     sandbox.teams.limit = 100;
     const good = card({ type: "TextBlock", text: "hi" });
     const accepted = await say(good);

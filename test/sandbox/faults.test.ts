@@ -100,7 +100,7 @@ describe("faults look to a client as they do in the field", () => {
     expect(await answer.text()).toBe("ok");
   });
 
-  test("a fault that is switched off alone ends its own waits, and nobody else's", async () => {
+  test("a fault that is switched off alone ends its own waits, and no others", async () => {
     sandbox.faults.add({ network: "slack", kind: "timeout_before" });
     const waiting = seen(post());
     while (sandbox.tally.slack.requests === 0) await Bun.sleep(1);
@@ -142,7 +142,7 @@ describe("faults look to a client as they do in the field", () => {
     expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
   });
 
-  test("a redirect would take the body elsewhere, and whoever follows it is counted", async () => {
+  test("a redirect would take the body elsewhere, and each caller that follows it is counted", async () => {
     sandbox.faults.add({ network: "slack", kind: "redirect", count: 2 });
     expect(await seen(post({ redirect: "manual" }))).toBe(307);
     expect(sandbox.tally.slack.requests).toBe(1);

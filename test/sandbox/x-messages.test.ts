@@ -92,14 +92,14 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(await events(`pagination_token=${first.meta.previous_token}`)).toMatchObject({ meta: { result_count: 0 } });
   });
 
-  test("what X documents and nobody here has is taken and left out", async () => {
+  test("what X documents and no message here has is taken and left out", async () => {
     await send("ada_builds", { text: "1" });
     const fields = "user.fields=confirmed_email,subscribes_to_you,subscription,protected";
     const { includes } = await events(`expansions=sender_id,referenced_posts&${fields}`);
     expect(includes?.users).toEqual([{ ...includes?.users[0], protected: false } as never]);
   });
 
-  test("one person whom X does not permit is refused in other words than a closed one, and the next is not", async () => {
+  test("one person who may get no message from X is refused in other words than a closed one, and the next is not", async () => {
     const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"));
     await postJson(`${sandbox.url}/_sandbox/people`, [{ ...ada, not_permitted: true }]);
     const refused = await send("ada_builds", { text: "x" });
@@ -128,7 +128,7 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(await events(query)).toMatchObject({ title: "Invalid Request" });
   });
 
-  test("somebody writes to us; after 30 days nothing is shown any more", async () => {
+  test("a person writes to us; after 30 days nothing is shown any more", async () => {
     const from = personId(sandbox, "ada_builds");
     await postJson(`${sandbox.url}/_sandbox/inbound`, { from: "ada_builds", to: "acme_team", text: "stop" });
     expect((await events(ALL)).data).toMatchObject([{ sender_id: from, text: "stop" }]);

@@ -39,8 +39,8 @@ describe("the sandbox's X finds people as X does", () => {
     expect(await get(`/users?ids=${closed}&user.fields=receives_your_dm,protected`)).toMatchObject({
       data: [{ receives_your_dm: false, protected: false }],
     });
-    const nobody = await get("/users?ids=5");
-    expect([nobody.data, nobody.errors?.length]).toEqual([undefined, 1]);
+    const unknown = await get("/users?ids=5");
+    expect([unknown.data, unknown.errors?.length]).toEqual([undefined, 1]);
   });
 
   test("what X cannot take is refused as a whole", async () => {

@@ -7,7 +7,7 @@ import { logFiles } from "../../src/log/log-files.ts";
 import { openInstallation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
-/** Nobody else can listen there; a service that finds it taken has opened everything by then, and ends. */
+/** No other program can listen there; a service that finds it taken has opened everything by then, and ends. */
 async function takenPort(): Promise<AsyncDisposable & { readonly port: string }> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

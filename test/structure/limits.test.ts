@@ -7,7 +7,7 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 48_071,
+  lines: 47_890,
   files: 377,
   filesInAFolder: 25,
   linesInAFile: 400,
@@ -16,6 +16,7 @@ const LIMITS = {
   namesExportedTwice: 0,
   pronouns: 0,
   pronounsInDocuments: 0,
+  pronounsInTests: 0,
   filesSayingAnew: 0,
 };
 

@@ -22,6 +22,8 @@ export interface Measures {
   readonly pronouns: number;
   /** The same in the documents of operators and developers. */
   readonly pronounsInDocuments: number;
+  /** The same in tests, but for what networks call so, such as `@everyone`. */
+  readonly pronounsInTests: number;
   /** Files of product, documents and tests with the word that most often stood for "again". */
   readonly filesSayingAnew: readonly string[];
 }
@@ -72,6 +74,12 @@ export function measure(root: string): Measures {
     pronouns: countIn(texts.values(), PRONOUNS),
     pronounsInDocuments: countIn(
       documents.flatMap(({ path, text }) => (ACTORS_ARE_NAMED.test(path) ? [text] : [])),
+      PRONOUNS,
+    ),
+    pronounsInTests: countIn(
+      [...textsOf(root, ["test/**/*.ts"])].flatMap(([file, text]) =>
+        file.startsWith("test/structure/") ? [] : [text],
+      ),
       PRONOUNS,
     ),
     filesSayingAnew: [...textsOf(root, WRITTEN), ...documents.map(({ path, text }) => [path, text] as const)]

@@ -12,7 +12,7 @@ export const ALLOWED: ReadonlySet<string> = new Set([
   "0BSD",
   "Unlicense",
   "(MIT OR CC0-1.0)",
-  // Binds who changes its files, which nobody here does.
+  // Binds who changes its files, which this project does not.
   "MPL-2.0",
 ]);
 

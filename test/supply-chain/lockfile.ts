@@ -9,7 +9,7 @@ export interface Locked {
   readonly version: string;
   /** SHA-512 of what is downloaded, base64; undefined: a part of this repository. */
   readonly sha512: string | undefined;
-  /** Where it comes from; empty: the registry that whoever installs has configured. */
+  /** Where it comes from; empty: the registry that the installing machine has configured. */
   readonly origin: string;
   /** Keys of the packages it needs, or would take. */
   readonly needs: readonly string[];
@@ -93,7 +93,7 @@ function versionIn(folder: string): string {
   return (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
 }
 
-/** A version of its own for this one package, else the common one; undefined: a peer that nobody installs. */
+/** A version of its own for this one package, else the common one; undefined: a peer that is not installed. */
 function keyOf(name: string, of: string, keys: ReadonlySet<string>): string | undefined {
   return [`${of}/${name}`, name].find((key) => keys.has(key));
 }

@@ -134,7 +134,7 @@ describe("what is installed", () => {
   test("is little where the service runs", () => {
     const lockfile = readLockfile(ROOT);
     const runtime = closure(lockfile, lockfile.runtime, { builds: true });
-    // Each more is one more whom all secrets are trusted with; crawler-user-agents is data, and one line that reads it.
+    // Each further one could read all secrets; crawler-user-agents is data, and one line that reads it.
     // uuid makes ids on every runtime, and brings nothing along.
     // commander reads the command line, and get-east-asian-width is a table of widths; neither brings anything along.
     // ipaddr.js reads addresses of all spellings, and brings nothing along.
@@ -143,7 +143,7 @@ describe("what is installed", () => {
     // postgres asks a database server for the log, and brings nothing along.
     // prom-client writes the figures, and brings OpenTelemetry's interface and two small structures along.
     // The protocol's own SDK answers assistants, and brings its core and zod along.
-    // OpenTelemetry's own packages make traces and send them; they are loaded only where somebody collects them.
+    // OpenTelemetry's own packages make traces and send them; they are loaded only where a collector is configured.
     // JMESPath's library evaluates the filters of webhooks, and brings nothing along.
     // Standard Webhooks' own library signs what is posted to receivers, and brings base64 and SHA-256 along.
     // aws4fetch signs requests to an object store, and brings nothing along.

@@ -61,7 +61,7 @@ describe("placeholders", () => {
     expect(say("{{name}}", { name: undefined, fields: { name: "Field" } })).toMatchObject({ text: "Field" });
   });
 
-  test("that nobody could fill are found, each once, sorted", () => {
+  test("that no recipient could fill are found, each once, sorted", () => {
     const template = parseTemplate("{{zip}} {{ Company }} {{company}} {{name}} {{title|x}}\n---\n{{city}}");
     expect(missingPlaceholders(template, ["COMPANY "])).toEqual(["city", "zip"]);
     expect(missingPlaceholders(template, ["city", "zip", "company"])).toEqual([]);

@@ -79,7 +79,7 @@ test("a stranger's flag is followed as often as a trace that begins here, whatev
   expect(await collectedOf(null, 1)).toBe(1);
 });
 
-test("an append stands below what causes it, and one that nobody follows makes no span", async () => {
+test("an append stands below what causes it, and one that no trace follows makes no span", async () => {
   const appended = { first: 17, last: 18, version: 1, repeated: false, ids: ["a", "b"] };
   const fault = new Error("refused");
   const spans = await collected(async (tracing) => {
@@ -128,7 +128,7 @@ test("a dispatch stands below what requested it, and one of many leads back to e
   });
 });
 
-test("a collector that is not there holds up nobody, and is no fault", async () => {
+test("a collector that is not there holds up no request, and is no fault", async () => {
   await using collector = startCollector();
   const { url } = collector;
   await collector[Symbol.asyncDispose]();

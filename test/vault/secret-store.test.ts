@@ -22,7 +22,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await store.get("beside")).toEqual({ version: 1, value: "kept" });
   });
 
-  test("whoever changes the same place beside a change waits for its end, and holds up nobody else meanwhile", async () => {
+  test("a writer beside another change waits for its end, and holds up no other caller meanwhile", async () => {
     await using world = await openPlace();
     await using one = await openSecretStore({ place: world.place, master: KEY });
     await using other = await openSecretStore({ place: world.place, master: KEY });
@@ -176,7 +176,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await labelOf(world.place)).toEqual({ changes, binding: undefined });
   });
 
-  test("a revision stays the same until somebody else has changed something", async () => {
+  test("a revision stays the same until another process has changed something", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     await using other = await openSecretStore({ place: world.place, master: KEY });
@@ -211,7 +211,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await other.get("tokens")).toEqual({ version: 2, value: "later" });
   });
 
-  test("whoever opens the same new place at once has the same data key", async () => {
+  test("all who open the same new place at once have the same data key", async () => {
     await using world = await openPlace();
     const stores = await Promise.all([1, 2, 3].map(() => openSecretStore({ place: world.place, master: KEY })));
     await stores[0]?.put("tokens", "value", 0);

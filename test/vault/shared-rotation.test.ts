@@ -105,7 +105,7 @@ test("another rotation waits for the end of the one before", async () => {
 });
 
 test.each<RotationStep>(["begun", "rewrapped"])(
-  "killed after the step %j, both keys open everything, and whoever starts next finishes",
+  "killed after the step %j, both keys open everything, and the next start finishes",
   async (killedAfter) => {
     const world = await openDatabases();
     await rotateKilled(world.urls, killedAfter);

@@ -45,7 +45,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
     expect(await vault.put("tokens", "value", 0)).toBe(true);
   });
 
-  test("lets what may be used once be claimed once, by whoever is first, until it is forgotten", async () => {
+  test("lets what may be used once be claimed once, by the first caller, until it is forgotten", async () => {
     await using world = await openPlace();
     await using one = await openVault(world.place, KEY);
     await using other = await openVault(world.place, KEY);

@@ -28,7 +28,7 @@ let world: CommandHarness;
 let place: TemporaryFolder;
 let server: Record<string, string>;
 beforeEach(async () => {
-  // With a key file, as a service that nobody has given a key.
+  // With a key file, as a service without a configured key.
   world = await openCommands(NOW);
   place = temporaryFolder();
   await world.append(STREAMS.outreach, [imported("101", "ann"), imported("102", "bob"), imported("103", "cas")]);
@@ -151,7 +151,7 @@ test("interrupted, no log is in the new place, and it can be moved again", async
   expect(await move(world.env, server)).toMatchObject({ code: 0 });
 });
 
-test("whoever was killed after the secrets were put there, and before the log, moves again", async () => {
+test("a command that was killed after the secrets were put there, and before the log, moves again", async () => {
   expect(await move(world.env, server)).toMatchObject({ code: 0 });
   const database = openDatabase({ url: server["DATABASE_URL"]!, connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA eventstore CASCADE`);

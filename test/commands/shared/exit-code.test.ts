@@ -52,7 +52,7 @@ test("failures of the store, of a network and of the system have one too", () =>
   for (const [fault, code] of faults) expect([fault.message, toExitCode(fault)]).toEqual([fault.message, code]);
 });
 
-test("a fault that nobody foresaw, or whose cause is needed, is left to be shown with its stack", () => {
+test("an unforeseen fault, or one whose cause is needed, is left to be shown with its stack", () => {
   for (const fault of [new TypeError("oops"), new AppendInDoubt(new Error("EIO")), "thrown text", undefined]) {
     expect(toExitCode(fault)).toBeUndefined();
   }

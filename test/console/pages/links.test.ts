@@ -82,12 +82,12 @@ describe("links", () => {
 
   test("of which nothing is known say so", async () => {
     const harness = await openConsole();
-    expect(await pageAt(harness, "/links/nobody/x")).toContain("No click of this link");
+    expect(await pageAt(harness, "/links/unknown/x")).toContain("No click of this link");
   });
 });
 
 describe("the page of a link", () => {
-  test("shows to whom it was sent and in which variant, also before anybody clicked it", async () => {
+  test("shows which recipients got it and in which variant, also before the first click", async () => {
     const harness = await openConsole();
     const bob = { id: "1002", username: "bob" };
     await harness.append(
@@ -118,7 +118,7 @@ describe("the page of a link", () => {
     expect(await rowsOf(page)).toHaveLength(NEWEST_MAX);
   });
 
-  test("that was sent to nobody says so", async () => {
+  test("that was sent to no recipient says so", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/x", click("x"));
     expect(await pageAt(harness, "/links/go.example/x")).toContain("in none of the messages");

@@ -385,7 +385,7 @@ describe("what is done with one person", () => {
     expect(await world.harness.events("RecipientRetryAllowed")).toHaveLength(1);
   });
 
-  test("forgets: the page that it leads back to says so, and knows nobody", async () => {
+  test("forgets: the page that it leads back to says so, and knows no recipient", async () => {
     const world = await openSignedIn();
     await world.harness.append("outreach", person("bob", "opt_in", "Bob Stone"), attempted(BOB, "A"));
     for (const typed of ["", "@bo", "bob"]) {
@@ -416,7 +416,7 @@ describe("what is done with one person", () => {
       "Erased: 1 event can no longer be read, 1 key was",
     );
     expect(JSON.stringify(await world.harness.events("LinkClicked"))).not.toContain("203.0.113.9");
-    expect(await world.follow(await erase("somebody"))).toContain('role="alert">The request does not fit');
+    expect(await world.follow(await erase("another"))).toContain('role="alert">The request does not fit');
   });
 
   test("has no actions for a read-only viewer, nor in the past", async () => {

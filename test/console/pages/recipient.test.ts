@@ -160,7 +160,7 @@ describe("the page of a person", () => {
     },
   );
 
-  test("tells all that the log says of them, and of nobody else, newest first", async () => {
+  test("tells all that the log says of them, and of no other recipient, newest first", async () => {
     const harness = await openWithAda();
     const sentences = await sentencesOf(await pageAt(harness, "/people/1001"));
     expect(sentences.map((sentence) => sentence.replace(/ sent us.*| was.*| is sending.*/, ""))).toEqual([
@@ -283,7 +283,7 @@ describe("the page of a person", () => {
     expect(await clicks()).toBeUndefined();
   });
 
-  test("of somebody who was erased says so, and nothing else", async () => {
+  test("of a recipient who was erased says so, and nothing else", async () => {
     const harness = await openWithAda();
     const { hashesOf } = harness.deps;
     const hashes = [...hashesOf({ id: "2002" }), ...hashesOf({ username: "eve" })];
@@ -297,7 +297,7 @@ describe("the page of a person", () => {
   });
 
   test.each(["/people/2002", "/people/@eve", "/people/erased:01", `/people/${encodeURIComponent("<b>\u202e")}`])(
-    "of whom nothing is known, or not any more, says so: %s",
+    "of a recipient who is not known, or not any more, says so: %s",
     async (path) => {
       const harness = await openWithAda();
       const page = await pageAt(harness, path, 404);
@@ -311,7 +311,7 @@ describe("the page of a person", () => {
     },
   );
 
-  test("is no page for what encodes no text, nor for nobody", async () => {
+  test("is no page for what encodes no text, nor for an empty name", async () => {
     const harness = await openWithAda();
     for (const path of ["/people/%ff", "/people/", "/people/1001/x"]) {
       expect([path, (await ask(harness.app, path)).status]).toEqual([path, 404]);

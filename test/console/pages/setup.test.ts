@@ -146,7 +146,7 @@ test("people that a run finds by itself need no import", async () => {
   expect(await stepsOf(harness)).toContain("People: done");
 });
 
-test("the overview leads whoever is new to what is left to set up", async () => {
+test("the overview leads a new operator to what is left to set up", async () => {
   const harness = await openConsole({ env: CONFIGURED });
   expect(await pageAt(harness, "/")).toContain(
     'Welcome. Before a run can start: X account. <a href="/setup">What to set up</a>',

@@ -29,7 +29,7 @@ async function openBrowser() {
   return { harness, headers, page, verified, untilVerified, files: logFiles(harness.folder.file("log.sqlite")) };
 }
 
-/** Somebody who can write the file changes an event. */
+/** A writer of the file changes an event. */
 function tamper(file: string, position: number): void {
   using db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").all();
@@ -37,7 +37,7 @@ function tamper(file: string, position: number): void {
   db.prepare("UPDATE events SET data = ? WHERE position = ?").run('{"text":"other"}', position);
 }
 
-test("a log is verified beside the service, one at a time, and what came of it is an event of whoever asked", async () => {
+test("a log is verified beside the service, one at a time, and its result is an event in the name of its caller", async () => {
   const { harness, page, verified, untilVerified } = await openBrowser();
   expect(await verified()).toEqual({ running: null, last: null });
   expect(await page("/activity")).toContain("The log was not verified yet.");

@@ -109,7 +109,7 @@ export function auditTruth(
     const most = 1 + (exposed.get(key) ?? 0);
     if (count > most) throw new Error(`${key} arrived ${count} times, and may have ${most} times`);
   }
-  // Of a letter that was taken up again, what became of it then.
+  // Of a letter that was retried, its outcome since.
   const ends = new Map<string, string>();
   for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.source) ?? "", type);
   for (const [key, type] of ends) {

@@ -26,7 +26,7 @@ export interface Lived {
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
-/** One channel of a history, from its network to whoever looks at what comes there. */
+/** One channel of a history, from its network to the test that looks at what comes there. */
 interface Line {
   readonly name: ChannelName;
   readonly kind: Kind;

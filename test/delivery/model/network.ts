@@ -12,7 +12,7 @@ export interface Life {
   readonly refused: Set<ChannelName>;
   /** It waits for what it asked, and so is answered at once. */
   ending: boolean;
-  /** The log was read that it begins with; undefined: it was, and nobody waits for that. */
+  /** The log was read that it begins with; undefined: it was, and no read waits for that. */
   beginning: Promise<void> | undefined;
 }
 

@@ -33,7 +33,7 @@ interface Made {
   readonly position: number;
 }
 
-/** What an event is known by, whoever gets it. */
+/** What an event is known by, at each receiver. */
 export function keyOf({ type, data }: Recorded): string | undefined {
   if (type === "LinkClicked") return data.short_code;
   if (type === "NotificationRequested") return data.message;
@@ -51,7 +51,7 @@ export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, st
   return keys;
 }
 
-/** What became of each dispatch, in the order of the log. */
+/** The outcome of each dispatch, in the order of the log. */
 export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeOfOne[] {
   return outcomesIn(log).filter(({ data }) => data.channel === channel);
 }

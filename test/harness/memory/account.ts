@@ -115,7 +115,7 @@ export async function openAccount(): Promise<AccountHarness> {
         clock,
         wallClock: clock,
         async sleep(ms, signal) {
-          // Whoever polls asks again in the next turn of the event loop; anything longer passes with the world's clock.
+          // A poller asks again in the next turn of the event loop; anything longer passes with the world's clock.
           const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
           do await nextTurn();
           while ((timers.areFrozen || world.now < until) && !signal.aborted);

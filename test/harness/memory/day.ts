@@ -83,7 +83,7 @@ export async function openDay(
   const { social } = connectNetworks(config, clock, safeFetch);
   if (social === undefined) throw new Error("X is not configured");
   const announce = async (text: string): Promise<void> => {
-    throw new Error(`nobody should be told: ${text}`);
+    throw new Error(`no operator should be told: ${text}`);
   };
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
   const deps = {

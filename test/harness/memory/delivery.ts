@@ -227,7 +227,7 @@ export const NOTIFY: NewEvent = {
 };
 
 /**
- * Turns of the event loop without an append before everybody is taken to wait: a dispatcher's own way takes fewer than
+ * Turns of the event loop without an append before all dispatchers are taken to wait: a dispatcher's own way takes fewer than
  * eight, and outcomes gather for some.
  */
 const QUIET_TURNS = 8 + GATHERING_ITERATIONS_MAX;

@@ -1,6 +1,6 @@
 import type { HeldLease, Roles } from "../../../src/log/lease.ts";
 
-/** A lease that nobody else ever wants; the log does not know of it. */
+/** A lease that no other instance ever wants; the log does not know of it. */
 const ALONE: HeldLease = {
   token: 1,
   lost: new AbortController().signal,

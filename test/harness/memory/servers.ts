@@ -68,7 +68,7 @@ export async function serveRaw(onRequest: (socket: Socket) => void): Promise<Raw
   };
 }
 
-/** An address of this machine where nobody listens. */
+/** An address of this machine on which no server listens. */
 export async function deadUrl(): Promise<string> {
   const server = await serveRaw(() => undefined);
   await server[Symbol.asyncDispose]();

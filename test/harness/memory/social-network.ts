@@ -260,7 +260,7 @@ function answerOf(answer: Answer | undefined, { recipientId, text, now, take }: 
   return { outcome: "in_doubt", detail: "no answer", rate };
 }
 
-/** Somebody who can be written to, unless `more` says otherwise. */
+/** A person who can be written to, unless `more` says otherwise. */
 export function person(id: string, more: Partial<SocialUser> = {}): SocialUser {
   return { id, username: `user_${id}`, name: `Name ${id}`, receivesOurDm: true, protected: false, ...more };
 }

@@ -9,14 +9,14 @@ interface Timer {
 }
 
 /**
- * A clock that stands still while anything works, and jumps to the next timer once everybody waits: hours pass in
+ * A clock that stands still while anything works, and jumps to the next timer once all work waits: hours pass in
  * milliseconds, and nothing depends on how fast this machine is.
  */
 export interface VirtualTime extends Disposable {
   /** ms since the epoch. */
   now(): number;
   readonly sleep: Sleep;
-  /** Moves the clock without waking anybody in between. */
+  /** Moves the clock without waking any sleeper in between. */
   jump(ms: number): void;
 }
 

@@ -51,7 +51,7 @@ describe("what wants a token", () => {
     );
   });
 
-  test("without any token configured the two endpoints answer 401 to everyone", async () => {
+  test("without any token configured the two endpoints answer 401 to all callers", async () => {
     await using world = await openApp({ tokens: false });
     for (const path of GUARDED) {
       expect(await problemIn(await post(world.app, path, GOOD[path]))).toBe("401 unauthorized");
@@ -165,7 +165,7 @@ test("after ten failures further ones from the address have to wait for the rest
   expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
 });
 
-test("a right token always passes: one bad client behind a proxy locks nobody out who shares its address", async () => {
+test("a right token always passes: one bad client behind a proxy locks out no caller that shares its address", async () => {
   await using world = await openApp();
   for (let failure = 1; failure <= 12; failure++) await ask(world.app, "/social/health", { token: "wrong" });
   expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
@@ -216,7 +216,7 @@ describe("the comparison of tokens", () => {
   });
 });
 
-test("two tokens of one name are both that caller, and one that was taken out is nobody's", () => {
+test("two tokens of one name are both that caller, and one that was taken out is no caller's", () => {
   const of = (token: string) => ({ name: "web", sha256: createHash("sha256").update(token).digest("hex") });
   const authentication = createAuthentication({ tokens: [of("old")], authPolicy: "spec", openRoutes: [] }, Date.now);
   const callers = () => ["old", "new"].map((token) => authentication.identify(token)?.name);

@@ -12,8 +12,8 @@ function addressOf(peer: string, forwarded: string | undefined, trusted: readonl
 }
 
 test.each([
-  ["nobody is trusted", "198.51.100.1", CLIENT, [], "198.51.100.1"],
-  ["nobody is trusted, on this machine either", "127.0.0.1", CLIENT, [], "127.0.0.1"],
+  ["no proxy is trusted", "198.51.100.1", CLIENT, [], "198.51.100.1"],
+  ["no proxy is trusted, on this machine either", "127.0.0.1", CLIENT, [], "127.0.0.1"],
   ["the peer is none of our proxies", "198.51.100.1", CLIENT, ["10.0.0.0/8"], "198.51.100.1"],
   ["the peer is our proxy", "10.1.2.3", CLIENT, ["10.0.0.0/8"], CLIENT],
   ["the peer is our proxy, as IPv6 sockets give it", "::ffff:10.1.2.3", CLIENT, ["10.0.0.0/8"], CLIENT],
@@ -41,7 +41,7 @@ test("a header of any length costs no more than its end", () => {
 describe("behind a proxy", () => {
   const from = (address: string, token: string) => ({ token, headers: { "x-forwarded-for": address } });
 
-  test("whoever guesses tokens makes only themselves wait", async () => {
+  test("a caller that guesses tokens delays only itself", async () => {
     await using world = await openApp({ trustedProxies: ["127.0.0.1"] });
     for (let guess = 0; guess < 10; guess++) await ask(world.app, "/social/health", from("198.51.100.1", "wrong"));
     expect(await problemIn(await ask(world.app, "/social/health", from("198.51.100.1", "wrong")))).toBe(

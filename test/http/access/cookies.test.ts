@@ -125,7 +125,7 @@ describe("the console", () => {
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
 
-  test("a wrong token lets nobody in, and after ten of them only a right one does not have to wait", async () => {
+  test("a wrong token opens no session, and after ten of them only a right one does not have to wait", async () => {
     await using world = await openApp();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const signIn = (token: string) => post(world.app, "/session", `token=${token}`, { headers });

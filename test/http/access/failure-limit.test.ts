@@ -72,7 +72,7 @@ test("each address has its own count, and each minute a new one", async () => {
   expect(await instances.failAt([1])).toEqual([undefined]);
 });
 
-test("once all places are known to be taken nobody is asked any more", async () => {
+test("once all places are known to be taken the claims are not asked any more", async () => {
   await using instances = await openInstances(2);
   await instances.failAt([0, 0, 0, 1]);
   const { claims } = instances.world;

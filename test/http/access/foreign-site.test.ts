@@ -58,7 +58,7 @@ describe("signing in to the console", () => {
   const signIn = (world: AppHarness, headers: Record<string, string>) =>
     post(world.app, "/session", `token=${TOKEN}`, { headers: { ...form, ...headers } });
 
-  // Else whoever has a token of their own could make somebody work in their name (login CSRF).
+  // Else a caller with a token could make an operator work in the caller's name (login CSRF).
   test.each(FOREIGN)("from a page elsewhere, with %j and a right token, signs no browser in", async (headers) => {
     await using world = await openApp();
     const response = await signIn(world, headers);
@@ -70,7 +70,7 @@ describe("signing in to the console", () => {
     expect((await signIn(world, headers)).status).toBe(303);
   });
 
-  test("its page lets the browser say where a form is from, to nobody but us", async () => {
+  test("its page lets the browser say where a form is from, to us alone", async () => {
     await using world = await openApp();
     const page = await ask(world.app, "/");
     expect([page.status, page.headers.get("referrer-policy")]).toEqual([401, "same-origin"]);

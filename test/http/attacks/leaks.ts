@@ -10,7 +10,7 @@ const CANARY = "canary-7f3a";
 const INSIDE =
   /node_modules|\.ts\b|\.js\b|\bat [\w$.<>]+ \(|TypeError|SyntaxError|SQLITE|sqlite|elysia|typebox|JSON Parse|bun:/i;
 
-/** What the console's pages load was written before anybody asked, libraries among it. */
+/** What the console's pages load was written before any request, libraries among it. */
 function isAsset(headers: ReadonlyMap<string, readonly string[]>): boolean {
   return /^text\/(css|javascript)/.test(headers.get("content-type")?.[0] ?? "");
 }

@@ -31,13 +31,13 @@ export interface Target extends AsyncDisposable {
   readonly url: string;
   /** All that was ever answered, for a look for what must not be in it. */
   readonly heard: WireAnswer[];
-  /** An address from which nobody has called yet. */
+  /** An address from which no call has come yet. */
   stranger(): string;
   open(from?: string): Promise<Connection>;
   /** Sends bytes as they are, and listens until an answer comes or the service hangs up. */
   send(bytes: string | Uint8Array, from?: string): Promise<Heard>;
   ask(sent: Sent, from?: string): Promise<Heard>;
-  /** What requests got recorded since this was asked last, by type; not what became of it. */
+  /** What requests got recorded since this was asked last, by type; not its outcomes. */
   recorded(): Promise<readonly RecordedRequest[]>;
 }
 

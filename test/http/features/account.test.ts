@@ -90,7 +90,7 @@ test("the repeat of a finished callback by the same browser shows its success, a
   const { world, x, begin, callback } = await openX();
   const cookie = await begin();
   await callback("state=the-state&code=c", { cookie });
-  // Somebody who did not see the answer: the connection broke.
+  // A browser that did not get the answer: the connection broke.
   for (const _ of [1, 2]) {
     const again = await callback("state=the-state&code=c", { cookie });
     expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);
@@ -149,7 +149,7 @@ describe("a used state is refused", () => {
 });
 
 describe("a network that takes its time with the tokens", () => {
-  /** The service on a socket, hanging up on whoever is idle for a second; a code waits for its tokens there. */
+  /** The service on a socket, hanging up on clients that are idle for a second; a code waits for its tokens there. */
   async function slow() {
     const opened = await openX();
     const { world, x } = opened;
@@ -164,7 +164,7 @@ describe("a network that takes its time with the tokens", () => {
         redirect: "manual",
         ...init,
       });
-    /** Until the server has hung up on somebody who came later, and says nothing more. */
+    /** Until the server has hung up on a client that came later, and says nothing more. */
     const idle = async (): Promise<void> => {
       using silent = await openConnection(url);
       await silent.write(requestBytes(url, { path: "/api/health" }));
@@ -193,7 +193,7 @@ describe("a network that takes its time with the tokens", () => {
     expect((await answered).status).toBe(303);
   }, 60_000);
 
-  test("nor whoever asks who is authorized", async () => {
+  test("nor a caller that asks which account is authorized", async () => {
     await using opened = await slow();
     await opened.world.authorize();
     const asked = Promise.withResolvers<void>();

@@ -84,7 +84,7 @@ test("past the limit of streams another one is refused, until one of them goes",
   expect(load.streams).toBe(0);
 });
 
-test("HEAD shows the headers, and opens no stream that nobody would end", async () => {
+test("HEAD shows the headers, and opens no stream that no reader would end", async () => {
   const harness = await openEvents();
   const response = await ask(harness.app, "/events", { method: "HEAD", token: TOKEN });
   expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);

@@ -43,7 +43,7 @@ test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again on
   expect(await health()).toEqual([503, "degraded"]);
   expect(await health()).toEqual([503, "degraded"]);
   expect((await ask(world.app, "/social/stats")).status).toBe(200);
-  // Nobody has to post first: an idle service recovers too.
+  // No caller has to post first: an idle service recovers too.
   disk.isFull = false;
   expect(await health()).toEqual([200, "ok"]);
   expect((await send()).ok).toBe(true);

@@ -30,7 +30,7 @@ function valueOf(samples: readonly Sample[], name: string, labels: Readonly<Reco
 const LINK = "link-go.example/spring";
 const click: NewEvent = clickOf({ short_code: "spring", channels: [...CLICK_CHANNELS] });
 
-test("without a token nobody is shown a figure, once there is one", async () => {
+test("without a token no caller is shown a figure, once there is one", async () => {
   await using world = await openApp({ authPolicy: "spec" });
   expect((await ask(world.app, "/metrics")).status).toBe(401);
 });
@@ -163,7 +163,7 @@ test("how many events the witness has not cosigned is a figure where there is on
   expect(await registry.metrics()).toContain(`\nreachlog_witness_lag_events ${position - 2}\n`);
 });
 
-test("no figure holds what somebody sent", async () => {
+test("no figure holds what a caller sent", async () => {
   await using world = await openApp();
   await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], short_code: "a-secret-code" });
   await ask(world.app, "/people/a-secret-person");

@@ -95,7 +95,7 @@ describe("POST /social/recipients", () => {
     expect([answer.status, await answer.json()]).toMatchObject([200, { added: 2, without_consent: 2, refused: 0 }]);
   });
 
-  test("sent again, updates whom it added before", async () => {
+  test("sent again, updates the recipients that it added before", async () => {
     await send("/social/recipients", PEOPLE, "text/csv");
     const again = await send("/social/recipients", PEOPLE, "text/csv");
     expect(await again.json()).toMatchObject({ added: 0, updated: 2 });
@@ -188,7 +188,7 @@ describe("POST /social/recipients/suppress", () => {
     expect(await world.events("RecipientSuppressed")).toMatchObject([{ meta: { caller: "tests" } }]);
   });
 
-  test("holds for whoever comes to be known by that name", async () => {
+  test("holds for the recipient who comes to be known by that name", async () => {
     expect(await (await send("/social/recipients/suppress", { recipient: "nan" })).json()).toEqual({ known: false });
     await send("/social/recipients", "username,basis\nnan,opt_in", "text/csv");
     expect(contact("nan")?.suppressed).toBe(true);
@@ -291,7 +291,7 @@ describe("POST /social/recipients/retry", () => {
 describe("POST /social/recipients/forget", () => {
   const forget = (recipient: string) => send("/social/recipients/forget", { recipient });
 
-  test("erases the person in the log, the projections and the snapshots, and nobody else", async () => {
+  test("erases the person in the log, the projections and the snapshots, and no other person", async () => {
     await send("/social/recipients", "username,name\nann_builds,Ann Bell\nbea,Bea Cole", "text/csv");
     await world.append("outreach", ...FAILED);
     const answer = await forget("@ann_builds");
@@ -330,7 +330,7 @@ describe("POST /social/recipients/forget", () => {
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("Ann Bell");
   });
 
-  test("logs nothing, and names nobody in its refusals", async () => {
+  test("logs nothing, and names no person in its refusals", async () => {
     const answer = await forget("ann_builds");
     expect(JSON.stringify(await answer.json())).not.toContain("ann_builds");
     expect(world.logged).toEqual([]);
@@ -388,7 +388,7 @@ describe("POST /api/tracking/forget", () => {
 });
 
 test.each(["", " ", "no handle", "a".repeat(16), "@", "12345678901234567890", "Ä"])(
-  "%j names nobody, and is refused as it stands",
+  "%j names no recipient, and is refused as it stands",
   async (recipient) => {
     for (const action of ["suppress", "retry", "forget", "consent"]) {
       const body = { recipient, ...(action === "consent" ? { tracking: "denied" } : {}) };

@@ -34,7 +34,7 @@ test.each(["wait=10", "respond-async, wait=10", "wait = 10; x=y", 'wait="10"', "
 );
 
 test.each(["wait=0", "wait", "wait=soon", "wait=1.5", "await=10", "wait=-1", ""])(
-  "with Prefer: %j nobody waits",
+  "with Prefer: %j no caller waits",
   async (prefer) => {
     await using world = await authorized();
     expect((await run(world, {}, prefer)).status).toBe(202);
@@ -55,7 +55,7 @@ test.each([
   expect(response.headers.get("preference-applied")).toBe(applied);
 });
 
-test("whoever waited sees what is left of the day after the run", async () => {
+test("a caller that waited sees what is left of the day after the run", async () => {
   await using world = await authorized();
   const done = Promise.resolve().then(() => {
     world.used = 66;
@@ -73,7 +73,7 @@ test("a run that is not finished in time, or died, is answered as started", asyn
   expect((await run(world, {}, "wait=1")).status).toBe(202);
 });
 
-test("a dry run always waits, and shows whom it would write to and whom not", async () => {
+test("a dry run always waits, and shows which recipients it would write to and which not", async () => {
   await using world = await authorized();
   const preview = {
     reason: "completed" as const,
@@ -157,7 +157,7 @@ describe("a run that does not start", () => {
     expect(await problemIn(response)).toBe("503 clock-skewed");
   });
 
-  test("because nobody authorized an account: it says where to do that", async () => {
+  test("because no account is authorized: it says where to do that", async () => {
     await using world = await openApp();
     const response = await run(world);
     expect(response.headers.get("www-authenticate")).toContain("/social/auth");

@@ -85,7 +85,7 @@ test.each([
   ["an object in each other", '{"a":'.repeat(17) + "1" + "}".repeat(17)],
   ["ambiguous", '{"message":"x","message":"y"}'],
   ["ambiguous by an escape", '{"message":"x","mess\\u0061ge":"y"}'],
-  ["ambiguous where nobody looks", '{"message":"x","more":[{"a":1,"a":1}]}'],
+  ["ambiguous where no schema looks", '{"message":"x","more":[{"a":1,"a":1}]}'],
   ["ambiguous beside a text that looks like it", '{"a":"\\\\","b":"\\"\\":","a":1}'],
   ["ambiguous about its prototype", '{"__proto__":1,"__proto__":2}'],
   ["holding a NUL", '{"message":"x\\u0000"}'],
@@ -154,7 +154,7 @@ test.each([{ text: { toString: "" } }, { text: [{ valueOf: 1, toString: null }] 
   },
 );
 
-test("whoever hangs up in the middle of a body leaves no error in the log", async () => {
+test("a caller that hangs up in the middle of a body leaves no error in the log", async () => {
   await using world = await openApp();
   const body = new ReadableStream({
     start: (controller) => controller.error(new Error("the connection was closed")),

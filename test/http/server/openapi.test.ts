@@ -88,7 +88,7 @@ test("every JSON body and answer has an example, which fits", async () => {
   expect(contents.length).toBeGreaterThan(40);
   for (const [where, { schema, example }] of contents) {
     expect([where, ajv.validate(schema, example), ajv.errors]).toEqual([where, true, null]);
-    // Whatever may be there is shown: only what is a text of anybody's has no example of its own.
+    // Whatever may be there is shown: only a text of the caller's own has no example of its own.
     expect([where, Object.keys(example as object)]).toEqual([where, Object.keys(schema.properties ?? {})]);
   }
 });
@@ -127,7 +127,7 @@ test("the limits are documented wherever they are sent", async () => {
     [...(strict.find((each) => each.id === id)?.answers ?? [])]
       .filter(([, answer]) => answer[kind].includes("ratelimit") && answer[kind].includes("ratelimit-policy"))
       .map(([status]) => status);
-  // Whoever has a token has no limit but the day's.
+  // A caller with a token has no limit but the day's.
   expect([namesAt("notify", "headers"), namesAt("notify", "optional")]).toEqual([[], []]);
   expect([namesAt("startRun", "headers"), namesAt("startRun", "optional")]).toEqual([
     [200, 202],

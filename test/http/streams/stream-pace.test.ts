@@ -97,7 +97,7 @@ test("a stream that waits goes on within a second after the requests have ended"
   expect(await send(100)).toBeLessThan(1_100);
 });
 
-test("a stream whose reader went waits no longer, and takes nobody's time", async () => {
+test("a stream whose reader went waits no longer, and takes no other stream's time", async () => {
   const { state, pass, pace, send } = openPace(5);
   pass(100);
   await send(2_000, 2_000);

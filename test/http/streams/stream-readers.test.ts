@@ -104,7 +104,7 @@ test("a stream on which nothing happens ends with its next heartbeat", async () 
   expect(hasGone).toBe(true);
 });
 
-test("no caller takes all streams: by token and session together, and by address where nobody has a token", async () => {
+test("no caller takes all streams: by token and session together, and by address where no token is configured", async () => {
   const harness = await openEvents();
   const { load } = harness.deps;
   const headers = await sessionOf(harness);

@@ -25,7 +25,7 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [200, {}, "in_doubt"],
   [200, { id: "x" }, "in_doubt"],
   [200, "<html>", "in_doubt"],
-  // Without `wait` nobody knows whether the message was saved.
+  // Without `wait` it is unknown whether the message was saved.
   [204, "", "in_doubt"],
   [302, "", "in_doubt"],
   [400, refused(50_035), "refused"],
@@ -70,7 +70,7 @@ test("the last message of a window names the pause, and the message's id is kept
   expect(classifyAnswer(answer(200, SENT, more), DISCORD_ANSWERS)).toEqual(delivered);
 });
 
-test("a message waits until it is saved, wakes nobody, shows no previews, and says who sends it", async () => {
+test("a message waits until it is saved, notifies no member, shows no previews, and says who sends it", async () => {
   await using server = serve(() => Response.json(SENT));
   expect((await discordAt(server.url, "?thread_id=34").send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
   const [request] = server.requests;

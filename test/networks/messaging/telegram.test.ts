@@ -104,7 +104,7 @@ test("a message goes out plain, without a link preview, its token only in the pa
   });
 });
 
-describe("a visitor can mention nobody", () => {
+describe("a visitor can mention no member", () => {
   test.each([
     "@channel_owner",
     "Mozilla/5.0 (@owner; @o_2)",

@@ -88,7 +88,7 @@ describe("a text", () => {
     ["*bold* and *bold*", "∗bold∗ and ∗bold∗"],
     ["_a_ ~b~ `c` ```d```", "ˍaˍ ∼b∼ ˋcˋ ˋˋˋdˋˋˋ"],
     ["code 62070503***63047", "code 62070503∗∗∗63047"],
-    ["> not said\n> by anybody", "› not said\n› by anybody"],
+    ["> not said\n> by us", "› not said\n› by us"],
     ["a > b", "a > b"],
     ["- a\n* b\n -c", "‐ a\n∗ b\n -c"],
     ["_x_ https://example.com/_a_?b=*c* _y_", "ˍxˍ https://example.com/_a_?b=*c* ˍyˍ"],

@@ -91,7 +91,7 @@ test.each<[number, unknown, string]>([
   expect(said).toBe(meaning);
 });
 
-test("the detail holds status, words and codes, but nobody's name or id", () => {
+test("the detail holds status, words and codes, but no person's name or id", () => {
   const detailOf = (status: number, body: unknown): string => {
     const refusal = classifyXRefusal(answer(status, body));
     return "detail" in refusal ? refusal.detail : "";

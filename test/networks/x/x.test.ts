@@ -129,7 +129,7 @@ describe("reading users", () => {
     ]);
   });
 
-  test("nobody possible costs no call; more than 100 at once is a defect", async () => {
+  test("a list without a possible name costs no call; more than 100 at once is a defect", async () => {
     await using server = serve(() => new Response());
     expect(await xAt(server.url).usersById(TOKEN, ["x"])).toEqual([]);
     const tooMany = Array.from({ length: 101 }, (_, index) => String(index));
@@ -141,7 +141,7 @@ describe("reading users", () => {
     expect(server.requests).toEqual([]);
   });
 
-  test("nobody found is an empty list, and what X does not say stays unknown", async () => {
+  test("no person found is an empty list, and what X does not say stays unknown", async () => {
     const { id, username } = ANN;
     const bodies = [{ errors: [{ title: "Not Found Error" }] }, { data: [{ id, username, name: "A\u202en\nn" }] }];
     await using server = serve((_seen, nth) => Response.json(bodies[nth - 1]));
@@ -151,7 +151,7 @@ describe("reading users", () => {
     ]);
   });
 
-  test("an answer that names nobody at all does not make everybody unknown", async () => {
+  test("an answer that names no person at all does not make all of them unknown", async () => {
     await using server = serve(() => Response.json({}));
     expect((await thrownBy(xAt(server.url).usersById(TOKEN, ["11"]))).kind).toBe("unavailable");
   });

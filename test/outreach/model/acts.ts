@@ -21,7 +21,7 @@ export function chosen(house: House, index: number): Instance | undefined {
   return living[index % Math.max(1, living.length)];
 }
 
-/** Nobody waits for the answer: the caller of a process that dies gets none either. */
+/** No test waits for the answer: the caller of a process that dies gets none either. */
 export function unattended(work: PromiseLike<unknown>): void {
   work.then(undefined, () => {});
 }
@@ -104,7 +104,7 @@ export function suppression(recipient: Recipient): NewEvent {
   return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
 }
 
-/** Somebody writes to us; "stop" is a wish that has to be honoured. */
+/** A person writes to us; "stop" is a wish that has to be honoured. */
 export function writeToUs(house: House, index: number, { text, lateMs }: { text: string; lateMs: number }): void {
   const id = personId(index % house.people.length);
   house.network.receive(id, text, lateMs);

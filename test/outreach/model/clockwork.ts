@@ -7,7 +7,7 @@ interface Step {
   readonly take: () => Promise<void>;
 }
 
-/** Whoever takes steps: a process. Those of a stopped one stay where they are. */
+/** A process, which takes steps. Those of a stopped one stay where they are. */
 export interface Owner {
   isRunning(): boolean;
 }
@@ -50,7 +50,7 @@ export function createClockwork(start: number, pick: (choices: number) => number
   const dueNow = (): Step[] =>
     [...waiting].filter((step) => step.owner.isRunning() && (step.at <= now || step.isDue()));
 
-  /** False when nobody has anything to do now. */
+  /** False when no process has anything to do now. */
   const stepOnce = async (): Promise<boolean> => {
     await everybodyWaits();
     const due = dueNow();

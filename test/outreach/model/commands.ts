@@ -30,7 +30,7 @@ import { KINDS, personId, selection, ZONES } from "./setting.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
 
-/** What happens before the next command: a few steps of whoever is at work, or some time. */
+/** What happens before the next command: a few steps of the process at work, or some time. */
 type After = { readonly steps: number } | { readonly wait: number };
 
 const after: fc.Arbitrary<After> = fc.oneof(
@@ -61,7 +61,7 @@ function command<Args>(
 }
 
 const which = fc.nat(INSTANCES_MAX - 1);
-const whom = fc.nat(9);
+const who = fc.nat(9);
 
 /** Fewer than make a refusal the account's. */
 const FORBIDDING_MAX = 2;
@@ -136,8 +136,8 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("inbox faults", fc.array(readFault, { minLength: 1, maxLength: 2 }), (house, given) =>
     house.network.inboxFaults.push(...given.map((fault) => faultOf(fault, house))),
   ),
-  command("suppress", fc.record({ whom, byId: fc.boolean() }), (house, given) => {
-    return house.append([suppression(named(house, given.whom, given.byId))]);
+  command("suppress", fc.record({ who, byId: fc.boolean() }), (house, given) => {
+    return house.append([suppression(named(house, given.who, given.byId))]);
   }),
   command("suppress at the next intent", fc.boolean(), ({ witness, append, network }, byId) => {
     witness.ambush((id) => append([suppression(naming(network, id, byId))]));
@@ -149,31 +149,31 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     const id = house.network.asked.at(-1);
     if (id !== undefined) await house.append([suppression({ id })]);
   }),
-  command("retry", fc.record({ whom, byId: fc.boolean() }), (house, given) => {
-    const data = { recipient: named(house, given.whom, given.byId) };
+  command("retry", fc.record({ who, byId: fc.boolean() }), (house, given) => {
+    const data = { recipient: named(house, given.who, given.byId) };
     return house.append([{ type: "RecipientRetryAllowed", data }]);
   }),
   command(
     "receive",
     fc.record({
-      whom,
+      who,
       text: fc.constantFrom("STOP", "stop", "hello"),
       lateMs,
     }),
     (house, given) => {
-      writeToUs(house, given.whom, given);
+      writeToUs(house, given.who, given);
     },
   ),
-  command("flood", whom, (house, given) => {
+  command("flood", who, (house, given) => {
     for (let nth = 0; nth < FLOOD; nth++) writeToUs(house, given, { text: "hello", lateMs: 0 });
   }),
   command("import", fc.array(fc.constantFrom(...KINDS), { minLength: 1, maxLength: 3 }), (house, given) =>
     house.list(given),
   ),
-  command("late wish", fc.record({ whom, which }), async (house, given) => {
-    writeToUs(house, given.whom, { text: "stop", lateMs: LATE_MS_MAX });
+  command("late wish", fc.record({ who, which }), async (house, given) => {
+    writeToUs(house, given.who, { text: "stop", lateMs: LATE_MS_MAX });
     await house.clockwork.pass(1_000);
-    writeToUs(house, given.whom + 1, { text: "hello", lateMs: 0 });
+    writeToUs(house, given.who + 1, { text: "hello", lateMs: 0 });
     trigger(await listening(house, given.which), true);
     await house.clockwork.pass(MINUTE_MS);
   }),
@@ -294,12 +294,12 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("a day passes", fc.constantFrom(25 * HOUR_MS, 25 * HOUR_MS, 25 * HOUR_MS, 31 * 24 * HOUR_MS), (house, ms) =>
     house.clockwork.pass(ms),
   ),
-  command("forget", whom, (house, given) => forget(house, personId(given % house.people.length))),
+  command("forget", who, (house, given) => forget(house, personId(given % house.people.length))),
   command("forget at the next intent", fc.constant(null), (house) => {
     house.witness.ambush((id) => forget(house, id));
   }),
-  command("rename", fc.record({ whom, list: fc.boolean() }), rename),
-  command("hand over", fc.record({ whom, list: fc.boolean(), isForgotten: fc.boolean() }), handOver),
+  command("rename", fc.record({ who, list: fc.boolean() }), rename),
+  command("hand over", fc.record({ who, list: fc.boolean(), isForgotten: fc.boolean() }), handOver),
   command("move to another zone", fc.constantFrom(...ZONES), async (house, zone) => {
     house.killAll();
     house.timezone = zone;
@@ -319,7 +319,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     faults.unshift(faultOf("unavailable", house));
     trigger(await listening(house, given.which), false);
   }),
-  command("forbid", whom, ({ network, people }, given) => {
+  command("forbid", who, ({ network, people }, given) => {
     if (network.forbidding.size < FORBIDDING_MAX) network.forbidding.add(personId(given % people.length));
   }),
   command("lead astray", fc.constantFrom<Cursors[]>("onward", "same", "around", "empty"), ({ network }, given) => {

@@ -3,7 +3,7 @@ import { markOfErased } from "../../../events/encryption.ts";
 import { violated } from "./books.ts";
 import type { House } from "./house.ts";
 
-/** Of who was erased the log holds nothing that it knew as theirs, and of everybody else all that it held. */
+/** Of who was erased the log holds nothing that it knew as theirs, and of all others all that it held. */
 export async function checkErased(house: House): Promise<void> {
   const { store, witness, forgotten, forgottenHandles, takenForTheirs } = house;
   if (forgotten.size === 0) return;
@@ -15,13 +15,13 @@ export async function checkErased(house: House): Promise<void> {
     if (!("recipient" in data) || !("recipient" in was) || about === undefined || isErased(was.recipient)) continue;
     const told = { position, type, about, recipient: data.recipient };
     const { id, username = "" } = was.recipient;
-    // Nobody can say whose a handle alone is that an erased person had, unless the log could when they were erased.
+    // A handle alone that an erased person had may be another's, unless the log could tell when they were erased.
     const isLater = witness.appendedAt(position) >= (forgottenHandles.get(username.toLowerCase()) ?? Infinity);
     const mayBeTheirs = id === undefined && (isLater || takenForTheirs.has(was));
-    if (isErased(data.recipient) && !forgotten.has(about) && !mayBeTheirs) violated("somebody else was erased", told);
-    // A row by a handle that the log never saw beside the id may be anybody's.
+    if (isErased(data.recipient) && !forgotten.has(about) && !mayBeTheirs) violated("another person was erased", told);
+    // A row by a handle that the log never saw beside the id may be another person's.
     const isKnown = id !== undefined;
-    if (isKnown && !isErased(data.recipient) && forgotten.has(about)) violated("somebody was not erased", told);
+    if (isKnown && !isErased(data.recipient) && forgotten.has(about)) violated("a person was not erased", told);
   }
 }
 

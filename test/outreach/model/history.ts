@@ -58,7 +58,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   await clockwork.pass(5 * SETTLE_MS);
   let reason = await runInWindows(house, last);
   if (reason === "log_restored") {
-    // Nobody is written to on the day of a restore.
+    // No recipient is written to on the day of a restore.
     await clockwork.pass(DAY_MS_MAX);
     reason = await runInWindows(house, last);
   }
@@ -131,13 +131,13 @@ function checkAttempt(attempt: Attempt, { forgotten, witness, clockwork, replace
   if (!isLate || attempt.reason !== "not_delivered") throw new Violation(`failed, but taken ${about}`);
 }
 
-/** The last run came to its end, so everybody who may be written to was. */
+/** The last run came to its end, so all recipients who may be written to were. */
 function checkNobodyForgotten(house: House, books: Books): void {
   for (const [index, kind] of house.people.entries()) {
     const id = personId(index);
     if (kind !== "open" && kind !== "twice" && kind !== "by_handle") continue;
     if (!books.listed.has(id) || books.found.has(id)) continue;
-    // Who has, or was known by, the handle of somebody that wants nothing gets nothing either.
+    // Who has, or was known by, the handle of a person who wants nothing gets nothing either.
     if (house.everHeirs.has(id)) continue;
     // A copy of the log may know them by a handle alone that is another person's by now.
     if (kind === "by_handle" && house.replaced.length > 0 && house.heirs.has(`user_${id}`)) continue;

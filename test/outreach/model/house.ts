@@ -23,7 +23,7 @@ export interface House {
   readonly clockwork: Clockwork;
   readonly network: SimulatedNetwork;
   readonly grant: Grant;
-  /** As everybody writes to it; another one once the log was replaced. */
+  /** As all processes write to it; another one once the log was replaced. */
   readonly store: EventStore<Event>;
   readonly log: EncryptedLog;
   readonly witness: Witness;
@@ -46,7 +46,7 @@ export interface House {
   /** All clocks show the same again. */
   setClocksRight(): void;
   append(newEvents: readonly NewEvent[]): Promise<void>;
-  /** Everybody on the list, in the order of import. */
+  /** All people on the list, in the order of import. */
   readonly people: readonly Kind[];
   /** Puts more people on the list. */
   list(kinds: readonly Kind[]): Promise<void>;
@@ -69,13 +69,13 @@ export interface House {
   readonly wrongStarts: string[];
   /** What went wrong at the network, by its clock; `stopped`: the account as a whole may not send. */
   readonly troubles: { readonly at: number; readonly what: "failed" | "stopped" }[];
-  /** Ids of those to whom the network refused a message for who they are. */
+  /** Ids of the people whose own state made the network refuse a message. */
   readonly refused: Set<string>;
   /** Pages of the inbox and of sources since a run began. */
   pagesRead: number;
-  /** Lower-case handle -> id of who took it from somebody else. */
+  /** Lower-case handle -> id of who took it from another person. */
   readonly heirs: Map<string, string>;
-  /** Ids of all who ever took one, also where somebody else has it now. */
+  /** Ids of all who ever took one, also where another person has it now. */
   readonly everHeirs: Set<string>;
   /** Ids of those who were erased. */
   readonly forgotten: Set<string>;

@@ -48,7 +48,7 @@ export interface Instance {
   look(): Promise<void>;
   /** Tells all others that it lives. */
   beat(): Promise<void>;
-  /** Somebody asks it to stop the run in progress, wherever that is made. */
+  /** An operator asks it to stop the run in progress, wherever that is made. */
   requestStop(metadata: EventMetadata): Promise<unknown>;
 }
 

@@ -98,7 +98,7 @@ function judge(books: Books, ask: Ask, house: House): void {
     if (askedAfterStop.has(attempt.runId)) violated("a second request after a stop", ask);
     askedAfterStop.add(attempt.runId);
   }
-  if (ask.knewSuppressed) violated("a request for somebody known to be suppressed", ask);
+  if (ask.knewSuppressed) violated("a request for a recipient known to be suppressed", ask);
   const suppressedAt = suppressed.get(ask.recipientId);
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
@@ -114,12 +114,12 @@ function judge(books: Books, ask: Ask, house: House): void {
     violated("a request by a wrong clock", ask);
 }
 
-/** Nobody has a second message, whatever log it was sent by; one that an operator allowed to repeat does not count. */
+/** No recipient has a second message, whatever log it was sent by; one that an operator allowed to repeat does not count. */
 function checkAccepted(books: Books, { network, replaced }: House): void {
   const { found } = books;
   const excused = excusedIn(books);
   for (const [recipientId, messages] of Map.groupBy(network.accepted, (message) => message.recipientId)) {
-    // Sent by a log that was lost, and when the next one was decided not shown any more: nobody could know of it.
+    // Sent by a log that was lost, and when the next one was decided not shown any more: no log could hold it.
     const isUnseen = ({ createdAt }: Accepted, next: Accepted | undefined): boolean =>
       next !== undefined &&
       next.createdAt - createdAt > SHOWN_MS &&
@@ -131,7 +131,7 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
   }
 }
 
-/** Ids of the messages of the excused attempts: nobody could know that they arrived. */
+/** Ids of the messages of the excused attempts: no log could hold that they arrived. */
 function excusedIn({ attempts, lostAsks, excused }: Books): ReadonlySet<string> {
   const asks = [...excused].flatMap((id) => (attempts.get(id) ?? lostAsks.get(id))?.asks ?? []);
   return new Set(asks.flatMap(({ took }) => took?.accepted?.id ?? []));

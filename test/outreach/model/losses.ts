@@ -15,7 +15,7 @@ interface Loss {
   /** So much of it happens before. */
   readonly steps: number;
   readonly what: "a retry" | "a person is forgotten" | "a late message over midnight" | "a run";
-  readonly whom: number;
+  readonly who: number;
   readonly after: "nothing" | "a day" | "a month";
   readonly by: Copy;
 }
@@ -26,13 +26,13 @@ export const backup = fc.constantFrom<Copy[]>("backup", "files");
 export const loss: fc.Arbitrary<Loss> = fc.record({
   steps: fc.nat(80),
   what: fc.constantFrom("a run", "a retry", "a person is forgotten", "a late message over midnight"),
-  whom: fc.nat(9),
+  who: fc.nat(9),
   after: fc.constantFrom("nothing", "a day", "a month"),
   by: backup,
 });
 
 /** A backup is made, a run goes on for some steps, and then there is only the backup. */
-export async function loseRun(house: House, { steps, what, whom, after, by }: Loss, ledger: Ledger): Promise<void> {
+export async function loseRun(house: House, { steps, what, who, after, by }: Loss, ledger: Ledger): Promise<void> {
   const { clockwork, network, backUp } = house;
   if (what === "a retry") await allowRetries(house, ledger);
   if (what === "a late message over midnight") {
@@ -40,12 +40,12 @@ export async function loseRun(house: House, { steps, what, whom, after, by }: Lo
     network.answers.unshift({ doubt: "delivered", lateMs: LATE_MS_MAX });
   }
   await backUp();
-  if (what === "a person is forgotten") await forget(house, personId(whom % house.people.length));
+  if (what === "a person is forgotten") await forget(house, personId(who % house.people.length));
   trigger(await awake(house), false);
   await clockwork.steps(steps, MINUTE_MS / 4);
   await ledger.replaceLog(by);
   trigger(await start(house), false);
-  if (what === "a person is forgotten") await rename(house, { whom, list: true });
+  if (what === "a person is forgotten") await rename(house, { who, list: true });
   if (what === "a late message over midnight") {
     await clockwork.pass(MINUTE_MS / 2);
     trigger(await awake(house), false);
@@ -65,7 +65,7 @@ async function awake(house: House): Promise<Instance> {
   return house.instances().find(({ process }) => !process.isPaused()) ?? (await start(house));
 }
 
-/** A message is not found, so that an operator allows everybody of whom that is so another one. */
+/** A message is not found, so that an operator allows each such recipient another one. */
 async function allowRetries(house: House, ledger: Ledger): Promise<void> {
   house.network.answers.unshift({ doubt: "lost" });
   await runAfter(house, 0);

@@ -236,7 +236,7 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (event.type === "DirectMessageSent" && event.data.settled_by === "answer") state.sent++;',
   ),
   one(
-    "nobody says that the log was restored",
+    "no event says that the log was restored",
     RECORD_RESTORE,
     'if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;',
     "if (store.epoch !== undefined) return;",
@@ -254,7 +254,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "  if (restored !== 0) return false;",
   ),
   one(
-    "nobody is looked for after a restore",
+    "no message is looked for after a restore",
     RESTORED,
     'if (restored === undefined || run.clock() - restored > VISIBLE_FOR_MS) return "none";',
     'if (restored === undefined || run.clock() > 0) return "none";',
@@ -266,7 +266,7 @@ export const MUTATIONS: readonly Mutation[] = [
     '  const own = outreachState(run).account.user?.id;\n  const known = [...outreachState(run).contacts.people.values()].find(({ id }) => id === user.id);\n  if (known?.attempted_at !== undefined) return "none";\n',
   ),
   one(
-    "what was found after a restore closes nobody",
+    "what was found after a restore closes no recipient",
     CONTACTS,
     "if (found === undefined) return contact;",
     "if (contact) return contact;",
@@ -278,7 +278,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "return false;",
   ),
   one(
-    "forget takes the keys of a handle whoever has it",
+    "forget takes the keys of a handle that another person has",
     "src/privacy/forget.ts",
     "    .filter(isHeld)\n",
     '    .filter((handle) => isHeld(handle) || handle !== "")\n',
@@ -343,7 +343,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "(wanted.source === undefined || wanted.source === found.source)",
     "true",
   ),
-  one("nobody writes down who was forgotten", CONTACTS, "      mark(state, event.data.hashes);\n", ""),
+  one("the projection does not mark who was forgotten", CONTACTS, "      mark(state, event.data.hashes);\n", ""),
   one(
     "one person's refusal is the account's",
     LIMITS,

@@ -1,6 +1,6 @@
 /**
  * Breaks the outreach protocol on purpose, one rule at a time, in a copy of the tree, and has the model look for a history
- * that shows it: `bun test/outreach/model/mutations.ts [NAME…]`. A mutation that nobody notices is a rule that nobody
+ * that shows it: `bun test/outreach/model/mutations.ts [NAME…]`. A mutation that no test notices is a rule that no test
  * checks. The exit code is 1 then. Takes some minutes.
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

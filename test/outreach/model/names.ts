@@ -34,17 +34,17 @@ export async function forget(house: House, id: string): Promise<void> {
 }
 
 /** A person takes another handle; `list`: and is imported by it once more. */
-export async function rename(house: House, { whom, list }: { whom: number; list: boolean }): Promise<void> {
+export async function rename(house: House, { who, list }: { who: number; list: boolean }): Promise<void> {
   const { people, network, append } = house;
-  const id = personId(whom % people.length);
+  const id = personId(who % people.length);
   const user = network.people.get(id);
   // Who is known by nothing but a handle is lost with it.
-  if (user === undefined || people[whom % people.length] === "by_handle") return;
+  if (user === undefined || people[who % people.length] === "by_handle") return;
   const known = await knownHolder(house, user.username);
   if (known !== undefined && known.id !== id) return;
   const username = `${user.username}_2`;
   network.people.set(id, { ...user, username });
-  if (list) await append([rowOf(people[whom % people.length] ?? "open", { username })]);
+  if (list) await append([rowOf(people[who % people.length] ?? "open", { username })]);
 }
 
 /**
@@ -52,15 +52,15 @@ export async function rename(house: House, { whom, list }: { whom: number; list:
  * and that reaches neither this import nor the next one.
  */
 interface HandOver {
-  readonly whom: number;
+  readonly who: number;
   readonly list: boolean;
   readonly isForgotten: boolean;
 }
 
-/** Somebody new takes the handle of a person whom the log knows by it, and writes to us. */
-export async function handOver(house: House, { whom, list, isForgotten }: HandOver): Promise<void> {
+/** A new person takes the handle by which the log knows another, and writes to us. */
+export async function handOver(house: House, { who, list, isForgotten }: HandOver): Promise<void> {
   const { people, network, heirs, everHeirs, append, clockwork } = house;
-  const id = personId(whom % people.length);
+  const id = personId(who % people.length);
   const user = network.people.get(id);
   const handle = user?.username.toLowerCase() ?? "";
   if (user === undefined || (await knownHolder(house, handle))?.id !== id) return;

@@ -169,7 +169,7 @@ function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, 
   if (taken > setting.dailyLimit) violated("a place too many", { recipientId, day, isAfterChange, taken });
 }
 
-/** Whether anybody may write to them. */
+/** Whether a run may write to them. */
 function checkPerson(books: Books, { id }: KnownRecipient, about: object, house: House): void {
   const kind = house.people[indexOf(id)];
   if (kind === "closed" || kind === "protected" || kind === "unknown") violated("an intent in vain", about);
@@ -177,7 +177,8 @@ function checkPerson(books: Books, { id }: KnownRecipient, about: object, house:
   if (isAsked && kind === "no_consent" && !books.wrote.has(id)) violated("an intent without consent", about);
   if (books.suppressed.has(id)) violated("an intent after a suppression", about);
   const before = books.latest.get(id);
-  if (before !== undefined && !before.mayRepeat) violated("an intent for somebody attempted", { ...about, before });
+  if (before !== undefined && !before.mayRepeat)
+    violated("an intent for a recipient attempted before", { ...about, before });
 }
 
 function unsettled({ attempts }: Books, id: string, at: number): Attempt {
@@ -226,7 +227,7 @@ function skip(
   house: House,
 ): void {
   const { forgotten, network } = house;
-  // By the name it is recorded of: an id and a handle that nobody has brought together are two people.
+  // By the name it is recorded of: an id and a handle that no event has brought together are two people.
   const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
   // Of who was erased nothing is kept, so that a skip of theirs may be recorded again.
   if (skips.has(told) && !forgotten.has(recipientId)) violated("a skip told twice", { told, position });

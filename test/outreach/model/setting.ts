@@ -7,7 +7,7 @@ import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 
-/** Somebody on the list, and what is wrong with them. */
+/** A person on the list, and what is wrong with them. */
 export const KINDS = [
   "open",
   "by_handle",
@@ -35,9 +35,9 @@ export interface Setting {
   readonly pageMax: number;
   /** Decides what happens first where several things could. */
   readonly seed: number;
-  /** A process that is the only one owns the log; else nobody knows that whoever held a lease is dead. */
+  /** A process that is the only one owns the log; else no process knows that the holder of a lease is dead. */
   readonly isOwned: boolean;
-  /** Followers are written to too, and nobody has to consent. */
+  /** Followers are written to too, and no consent is required. */
   readonly followers: boolean;
   /** Undefined: messages go out at any time. */
   readonly window: SendWindow | undefined;

@@ -28,7 +28,7 @@ export interface Counts {
   /** Instances that found another log where they had their own. */
   readonly ended: number;
   readonly forgotten: number;
-  /** Runs that somebody asked to stop. */
+  /** Runs with a requested stop. */
   readonly stopped: number;
   /** How often a run waited for the window. */
   readonly waits: number;

@@ -33,7 +33,7 @@ export interface Noted {
   /** When that was, by the network's clock, ms. */
   readonly at: number;
   readonly data: Event["data"];
-  /** Whom it is about, also where it only names a handle. */
+  /** The person it is about, also where it only names a handle. */
   readonly about: string | undefined;
   /** The last of its append: no copy of the log ends in the middle of one. */
   readonly isLast: boolean;
@@ -61,9 +61,9 @@ export interface Witness {
   optedOutBefore(runId: string): ReadonlyMap<string, number>;
   /** When the event at a position was appended, by the network's clock. */
   appendedAt(position: number): number;
-  /** The event as it was before anybody was erased. */
+  /** The event as it was before any erasure. */
   asAppended(event: Recorded): Recorded;
-  /** The id of whom it is about; undefined where it is about nobody. */
+  /** The id of the person it is about; undefined where it is about none. */
   about(position: number): string | undefined;
   /** Just before the next intent is appended, and after it was decided, `happening` takes place. */
   ambush(happening: (recipientId: string) => Promise<void>): void;

@@ -1,4 +1,4 @@
-/** Stands at the beginning of a line only where somebody forged one. */
+/** Stands at the beginning of a line only where a line was forged. */
 export const FORGED = "FORGED";
 
 /** What others may write wherever they may write something, and what it is after. */
@@ -40,7 +40,7 @@ export const STEERING =
 /** Enough of a line to find it by. */
 const TOLD_CHARS = 120;
 
-/** What of an output steers a terminal or is a line of somebody else's. */
+/** What of an output steers a terminal or is a line of another program. */
 export function badLines(output: string): string[] {
   const isBad = (line: string): boolean =>
     STEERING.test(line) || line.startsWith(FORGED) || line.startsWith('{"level":"error","message":"FORGED"');

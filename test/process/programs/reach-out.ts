@@ -1,4 +1,4 @@
-// Tries what a service that somebody broke into would be made to do, and tells how each ended. For Deno.
+// Tries what a service that an attacker controls would be made to do, and tells how each ended. For Deno.
 import { spawn } from "node:child_process";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
@@ -49,7 +49,7 @@ function connected({ hostname, port }: URL): Promise<void> {
 function listened(): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
-    // Deno throws where nobody can catch it.
+    // Deno throws where no handler can catch it.
     process.once("uncaughtException", reject);
     server.listen(0, "127.0.0.1", () => server.close(() => resolve()));
   });

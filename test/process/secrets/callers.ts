@@ -34,7 +34,7 @@ export async function authorizeInAllWays(callers: Callers, service: Running): Pr
   await world.keepAnswer("/social/me", await service.get("/social/me"));
 }
 
-/** An authorization that is begun; whoever guesses at its end is told nothing. */
+/** An authorization that is begun; a caller that guesses its end is told nothing. */
 async function giveUp({ world, canaries, masterKey }: Callers, service: Running): Promise<void> {
   const begun = await service.get("/social/auth");
   const [pair = ""] = (begun.headers.get("set-cookie") ?? "").split(";");
@@ -46,7 +46,7 @@ async function giveUp({ world, canaries, masterKey }: Callers, service: Running)
   canaries.push(hunted("an authorization's cookie", value));
   await world.keepAnswer("/social/auth", begun, ["location", "set-cookie"]);
   const code = canary();
-  canaries.push(hunted("a code of nobody's", code));
+  canaries.push(hunted("a code that X never gave", code));
   for (const query of [`state=${open.state}&code=${code}`, `state=${code}&code=${code}`, `error=${code}`]) {
     const answer = await service.get(`/social/callback?${query}`, { headers: { cookie: pair } });
     await world.keepAnswer("a callback that was made up", answer);

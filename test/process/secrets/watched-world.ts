@@ -5,7 +5,7 @@ import { ended, openInstallation, type Running, type Installation } from "../../
 import { readStoredStates } from "../../harness/stored-states.ts";
 import type { Written } from "./hunt.ts";
 
-/** A world that keeps all that anybody in it wrote, showed or was answered. */
+/** A world that keeps all that its processes wrote, showed or were answered. */
 export interface WatchedWorld extends Installation {
   readonly written: Written[];
   keep(where: string, text: string | Buffer): void;
