@@ -80,7 +80,7 @@ export function measure(root: string): Measures {
       [...textsOf(root, ["test/**/*.ts"])].flatMap(([file, text]) =>
         file.startsWith("test/structure/") ? [] : [text],
       ),
-      PRONOUNS,
+      new RegExp(`(?<![@"])${PRONOUNS.source}`, "gi"),
     ),
     filesSayingAnew: [...textsOf(root, WRITTEN), ...documents.map(({ path, text }) => [path, text] as const)]
       .filter(([file, text]) => !file.startsWith("test/structure/") && /\banew\b/i.test(text))
