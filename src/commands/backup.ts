@@ -7,13 +7,13 @@ import { systemClock } from "../platform/clock.ts";
 import { usageError } from "../platform/service-error.ts";
 import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { locateLog } from "../service/log-place.ts";
-import { openLog, type OpenedLog } from "../service/open.ts";
-import { type MasterKeyPlace, nameOfKey } from "../vault/master-key.ts";
+import { openLog } from "../service/open.ts";
+import { nameOfKey } from "../vault/master-key.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { verifyIncrements } from "./backup/from-increments.ts";
 import { readIncrements } from "./backup/increments.ts";
 import { backupPlace, openIncrements, withoutSlash, writeRemoteIncrement } from "./backup/remote-increments.ts";
-import { recordBackup, writeBackup, type WriteOptions } from "./backup/write-backup.ts";
+import { recordBackup, writeBackup, type WriteOptions, type BackupSource } from "./backup/write-backup.ts";
 import { type Increment, writeIncrement } from "./backup/write-increment.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { loadMasterKey } from "./restore.ts";
@@ -76,7 +76,7 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
         terminal,
         "verifying",
         (await log.head()).position,
-        (onProgress) => write(log, secrets, folder, { clock: systemClock, onProgress }),
+        (onProgress) => write({ log, secrets }, folder, { clock: systemClock, onProgress }),
       );
       await recordBackup(terminal, "BackupMade", made, store);
       const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
@@ -99,12 +99,11 @@ function chooseWriter(config: Config, folder: string, incremental: boolean) {
 }
 
 async function writeWhole(
-  log: OpenedLog,
-  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  source: BackupSource,
   folder: string,
   options: WriteOptions,
 ): Promise<Omit<Increment, "number"> & { readonly number: undefined }> {
-  const { log: copied, made_at, files } = await writeBackup(log, secrets, folder, options);
+  const { log: copied, made_at, files } = await writeBackup(source, folder, options);
   const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
   return { log: copied, made_at, bytes, number: undefined, first: 1 };
 }

@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, EventType, Folded } from "../../events/catalog.ts";
+import type { EventType, Folded, LogStore } from "../../events/catalog.ts";
 import type { States } from "../../projections/all.ts";
 import type { LinkClicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
@@ -60,7 +59,7 @@ interface LinkCounts extends Omit<LinkClicks, "last_position"> {
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
 /** Counts one link from its own stream, however many others there are, and the messages that may explain clicks. */
-async function countLink(store: EventStore<Event>, link: string, { position }: Place): Promise<Counted> {
+async function countLink(store: LogStore, link: string, { position }: Place): Promise<Counted> {
   const states = createStates(NAMES);
   const clicked = store.readFolded({ stream: streamOfLink(link), to: position });
   const sent = store.readFolded({ types: MESSAGES, to: position });

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
-import { createLogTree, type EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import { createLogTree } from "eventstore-lite";
+import type { LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { Command, Option, type MakeCommand, readConfig } from "./shared/command.ts";
 import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal.ts";
@@ -77,7 +77,7 @@ the last saved work.`,
     });
 
 /** The tiles of the log's Merkle tree are computed from it, as projections are. */
-async function rebuildTree(store: EventStore<Event>, { signal }: Terminal): Promise<void> {
+async function rebuildTree(store: LogStore, { signal }: Terminal): Promise<void> {
   const tree = createLogTree(store);
   const { position } = await store.head();
   await tree.forget();

@@ -1,10 +1,9 @@
-import type { Event, Recorded } from "../../events/catalog.ts";
+import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { eventsAt } from "../log/event-log.ts";
-import type { EventStore } from "eventstore-lite";
 
 /** Where a history is read from, up to and including a position. */
 export interface Reading {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly to: number;
   /** Told which position is read. */
   readonly onProgress: (position: number) => void;

@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import { EVENT_TYPES, type Event, type EventType } from "../../events/catalog.ts";
+import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
 import { findPerson, positionsAbout, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
@@ -46,7 +45,7 @@ export function filterIn(query: URLSearchParams): LogFilter {
 }
 
 export interface FilterSources {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly contacts: () => Contacts | Promise<Contacts>;
   /** IANA name; days are days of it. */
   readonly timezone: string;

@@ -1,5 +1,5 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event, EventType, Folded, Recorded } from "../../events/catalog.ts";
+import type { EventType, Folded, Recorded, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { ShownEvent, StoredEvent, Show } from "../log/export-formats/format.ts";
@@ -36,7 +36,7 @@ const PLACES_READ_MAX = 1_000;
  * next page has events before this position; undefined: there are none.
  */
 export async function readPage(
-  store: EventStore<Event>,
+  store: LogStore,
   selection: Selection,
   { before = Infinity, limit }: { readonly before: number | undefined; readonly limit: number },
 ) {
@@ -68,7 +68,7 @@ type Range = Extract<Selection, { kind: "range" }>;
 
 /** One more than `limit` of those that are wanted. */
 async function lookFor(
-  store: EventStore<Event>,
+  store: LogStore,
   { range, types, stream, isWanted }: Range,
   before: number,
   limit: number,
@@ -96,7 +96,7 @@ async function lookFor(
 
 /** All events of these types, the newest first; undefined: there are more than are looked at. */
 async function readIfFew(
-  store: EventStore<Event>,
+  store: LogStore,
   types: readonly EventType[],
   from: number,
   to: number,

@@ -1,6 +1,5 @@
 import type { Registry } from "prom-client";
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import { CHANNELS, lanesOf, sortChannels, type WebhookChannel } from "../../events/channel.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
@@ -21,7 +20,7 @@ const OF_LANE = ["channel", "lane"] as const;
 const OF_CHANNEL = ["channel"] as const;
 
 export interface ChannelSources {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly projector: Projector;
   readonly delivery: Pick<Delivery, "configured" | "circuit">;
   readonly clock: Clock;

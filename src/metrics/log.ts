@@ -1,6 +1,5 @@
 import type { Registry } from "prom-client";
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { Instance } from "../log/instances.ts";
@@ -11,7 +10,7 @@ import type { Projector } from "../projector/projector.ts";
 import { lookUp, lookUpEach } from "./prometheus.ts";
 
 export interface LogSources {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly projector: Pick<Projector, "position" | "folding">;
   /** Streams of events that are open. */
   readonly load: { readonly streams: number };

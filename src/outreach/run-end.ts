@@ -1,5 +1,5 @@
-import { LeaseLost, type EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import { LeaseLost } from "eventstore-lite";
+import type { LogStore } from "../../events/catalog.ts";
 import type { RunEnd } from "../../events/outreach.ts";
 import { SocialError } from "../networks/network.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
@@ -71,7 +71,7 @@ const BACK_TO_START = {
  * ended for another reason.
  */
 export async function findTransientEnd(
-  store: EventStore<Event>,
+  store: LogStore,
   runId: string,
 ): Promise<{ readonly places: number } | undefined> {
   let hasEnded = false;

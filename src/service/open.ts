@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
 import { fileClock, serverClock, type LogClock } from "../log/log-clock.ts";
@@ -22,7 +21,7 @@ export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
 }
 
 /** A log as it is stored, and what was last signed of it. */
-export interface StoredLog extends EventStore<Event> {
+export interface StoredLog extends LogStore {
   readonly checkpoints: CheckpointStore;
 }
 
@@ -71,7 +70,7 @@ export async function openLogAt(
   const keysName = secrets.keys.name;
   const bindTo =
     (options: BindOptions) =>
-    (store: EventStore<Event>): Promise<void> =>
+    (store: LogStore): Promise<void> =>
       bindSecrets(logPlace, store, { keys, vault }, options);
   const bind = bindTo(accepted);
   const log = opening.use(

@@ -217,7 +217,7 @@ test("a person who is forgotten between the copies of log and keys stays forgott
     expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
     return copied;
   };
-  await writeBackup({ ...world.store, backup: backupAndForget }, secrets, folder, { clock: () => NOW });
+  await writeBackup({ log: { ...world.store, backup: backupAndForget }, secrets }, folder, { clock: () => NOW });
   expect(await restored()).toMatchObject({ code: 0 });
   expect(await peopleThere()).not.toContain("ann_builds");
   // Nothing is recorded of them again, whatever is imported.
@@ -231,7 +231,7 @@ test("a person who is forgotten between the copies of log and keys stays forgott
 describe("a backup that does not come to its end", () => {
   const secrets = () => locateLog(loadConfig(world.env, () => "")).secrets;
   const attempt = (log: typeof world.store) =>
-    writeBackup(log, secrets(), folder, { clock: () => NOW }).catch((fault: unknown) => fault);
+    writeBackup({ log, secrets: secrets() }, folder, { clock: () => NOW }).catch((fault: unknown) => fault);
   afterEach(() => {
     expect(readdirSync(world.directory).filter((name) => name.startsWith("backup"))).toEqual([]);
   });

@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { LogStore } from "../../../events/catalog.ts";
 import { Command, formatOption, readConfig, type MakeCommand } from "../shared/command.ts";
 import type { Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
@@ -72,7 +71,7 @@ async function openShown(
   stack: AsyncDisposableStack,
   terminal: Terminal,
   isEncrypted: boolean,
-): Promise<{ readonly store: EventStore<Event>; readonly show: Show }> {
+): Promise<{ readonly store: LogStore; readonly show: Show }> {
   if (isEncrypted) return { store: stack.use(await openExistingStoredLog(terminal)), show: (events) => events };
   const store = stack.use(await openExistingLog(terminal));
   return { store, show: shownBy(store.open) };

@@ -6,9 +6,8 @@ import {
   parsePublicKey,
   parseVerifierKey,
   proveExtension,
-  type EventStore,
 } from "eventstore-lite";
-import type { Event, Recorded } from "../../../events/catalog.ts";
+import type { Recorded, LogStore } from "../../../events/catalog.ts";
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-formats/format.ts";
@@ -57,7 +56,7 @@ that these encrypted bytes stood at that position.`,
       return undefined;
     });
 
-async function findNamedEvent(store: EventStore<Event>, name: string): Promise<Recorded> {
+async function findNamedEvent(store: LogStore, name: string): Promise<Recorded> {
   if (!isEventName(name)) throw usageError("an event is given by its id or its position");
   const { position: to } = await store.head();
   const found = await findEvent({ store, to, onProgress() {} }, name.toLowerCase());

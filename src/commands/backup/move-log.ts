@@ -82,7 +82,7 @@ async function copyTo(terminal: Terminal, log: OpenedLog, source: Config, target
   try {
     const { secrets } = locateLog(source);
     const { log: copied } = await withProgress(terminal, "copying", (await log.head()).position, (onProgress) =>
-      writeBackup(log, secrets, folder, { clock: systemClock, onProgress }),
+      writeBackup({ log, secrets }, folder, { clock: systemClock, onProgress }),
     );
     const beforePlacing = async (): Promise<void> => {
       if (terminal.signal.aborted) throw new ServiceError("busy", "interrupted: nothing was moved");

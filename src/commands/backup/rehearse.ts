@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { LogStore } from "../../../events/catalog.ts";
 import { logFiles, type LogFiles } from "../../log/log-files.ts";
 import { readKnownHeads } from "../../log/checkpoint.ts";
 import { verifyLog } from "../../log/verifier.ts";
@@ -60,7 +59,7 @@ export async function rehearse(
 /** Throws a ServiceError (invalid) where keys that the log of a backup names were never in `place`. */
 export async function refuseMissing(
   place: string,
-  log: EventStore<Event>,
+  log: LogStore,
   keyring: Keyring,
   { made_at }: Manifest,
 ): Promise<void> {

@@ -6,8 +6,6 @@ import type { Config } from "../../config/config.ts";
 import { isS3Address } from "../../networks/s3/address.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openSegmentStorage } from "../../service/segment-storage.ts";
-import type { OpenedLog } from "../../service/open.ts";
-import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { absolutePath } from "../shared/command.ts";
 import {
   type Increments,
@@ -19,7 +17,7 @@ import {
   SEGMENTS,
 } from "./increments.ts";
 import { MANIFEST } from "./manifest.ts";
-import type { WriteOptions } from "./write-backup.ts";
+import { type BackupSource, type WriteOptions } from "./write-backup.ts";
 import { type Increment, writeIncrement } from "./write-increment.ts";
 
 /** A folder, or the address of a store. */
@@ -34,8 +32,7 @@ export function backupPlace(text: string): string {
  */
 export async function writeRemoteIncrement(
   config: Pick<Config, "objectStore">,
-  log: OpenedLog,
-  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  source: BackupSource,
   address: string,
   options: WriteOptions,
 ): Promise<Increment> {
@@ -44,8 +41,8 @@ export async function writeRemoteIncrement(
   return await scratch.work(async (folder) => {
     const before = await storage.list();
     await pullManifest(storage, before, folder);
-    const made = await writeIncrement(log, secrets, folder, options);
-    const kept = await push(storage, folder, readIncrements(folder, log.master));
+    const made = await writeIncrement(source, folder, options);
+    const kept = await push(storage, folder, readIncrements(folder, source.log.master));
     // What is older than this backup and no part of it: former keys and manifests, and what a killed backup left.
     for (const name of before) if (!kept.has(name)) await storage.remove(name);
     return made;

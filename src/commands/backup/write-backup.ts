@@ -22,6 +22,12 @@ import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest, encryptS
 import { isVisitorRef } from "../../privacy/day-keys.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
+/** A log that is in use, and what belongs to it. */
+export interface BackupSource {
+  readonly log: OpenedLog;
+  readonly secrets: Pick<MasterKeyPlace, "vault" | "keys">;
+}
+
 export interface WriteOptions {
   readonly clock: Clock;
   readonly onProgress?: (checked: number) => void;
@@ -32,8 +38,7 @@ export interface WriteOptions {
  * all of it is whole and durable. Throws a ServiceError (conflict, damaged, busy), and what the store throws.
  */
 export async function writeBackup(
-  log: OpenedLog,
-  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  source: BackupSource,
   folder: string,
   { clock, onProgress }: WriteOptions,
 ): Promise<Manifest> {
@@ -41,7 +46,7 @@ export async function writeBackup(
   const partial = `${folder}.${randomUUID()}.partial`;
   withPath(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
   try {
-    const manifest = await fill(log, secrets, partial, { clock, ...(onProgress && { onProgress }) });
+    const manifest = await fill(source, partial, { clock, ...(onProgress && { onProgress }) });
     renameSync(partial, folder);
     syncFolder(dirname(partial));
     return manifest;
@@ -54,12 +59,8 @@ export async function writeBackup(
  * The log first, the keys after it: a key is there before anything is encrypted with it, so these keys open all that this
  * log holds. The salts of visitors stay out: they open nothing, and would outlive their day. Whose keys were deleted in between reads as erased, and is known as forgotten by the keys alone.
  */
-async function fill(
-  log: OpenedLog,
-  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
-  folder: string,
-  { clock, onProgress }: WriteOptions,
-): Promise<Manifest> {
+async function fill(source: BackupSource, folder: string, { clock, onProgress }: WriteOptions): Promise<Manifest> {
+  const { log } = source;
   const file = join(folder, NAMES.log);
   const { head } = await log.backup(file, omitUndefined({ onProgress }));
   const unsigned = {
@@ -68,7 +69,7 @@ async function fill(
     made_at: isoTime(clock()),
     log: { id: log.id, position: head.position, hash: head.hash },
     master_key: keyId(log.master),
-    files: { log: measure(file), ...(await copyRest(log, secrets, folder, { head, clock })) },
+    files: { log: measure(file), ...(await copyRest(source, folder, { head, clock })) },
   } as const;
   const manifest: Manifest = signManifest<Manifest>(unsigned, log.master);
   await makeNewFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
@@ -77,8 +78,7 @@ async function fill(
 
 /** Writes what belongs to a log whose copy ends at `head`: keys, vault, the signed head and the key that signed it. */
 export async function copyRest(
-  log: OpenedLog,
-  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  { log, secrets }: BackupSource,
   folder: string,
   { head: copied, clock }: { readonly head: Head; readonly clock: Clock },
 ): Promise<Omit<Manifest["files"], "log">> {

@@ -6,7 +6,6 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
-import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { syncFolder, makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { measure } from "./copy-file.ts";
@@ -21,7 +20,7 @@ import {
   SEGMENTS,
 } from "./increments.ts";
 import { MANIFEST, signManifest } from "./manifest.ts";
-import { copyRest, type WriteOptions } from "./write-backup.ts";
+import { copyRest, type WriteOptions, type BackupSource } from "./write-backup.ts";
 
 /** What a killed backup may leave in a folder without a manifest. */
 const OWN_NAME = /^(?:segments|secrets-\d+|backup\.(?:lock|owner)|manifest\.json\..*\.partial)$/;
@@ -41,12 +40,7 @@ export interface Increment {
  * replaced at the end: a backup that is killed changes nothing, and the next one removes what it left. Throws a ServiceError
  * (busy, conflict, damaged), and what the store throws.
  */
-export async function writeIncrement(
-  log: OpenedLog,
-  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
-  folder: string,
-  options: WriteOptions,
-): Promise<Increment> {
+export async function writeIncrement(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
   refuseOther(folder);
   for (const one of [folder, join(folder, SEGMENTS)]) {
     const made = withPath(one, () => mkdirSync(one, { recursive: true, mode: 0o700 }));
@@ -54,7 +48,7 @@ export async function writeIncrement(
   }
   const release = takeFolder(folder, options.clock());
   try {
-    return await add(log, secrets, folder, options);
+    return await add(source, folder, options);
   } finally {
     release();
   }
@@ -76,12 +70,8 @@ function takeFolder(folder: string, nowMs: number): () => void {
   }
 }
 
-async function add(
-  log: OpenedLog,
-  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
-  folder: string,
-  { clock, onProgress }: WriteOptions,
-): Promise<Increment> {
+async function add(source: BackupSource, folder: string, { clock, onProgress }: WriteOptions): Promise<Increment> {
+  const { log } = source;
   const known = isIncremental(folder) ? readKnown(folder, log.master) : undefined;
   const last = known?.backups.at(-1) ?? BEGINNING;
   if (known !== undefined) await refuseOtherHistory(log, folder, known);
@@ -98,7 +88,7 @@ async function add(
   const number = (known?.backups.length ?? 0) + 1;
   const place = join(folder, secretsFolder(number));
   mkdirSync(place, { mode: 0o700 });
-  const files = await copyRest(log, secrets, place, { head, clock });
+  const files = await copyRest(source, place, { head, clock });
   syncFolder(folder);
   const made_at = isoTime(clock());
   const { position, hash } = head;

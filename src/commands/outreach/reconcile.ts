@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { LogStore } from "../../../events/catalog.ts";
 import type { OpenAttempt, Run } from "../../../projections/run.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { createAnnounce } from "../../delivery/suspension.ts";
@@ -87,7 +86,7 @@ function openRunner(session: Session, logger: Logger, stack: AsyncDisposableStac
 
 /** Counts how `attempts` were settled from a position on, by any process. */
 async function settledSince(
-  store: EventStore<Event>,
+  store: LogStore,
   from: number,
   attempts: ReadonlyMap<string, OpenAttempt>,
 ): Promise<Settlement["outcomes"]> {

@@ -1,5 +1,5 @@
-import { type EventStore, type Snapshot, SnapshotAhead } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import { type Snapshot, SnapshotAhead } from "eventstore-lite";
+import type { LogStore } from "../../../events/catalog.ts";
 import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
 import { createStates } from "../../../projections/states.ts";
 import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
@@ -53,7 +53,7 @@ export type Rebuilt = ReturnType<typeof toReport>;
  * records that in the log. Answers undefined when it was interrupted.
  */
 export async function rebuild(
-  store: EventStore<Event>,
+  store: LogStore,
   names: readonly ProjectionName[],
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[] | undefined> {
@@ -83,7 +83,7 @@ export async function rebuild(
 
 /** Folds the projections in two threads up to the present end of the log. Resolves with whether it did. */
 async function foldOnTwoThreads(
-  store: EventStore<Event>,
+  store: LogStore,
   names: readonly ProjectionName[],
   options: RebuildOptions,
 ): Promise<boolean> {
@@ -101,11 +101,7 @@ async function foldOnTwoThreads(
 }
 
 /** Folds some projections up to a position, and saves the work for a rebuild to resume. */
-export async function foldPart(
-  store: EventStore<Event>,
-  { names, to }: PartOrder,
-  options: FoldOptions,
-): Promise<void> {
+export async function foldPart(store: LogStore, { names, to }: PartOrder, options: FoldOptions): Promise<void> {
   const work = await begin(store, names, false);
   options.onBegin(Math.min(...work.positions.values()), to);
   await advance(work, to, options);
@@ -114,7 +110,7 @@ export async function foldPart(
 
 type Work = Awaited<ReturnType<typeof begin>>;
 
-async function begin(store: EventStore<Event>, names: readonly ProjectionName[], restart: boolean) {
+async function begin(store: LogStore, names: readonly ProjectionName[], restart: boolean) {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map();
   const comparisons = new Map<ProjectionName, Comparison>();
@@ -201,7 +197,7 @@ interface Comparison {
 }
 
 async function createComparison(
-  store: EventStore<Event>,
+  store: LogStore,
   name: ProjectionName,
   partial: Partial | undefined,
 ): Promise<Comparison> {
@@ -229,7 +225,7 @@ interface Partial {
 type Kept = Omit<Partial, "position"> & { readonly hash: string };
 
 /** Undefined if nothing is saved, or if it belongs to another log or version of the projection. */
-export async function loadPartial(store: EventStore<Event>, name: ProjectionName): Promise<Partial | undefined> {
+export async function loadPartial(store: LogStore, name: ProjectionName): Promise<Partial | undefined> {
   const snapshot = await loadFitting(store, partialName(name));
   if (snapshot?.version !== projectionOf(name).version) return undefined;
   const { hash, ...kept } = (await unpackState(snapshot.state)) as Kept;
@@ -238,7 +234,7 @@ export async function loadPartial(store: EventStore<Event>, name: ProjectionName
 }
 
 /** No effect before the first event. */
-export async function savePartial(store: EventStore<Event>, name: ProjectionName, partial: Partial): Promise<void> {
+export async function savePartial(store: LogStore, name: ProjectionName, partial: Partial): Promise<void> {
   const { position, ...kept } = partial;
   const hash = position === 0 ? undefined : await store.hashAt(position);
   if (hash === undefined) return;
@@ -246,7 +242,7 @@ export async function savePartial(store: EventStore<Event>, name: ProjectionName
   await store.snapshots.save(partialName(name), { version: projectionOf(name).version, position, state });
 }
 
-async function dropPartial(store: EventStore<Event>, name: ProjectionName): Promise<void> {
+async function dropPartial(store: LogStore, name: ProjectionName): Promise<void> {
   await store.snapshots.remove([partialName(name)]);
 }
 

@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
 import { checkMoment, parseMoment, type Moment, type Place } from "../../projector/moment.ts";
@@ -30,7 +29,7 @@ export async function openAtMoment(terminal: Terminal, at: string | undefined) {
 /** The states at a moment. Shows progress, and saves snapshots for the next time. */
 export async function foldToMoment<Name extends ProjectionName>(
   terminal: Terminal,
-  store: EventStore<Event> & Pick<EncryptedLog, "erasedTo">,
+  store: LogStore & Pick<EncryptedLog, "erasedTo">,
   names: readonly Name[],
   moment: Moment,
 ): Promise<FoldedTo<Name>> {
@@ -42,7 +41,7 @@ export async function foldToMoment<Name extends ProjectionName>(
 }
 
 /** The recipients now, folded from the newest snapshot: a fold of the whole log takes seconds. */
-export async function contactsNow(store: EventStore<Event>): Promise<FoldedTo<"contacts">> {
+export async function contactsNow(store: LogStore): Promise<FoldedTo<"contacts">> {
   const { states, position, time } = await restoreStates(store, { names: ["contacts"] });
   return { states: states.all(), position, time };
 }

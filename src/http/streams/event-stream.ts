@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, EventType, Recorded } from "../../../events/catalog.ts";
+import type { EventType, Recorded, LogStore } from "../../../events/catalog.ts";
 import { hasScope } from "../../config/tokens.ts";
 import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
@@ -43,7 +42,7 @@ export interface EventStreamOptions {
  * log. Ends when the reader leaves or its token is revoked, at the latest with the next heartbeat, or on `signal`.
  */
 export function openEventStream(
-  store: Pick<EventStore<Event>, "subscribeBatches">,
+  store: Pick<LogStore, "subscribeBatches">,
   query: EventStreamQuery,
   signal: AbortSignal,
   options: EventStreamOptions = {},
