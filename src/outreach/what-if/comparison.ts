@@ -81,6 +81,8 @@ export interface Comparison extends ComparedRules {
   unexplained: number;
   /** Of the event that is taken. */
   position: number;
+  /** The moment that is decided, ms since 1970: of that event, or when a run that waits goes on. */
+  ms: number;
 }
 
 export function createComparison(rules: ComparedRules): Comparison {
@@ -95,10 +97,11 @@ export function createComparison(rules: ComparedRules): Comparison {
     run: undefined,
     unexplained: 0,
     position: 0,
+    ms: 0,
   };
 }
 
-export function decideIn(world: World, { identities }: Comparison, met: Met, ms: number): Redecided {
+export function decideIn(world: World, { identities, ms }: Comparison, met: Met): Redecided {
   return redecide(world, identities, met, toMoment(world, ms));
 }
 
@@ -121,31 +124,24 @@ export function dayAt({ rules: { timezone } }: World, ms: number): string {
   return last.day;
 }
 
-export function countSkip(comparison: Comparison, side: "was" | "would", reason: SkipReason, ms: number): void {
-  skippedFor(countsOn(comparison, dayAt(comparison[side], ms)), reason)[side]++;
+export function countSkip(comparison: Comparison, side: "was" | "would", reason: SkipReason): void {
+  skippedFor(countsOn(comparison, dayAt(comparison[side], comparison.ms)), reason)[side]++;
 }
 
 type Invented = "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished";
 
 /** Folds an event that the log does not hold into the world of the other rules. */
 export function invent<Type extends Invented>(
-  { would, position }: Comparison,
+  { would, position, ms }: Comparison,
   type: Type,
   data: DataOf<Type>,
-  ms: number,
 ): void {
   would.fold({ type, data, position, version: 0, time: isoTime(ms) } as unknown as Folded);
 }
 
-export function skip(
-  comparison: Comparison,
-  { id }: HypotheticalRun,
-  recipient: Recipient,
-  reason: SkipReason,
-  ms: number,
-): void {
-  countSkip(comparison, "would", reason, ms);
-  invent(comparison, "DirectMessageSkipped", { run_id: id, recipient, reason }, ms);
+export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient: Recipient, reason: SkipReason): void {
+  countSkip(comparison, "would", reason);
+  invent(comparison, "DirectMessageSkipped", { run_id: id, recipient, reason });
 }
 
 /** A message whose outcome is unknown: it takes its place, and its recipient gets no other one. */
@@ -153,15 +149,15 @@ export function write(
   comparison: Comparison,
   attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: Recipient },
   variant: string,
-  { day, timezone, ms }: TurnMoment,
+  { day, timezone }: TurnMoment,
 ): void {
   const { messages, sent } = countsOn(comparison, day);
   messages.would++;
   sent.unknown++;
   // Who is known by a handle alone has no id before the network is asked.
   const data = attempt as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
-  invent(comparison, "DirectMessageAttempted", { ...data, text: "", variant, links: [], day, timezone }, ms);
-  invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" }, ms);
+  invent(comparison, "DirectMessageAttempted", { ...data, text: "", variant, links: [], day, timezone });
+  invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });
 }
 
 /** All that both worlds know of a recipient's names. */

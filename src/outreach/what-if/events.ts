@@ -20,7 +20,7 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "too_many_failures",
 ]);
 
-export function takeStart(comparison: Comparison, event: Folded<"RunStarted">, ms: number): void {
+export function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
   const { was, would, today, changes, runs } = comparison;
   const { rules, run_id, dry_run } = event.data;
   was.rules = rules === undefined ? today : fromRunRules(rules, today);
@@ -30,15 +30,15 @@ export function takeStart(comparison: Comparison, event: Folded<"RunStarted">, m
   } else {
     runs.was++;
     if (rules === undefined) runs.unrecorded++;
-    const start = decideStartIn(would, comparison, ms);
-    const starts = start === "start" || start === decideStartIn(was, comparison, ms);
+    const start = decideStartIn(would, comparison);
+    const starts = start === "start" || start === decideStartIn(was, comparison);
     // A trigger that finds a run in progress starts none.
-    if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data), ms);
+    if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data));
   }
   was.fold(event);
 }
 
-function decideStartIn(world: World, { identities }: Comparison, ms: number) {
+function decideStartIn(world: World, { identities, ms }: Comparison) {
   return decideStart(world.state, toRules(world, identities), toMoment(world, ms), false);
 }
 
@@ -47,20 +47,20 @@ function toSelection({ limit, variant, basis, source }: RunSelection): RunSelect
 }
 
 /** A run that the rules of then refused starts where the other rules allow it. */
-export function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">, ms: number): void {
+export function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">): void {
   const { was, would } = comparison;
   if (comparison.run !== undefined || data.reason === "clock_skewed") return;
-  if (decideStartIn(would, comparison, ms) !== "start" || decideStartIn(was, comparison, ms) === "start") return;
-  const run = beginRun(comparison, `refused at ${position}`, toSelection(data), ms);
+  if (decideStartIn(would, comparison) !== "start" || decideStartIn(was, comparison) === "start") return;
+  const run = beginRun(comparison, `refused at ${position}`, toSelection(data));
   comparison.run = run;
   run.isAlone = true;
-  completeRun(comparison, run, ms);
-  if (run.resumeAt === undefined) finishRun(comparison, run, ms);
+  completeRun(comparison, run);
+  if (run.resumeAt === undefined) finishRun(comparison, run);
 }
 
-export function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">, ms: number): void {
+export function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
   const { run, was, would } = comparison;
-  if (run !== undefined) endRun(comparison, run, event, ms);
+  if (run !== undefined) endRun(comparison, run, event);
   // It may be that of a dry run.
   else would.fold(event);
   was.fold(event);
@@ -70,63 +70,54 @@ function endRun(
   comparison: Comparison,
   run: HypotheticalRun,
   { type, data }: Folded<"RunFinished" | "RunAbandoned">,
-  ms: number,
 ): void {
-  const { was, would, identities, sources, unknown } = comparison;
+  const { was, would, identities, sources, unknown, ms } = comparison;
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
-    completeRun(comparison, run, ms);
+    completeRun(comparison, run);
     const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
     if (goesOn && sources.some((name) => SOURCE_KINDS[name].isKnown === undefined)) unknown.unread_sources++;
     if (!run.waitsByItself) run.resumeAt = undefined;
   } else if (run.id === data.run_id) run.resumeAt = undefined;
   run.isAlone = true;
-  if (run.resumeAt === undefined) finishRun(comparison, run, ms);
+  if (run.resumeAt === undefined) finishRun(comparison, run);
 }
 
 /** Before a run waits for its window, all recipients whose window is open have had their turn. */
-export function takePause(comparison: Comparison, event: Folded<"RunPaused">, ms: number): void {
+export function takePause(comparison: Comparison, event: Folded<"RunPaused">): void {
   const { run, was } = comparison;
-  if (event.data.reason === "window_closed" && run !== undefined) completeRun(comparison, run, ms);
+  if (event.data.reason === "window_closed" && run !== undefined) completeRun(comparison, run);
   was.fold(event);
 }
 
-export function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempted">, ms: number): void {
+export function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempted">): void {
   const { day, links = [] } = event.data;
   const { run, was, lostLinks } = comparison;
   countsOn(comparison, day).messages.was++;
-  const isSame = run !== undefined && run.ended === undefined && wouldLeave(comparison, run, event, ms);
+  const isSame = run !== undefined && run.ended === undefined && wouldLeave(comparison, run, event);
   if (!isSame) for (const link of links) lostLinks.add(link);
   was.fold(event);
 }
 
 /** Decides a message again, and folds what follows. True if it leaves as it did. */
-function wouldLeave(
-  comparison: Comparison,
-  run: HypotheticalRun,
-  event: Folded<"DirectMessageAttempted">,
-  ms: number,
-): boolean {
+function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageAttempted">): boolean {
   const { was, would } = comparison;
   const { recipient, source, basis } = event.data;
   const met = { recipient, source, basis };
-  advance(comparison, run, ms, toTarget(contactIn(would, recipient), source));
+  advance(comparison, run, toTarget(contactIn(would, recipient), source));
   if (run.ended !== undefined) return false;
-  const decided = decideIn(would, comparison, met, ms);
-  const before = decideIn(was, comparison, met, ms);
+  const decided = decideIn(would, comparison, met);
+  const before = decideIn(was, comparison, met);
   if (before.kind !== "write") comparison.unexplained++;
   const contact = contactIn(would, recipient);
   const hadTurn = contact !== undefined && run.seen.has(contact);
   if (decided.kind === "write" || isSameDecision(before, decided)) {
-    const isSameText = attempt(comparison, run, event, {
-      variant: decided.kind === "write" ? decided.variant : "",
-      ms,
-    });
+    const isSameText = attempt(comparison, run, event, decided.kind === "write" ? decided.variant : "");
     const written = contactIn(would, recipient);
     if (written !== undefined) run.seen.add(written);
     return isSameText;
   }
-  if (decided.kind === "skip" && !decided.isRecorded && !hadTurn) skip(comparison, run, recipient, decided.reason, ms);
-  else if (decided.kind === "closed") postpone(comparison, run, { recipient, before }, ms);
+  if (decided.kind === "skip" && !decided.isRecorded && !hadTurn) skip(comparison, run, recipient, decided.reason);
+  else if (decided.kind === "closed") postpone(comparison, run, { recipient, before });
   else if (decided.kind === "end") run.ended = decided.reason;
   return false;
 }
@@ -136,9 +127,9 @@ function attempt(
   comparison: Comparison,
   { id: run_id }: HypotheticalRun,
   event: Folded<"DirectMessageAttempted">,
-  { variant = "", ms }: { readonly variant: string | undefined; readonly ms: number },
+  variant = "",
 ): boolean {
-  const { would, changes } = comparison;
+  const { would, changes, ms } = comparison;
   const { attempt_id, recipient, template, day } = event.data;
   const now = toMoment(would, ms);
   if (template !== undefined && changes.template !== undefined && template !== changes.template.id) {
@@ -157,27 +148,22 @@ function toTarget(contact: Contact | undefined, source: RecipientSource | undefi
   return { contact, source: contact?.again === true ? "again" : (source ?? "again") };
 }
 
-export function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">, ms: number): void {
+export function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">): void {
   const { run, was } = comparison;
-  countSkip(comparison, "was", event.data.reason, ms);
-  if (run !== undefined && run.ended === undefined) decideSkip(comparison, run, event, ms);
+  countSkip(comparison, "was", event.data.reason);
+  if (run !== undefined && run.ended === undefined) decideSkip(comparison, run, event);
   was.fold(event);
 }
 
-function decideSkip(
-  comparison: Comparison,
-  run: HypotheticalRun,
-  event: Folded<"DirectMessageSkipped">,
-  ms: number,
-): void {
+function decideSkip(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageSkipped">): void {
   const { was, would } = comparison;
   const { recipient, reason } = event.data;
-  const decided = decideIn(would, comparison, { recipient }, ms);
-  if (isSameDecision(decideIn(was, comparison, { recipient }, ms), decided)) {
-    countSkip(comparison, "would", reason, ms);
+  const decided = decideIn(would, comparison, { recipient });
+  if (isSameDecision(decideIn(was, comparison, { recipient }), decided)) {
+    countSkip(comparison, "would", reason);
     would.fold({ ...event, data: { ...event.data, run_id: run.id } });
   } else if (decided.kind === "skip") {
-    if (!decided.isRecorded) skip(comparison, run, recipient, decided.reason, ms);
+    if (!decided.isRecorded) skip(comparison, run, recipient, decided.reason);
   } else if (contactIn(would, recipient)?.listed !== true) run.deferred.push({ recipient });
 }
 

@@ -10,56 +10,56 @@ import { SOURCE_KINDS } from "../sources/sources.ts";
 /** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
 const OPENING_MARGIN_MS = 1_000;
 
-export function beginRun(comparison: Comparison, id: string, selection: RunSelection, ms: number): HypotheticalRun {
-  const { would, sources } = comparison;
+export function beginRun(comparison: Comparison, id: string, selection: RunSelection): HypotheticalRun {
+  const { would, sources, ms } = comparison;
   comparison.runs.would++;
-  invent(comparison, "RunStarted", { run_id: id, dry_run: false, ...selection }, ms);
+  invent(comparison, "RunStarted", { run_id: id, dry_run: false, ...selection });
   const begun = { walk: createWalk(would.state.contacts, sources), open: [], source: "again" } as const;
   const state = { ...begun, open: [], seen: new Set<Contact>(), deferred: [], zones: new Set<string>() };
   return { id, startedMs: ms, ...state, resumeAt: undefined, waitsByItself: false, ended: undefined, isAlone: false };
 }
 
-export function finishRun(comparison: Comparison, { id, ended }: HypotheticalRun, ms: number): void {
+export function finishRun(comparison: Comparison, { id, ended }: HypotheticalRun): void {
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  invent(comparison, "RunFinished", { run_id: id, reason: ended ?? "completed", ...counts }, ms);
+  invent(comparison, "RunFinished", { run_id: id, reason: ended ?? "completed", ...counts });
   comparison.run = undefined;
 }
 
 /** Gives all a turn who come before the target; without one, all that are left. */
-export function advance(comparison: Comparison, run: HypotheticalRun, ms: number, target?: WalkTarget): void {
+export function advance(comparison: Comparison, run: HypotheticalRun, target?: WalkTarget): void {
   const isOnWay = target === undefined || run.walk.leadsTo(target, run.open);
-  if (isOnWay && !walkOn(comparison, run, ms, target)) return;
+  if (isOnWay && !walkOn(comparison, run, target)) return;
   for (let [next] = run.deferred; next !== undefined && run.ended === undefined; [next] = run.deferred) {
-    if (!visit(comparison, run, next, ms)) return;
+    if (!visit(comparison, run, next)) return;
     run.deferred.shift();
   }
 }
 
 /** False: no other recipient has a turn. */
-function walkOn(comparison: Comparison, run: HypotheticalRun, ms: number, target: WalkTarget | undefined): boolean {
+function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget | undefined): boolean {
   while (run.ended === undefined) {
     const [next] = run.open;
     if (next === undefined) {
       const batch = run.walk.next(target);
       if (batch === undefined) return true;
-      openBatch(comparison, run, batch, ms);
+      openBatch(comparison, run, batch);
       continue;
     }
     if (target !== undefined && next === target.contact) return true;
-    if (!visit(comparison, run, toMet(named(comparison, next), run.source), ms)) return false;
+    if (!visit(comparison, run, toMet(named(comparison, next), run.source))) return false;
     run.open.shift();
   }
   return false;
 }
 
 /** Skips of a page come before its messages. Those who are skipped keep their place, since the walk may stop at them. */
-function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch, ms: number): void {
+function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch): void {
   run.source = source;
   run.open = people.filter((contact) => !run.seen.has(contact) && (source === "last" || !isTriedLast(contact)));
   for (const contact of run.open) {
     const met = toMet(named(comparison, contact), source);
-    const decided = decideIn(comparison.would, comparison, met, ms);
-    if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided, ms);
+    const decided = decideIn(comparison.would, comparison, met);
+    if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided);
   }
 }
 
@@ -69,20 +69,20 @@ function toMet(recipient: Recipient, source: WalkTarget["source"]): Met {
 
 type Skip = Extract<Redecided, { kind: "skip" }>;
 
-function skipUnlessSame(comparison: Comparison, run: HypotheticalRun, met: Met, decided: Skip, ms: number): void {
-  if (decided.isRecorded || isSameDecision(decideIn(comparison.was, comparison, met, ms), decided)) return;
-  skip(comparison, run, met.recipient, decided.reason, ms);
+function skipUnlessSame(comparison: Comparison, run: HypotheticalRun, met: Met, decided: Skip): void {
+  if (decided.isRecorded || isSameDecision(decideIn(comparison.was, comparison, met), decided)) return;
+  skip(comparison, run, met.recipient, decided.reason);
 }
 
 /** The turn of a recipient that the log does not mention in this run. False: no other one comes behind it. */
-function visit(comparison: Comparison, run: HypotheticalRun, met: Met, ms: number): boolean {
-  const { was, would } = comparison;
+function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
+  const { was, would, ms } = comparison;
   const contact = contactIn(would, met.recipient);
   if (contact !== undefined && run.seen.has(contact)) return true;
-  const decided = decideIn(would, comparison, met, ms);
-  const before = decideIn(was, comparison, met, ms);
-  if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided, ms);
-  else if (decided.kind === "closed") postpone(comparison, run, { recipient: met.recipient, before }, ms);
+  const decided = decideIn(would, comparison, met);
+  const before = decideIn(was, comparison, met);
+  if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided);
+  else if (decided.kind === "closed") postpone(comparison, run, { recipient: met.recipient, before });
   else if (decided.kind === "end") {
     // Where the run ends by the rules of then too, the log says whether it did.
     if (before.kind !== "end") run.ended = decided.reason;
@@ -103,12 +103,7 @@ interface Postponed {
 }
 
 /** The turn of a recipient whose window is closed comes when it opens. */
-export function postpone(
-  { was, would }: Comparison,
-  run: HypotheticalRun,
-  { recipient, before }: Postponed,
-  ms: number,
-): void {
+export function postpone({ was, would, ms }: Comparison, run: HypotheticalRun, { recipient, before }: Postponed): void {
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
@@ -117,12 +112,12 @@ export function postpone(
 }
 
 /** Gives all that are left a turn; those whose window is closed get theirs when it opens, if the run waits for that. */
-export function completeRun(comparison: Comparison, run: HypotheticalRun, ms: number): void {
-  const { would, sources } = comparison;
-  advance(comparison, run, ms);
+export function completeRun(comparison: Comparison, run: HypotheticalRun): void {
+  const { would, sources, ms } = comparison;
+  advance(comparison, run);
   const { window } = would.rules;
   if (run.ended !== undefined || window === undefined || run.zones.size === 0) return;
-  run.ended = reasonAtPaidSource(comparison, ms);
+  run.ended = reasonAtPaidSource(comparison);
   if (run.ended !== undefined) return;
   const openings = [...run.zones].map((zone) => opensAt(window, zone, toMoment(would, ms)));
   run.zones.clear();
@@ -136,7 +131,7 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun, ms: nu
 }
 
 /** A run reads a source that costs money only while its window is open, and ends there once it has no place left. */
-function reasonAtPaidSource({ would, sources, identities }: Comparison, ms: number): RunEnd | undefined {
+function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): RunEnd | undefined {
   const now = toMoment(would, ms);
   const wanted = would.state.run.current?.source;
   const isRead = sources.some((name) => SOURCE_KINDS[name].isPaid && (wanted === undefined || wanted === name));
@@ -145,14 +140,15 @@ function reasonAtPaidSource({ would, sources, identities }: Comparison, ms: numb
 }
 
 /** Lets a run that waits for its window go on, as often as that opens until then. */
-export function resumeUntil(comparison: Comparison, ms: number): void {
-  for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= ms; { run } = comparison) {
+export function resumeUntil(comparison: Comparison, until: number): void {
+  for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= until; { run } = comparison) {
     const at = run.resumeAt;
+    comparison.ms = at;
     run.resumeAt = undefined;
     run.waitsByItself = false;
     // The log says how long its own run lasted.
     if (run.isAlone && at > run.startedMs + comparison.runMaxMs) run.ended = "time_limit";
-    else completeRun(comparison, run, at);
-    if (run.isAlone && run.resumeAt === undefined) finishRun(comparison, run, at);
+    else completeRun(comparison, run);
+    if (run.isAlone && run.resumeAt === undefined) finishRun(comparison, run);
   }
 }

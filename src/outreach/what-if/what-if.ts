@@ -54,8 +54,9 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
       clicks.take(event);
       resumeUntil(comparison, ms);
       comparison.position = event.position;
+      comparison.ms = ms;
       if (stopWords !== undefined) countTexts(unknown, stopWords, event);
-      takeEvent(comparison, event, ms);
+      takeEvent(comparison, event);
     },
     /** The answer, once all were taken; `now` in ms since 1970: until then a run may have waited for its window. */
     async finish(now: number) {
@@ -76,24 +77,24 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
   };
 }
 
-function takeEvent(comparison: Comparison, event: Folded, ms: number): void {
+function takeEvent(comparison: Comparison, event: Folded): void {
   const { was, would } = comparison;
   switch (event.type) {
     case "LinkClicked":
       return;
     case "RunStarted":
-      return takeStart(comparison, event, ms);
+      return takeStart(comparison, event);
     case "RunRefused":
-      return takeRefusal(comparison, event, ms);
+      return takeRefusal(comparison, event);
     case "RunFinished":
     case "RunAbandoned":
-      return takeEnd(comparison, event, ms);
+      return takeEnd(comparison, event);
     case "RunPaused":
-      return takePause(comparison, event, ms);
+      return takePause(comparison, event);
     case "DirectMessageAttempted":
-      return takeAttempt(comparison, event, ms);
+      return takeAttempt(comparison, event);
     case "DirectMessageSkipped":
-      return takeSkip(comparison, event, ms);
+      return takeSkip(comparison, event);
     case "DirectMessageSent":
     case "DirectMessageFailed":
     case "DirectMessageInDoubt":
