@@ -1,19 +1,16 @@
 import { createHash } from "node:crypto";
-import { type EventLog, type EventMetadata, STREAMS } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { type EventMetadata, STREAMS } from "../log/event-log.ts";
+import { record, type PartDeps } from "../log/handle.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
-import type { Projector } from "../projector/projector.ts";
 import type { Vault } from "../vault/token-vault.ts";
 import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
 
-export interface LinkDeps {
+export interface LinkDeps extends Pick<PartDeps, "eventLog" | "projector"> {
   readonly oauth: OAuth;
   readonly tokens: Tokens;
   readonly network: SocialNetwork;
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
   /** The only handle that may authorize; undefined: the first account that does is linked. */
   readonly pinnedHandle: string | undefined;
 }

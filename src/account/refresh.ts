@@ -1,22 +1,15 @@
 import { LeaseLost } from "eventstore-lite";
-import { isoTime, type Clock } from "../platform/clock.ts";
-import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog, findLast } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
-import { type HeldLease, type LeaseDeps, ROLES } from "../log/lease.ts";
+import { isoTime } from "../platform/clock.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent, findLast } from "../log/event-log.ts";
+import { record, type PartDeps } from "../log/handle.ts";
+import { type HeldLease, ROLES } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
-import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
 import type { Secrets } from "../vault/token-vault.ts";
 
-export interface RefreshDeps {
+export interface RefreshDeps extends Pick<PartDeps, "eventLog" | "projector" | "clock" | "sleep" | "announce"> {
   readonly pairs: StoredTokens;
   readonly oauth: OAuth;
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly clock: Clock;
-  readonly sleep: LeaseDeps["sleep"];
-  /** Announces to the operator; once for each key. */
-  readonly announce: (text: string, key: string) => Promise<void>;
 }
 
 /** Longer than a request takes to reach the network: it must not arrive once another instance has the lease. */

@@ -1,17 +1,16 @@
 import { isWebhook, type ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
-import { type EventLog, type NewEvent, eventAt } from "../log/event-log.ts";
+import { type NewEvent, eventAt } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { FilterFailed } from "../networks/event-filter.ts";
 import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
-import type { Clock, MakeId } from "../platform/clock.ts";
-import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
-import type { Projector } from "../projector/projector.ts";
+import { errorFields, type LogFields, requestFields } from "../platform/logger.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type AttemptOutcome, decideAttemptOutcome } from "./attempt.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
+import type { PartDeps } from "../log/handle.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 export const ATTEMPT_TIMEOUT_MS = 5_000;
@@ -19,17 +18,13 @@ export const ATTEMPT_TIMEOUT_MS = 5_000;
 /** A test found this old after a restart: the caller that waited for it has gone. */
 const TEST_EXPIRES_MS = 60_000;
 
-export interface DispatchDeps {
+export interface DispatchDeps extends Pick<
+  PartDeps,
+  "eventLog" | "projector" | "clock" | "logger" | "makeId" | "random"
+> {
   readonly channel: Channel;
   /** The right to dispatch to the channel. */
   readonly lease: HeldLease;
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly clock: Clock;
-  /** In [0, 1). */
-  readonly random: () => number;
-  readonly makeId: MakeId;
-  readonly logger: Logger;
   /** Default: not counted. */
   readonly metrics?: DispatchMetrics | undefined;
   /** Default: no traces. */

@@ -5,7 +5,7 @@ import type { Authorization } from "../account/oauth.ts";
 import type { Config } from "../config/config.ts";
 import type { Console } from "../console/console.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { HandleDeps } from "../log/handle.ts";
+import type { HandleDeps, PartDeps } from "../log/handle.ts";
 import type { Instance } from "../log/instances.ts";
 import type { SignedHead, proveEvent } from "../log/signed-heads.ts";
 import type { LogVerifier } from "../log/verifier.ts";
@@ -13,8 +13,6 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Runner } from "../outreach/start-run.ts";
 import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
-import type { Clock } from "../platform/clock.ts";
-import type { Logger } from "../platform/logger.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { PlaceVisitor } from "../privacy/visitors.ts";
 import type { Tracing } from "../tracing/tracing.ts";
@@ -29,7 +27,7 @@ import type { EventIntake } from "./server/event-intake.ts";
 import type { StreamPace } from "./streams/event-stream.ts";
 
 /** What the server works with. Each feature closes over its part of it, and touches it only when a request comes. */
-export interface AppDeps extends AdmissionDeps, HandleDeps {
+export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "clock" | "logger"> {
   readonly clientAddress: ClientAddress;
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   /** Undefined: no collector takes traces. */
@@ -37,8 +35,6 @@ export interface AppDeps extends AdmissionDeps, HandleDeps {
   /** Whether reads of personal data are recorded. */
   readonly auditReads: boolean;
   readonly idempotency: Idempotency;
-  readonly logger: Logger;
-  readonly clock: Clock;
   readonly version: string;
   readonly encryptedLog: EncryptedLog;
   readonly eventIntake: EventIntake;

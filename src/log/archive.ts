@@ -1,10 +1,11 @@
 import type { ArchivedSegment } from "eventstore-lite";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
-import { type Clock, sleep } from "../platform/clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { sleep } from "../platform/clock.ts";
+import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
 import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS } from "./event-log.ts";
+import type { PartDeps } from "./handle.ts";
 
 /** How soon events are noticed that are old enough. */
 const LOOK_MS = HOUR_MS;
@@ -41,12 +42,9 @@ export async function lastBefore(store: LogStore, timeMs: number): Promise<numbe
   return 0;
 }
 
-export interface ArchiverDeps {
-  readonly eventLog: EventLog;
+export interface ArchiverDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger"> {
   /** How old an event has to be. */
   readonly days: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Archives what is old enough, at once and every hour, a segment at a time. */

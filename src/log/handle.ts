@@ -3,7 +3,8 @@ import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
 import { fenced, type Fenced, type HeldLease } from "./lease.ts";
 import type { Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { backoffMs } from "../platform/clock.ts";
+import { backoffMs, type Clock, type MakeId, type Sleep } from "../platform/clock.ts";
+import type { Logger } from "../platform/logger.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
 export type AppendDecision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
@@ -22,14 +23,21 @@ export interface HandleOptions extends Partial<IdempotencyKey> {
   readonly attempts?: number;
 }
 
-export interface HandleDeps {
+/** What many parts of the service are given: each takes of it what it needs. */
+export interface PartDeps {
   readonly eventLog: EventLog;
   readonly projector: Projector;
-  /** Waits `ms`, or less when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** 0 to 1. */
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly makeId: MakeId;
+  readonly sleep: Sleep;
+  /** In [0, 1). */
   readonly random: () => number;
+  /** Announces to the operator what calls for action; `key` names the occasion, each of which is announced once. */
+  readonly announce: (text: string, key: string) => Promise<void>;
 }
+
+export type HandleDeps = Pick<PartDeps, "eventLog" | "projector" | "sleep" | "random">;
 
 /** Others that decide at the same time win in turn, so a few attempts are enough for all but a fault. */
 export const ATTEMPTS_MAX = 5;

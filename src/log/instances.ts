@@ -1,7 +1,8 @@
 import type { LogStore } from "../../events/catalog.ts";
 import { sleep } from "../platform/clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import type { PartDeps } from "./handle.ts";
 
 /** One service of a log, as all others see it. */
 export interface Instance {
@@ -31,12 +32,10 @@ export function singleInstance(own: Instance): Instances {
   return { live: [own], isOldest: () => true, async [Symbol.asyncDispose]() {} };
 }
 
-export interface InstancesDeps {
+export interface InstancesDeps extends Pick<PartDeps, "logger" | "sleep"> {
   readonly store: Pick<LogStore, "snapshots">;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs: () => number;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly logger: Logger;
 }
 
 const HEARTBEAT_MS = 10_000;

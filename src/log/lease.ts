@@ -1,19 +1,16 @@
 import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
 import { systemClock, type Clock } from "../platform/clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import type { EventLog } from "./event-log.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { untilAborted } from "../platform/signals.ts";
+import type { PartDeps } from "./handle.ts";
 
-export interface LeaseDeps {
-  readonly eventLog: EventLog;
+export interface LeaseDeps extends Pick<PartDeps, "eventLog" | "logger" | "sleep"> {
   /** The machine's: the log's would not show that it slept. Default: the system's. */
   readonly wallClock?: Clock | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: () => number;
-  /** Waits `ms`, or less when the signal aborts; never rejects. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly logger: Logger;
   /** All times of leases are multiplied by it, for tests in real time; default 1. */
   readonly leaseScale?: number | undefined;
 }

@@ -8,7 +8,7 @@ import {
 } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
 import {
@@ -25,14 +25,12 @@ import {
 import { type EventLog, SERVICE_METADATA, STREAMS } from "./event-log.ts";
 import { HARMLESS, ROLES, type Roles } from "./lease.ts";
 import { startCosigning, type WitnessConfig } from "./cosigning.ts";
+import type { PartDeps } from "./handle.ts";
 
-export interface CheckpointsDeps {
+export interface CheckpointsDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger"> {
   readonly roles: Roles;
-  readonly eventLog: EventLog;
   readonly checkpoints: CheckpointStore;
   readonly acceptLoss: boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** Undefined: none is configured. */
   readonly witness?: WitnessConfig | undefined;
 }

@@ -1,10 +1,11 @@
 import type { DataOf, LogStore } from "../../events/catalog.ts";
-import { type Clock, isoTime } from "../platform/clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { isoTime } from "../platform/clock.ts";
+import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
-import { type EventLog, type EventMetadata, STREAMS } from "./event-log.ts";
+import { type EventMetadata, STREAMS } from "./event-log.ts";
 import { compare, type Compared, type KnownHead, readKnownHeads, type CheckpointStore } from "./checkpoint.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
+import type { PartDeps } from "./handle.ts";
 
 /** A verification beside the service takes one core at the most: the others are for the requests. */
 const THREADS = 1;
@@ -23,13 +24,8 @@ export interface VerificationProgress {
 /** Verifies the log of a running service beside it. What comes of it is an event (`LogVerified`). */
 export type LogVerifier = ReturnType<typeof createLogVerifier>;
 
-export interface LogVerifierDeps {
-  readonly eventLog: EventLog;
+export interface LogVerifierDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger" | "announce"> {
   readonly checkpoints: CheckpointStore;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Announces to the operator what calls for action; `key` names the occasion, each of which is announced once. */
-  readonly announce: (text: string, key: string) => Promise<void>;
 }
 
 export function createLogVerifier({ eventLog, checkpoints, clock, logger, announce }: LogVerifierDeps) {

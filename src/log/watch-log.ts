@@ -1,12 +1,13 @@
 import { LogDiverged } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Projector } from "../projector/projector.ts";
 import { signChain, type CheckpointStore } from "./checkpoint.ts";
 import type { LogClock } from "./log-clock.ts";
+import type { PartDeps } from "./handle.ts";
 
-export interface WatchLogDeps {
+export interface WatchLogDeps extends Pick<PartDeps, "logger" | "sleep"> {
   readonly store: LogStore;
   /** Asks the key store, which may be on a server of its own: without it nothing personal is read or recorded. */
   readonly askKeys: () => Promise<unknown>;
@@ -16,8 +17,6 @@ export interface WatchLogDeps {
   readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
   /** Compared with the log's at each look. */
   readonly logClock: LogClock;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly logger: Logger;
 }
 
 export interface LogWatch extends AsyncDisposable {

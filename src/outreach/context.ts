@@ -2,20 +2,16 @@ import type { ProjectionName } from "../../projections/all.ts";
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
-import type { Clock, MakeId } from "../platform/clock.ts";
-import type { EventMetadata, EventLog } from "../log/event-log.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { EventMetadata } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
-import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
-import type { Projector } from "../projector/projector.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./usage-meter.ts";
 import { momentIn } from "./quota-day.ts";
 import type { TurnMoment } from "./send-window.ts";
-
-/** Waits `ms`, or less when the signal aborts; never rejects. */
-export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+import type { PartDeps } from "../log/handle.ts";
 
 /** A recipient who may get a message; `user` where the source already asked the network. */
 export interface BatchEntry {
@@ -52,9 +48,7 @@ export interface Reader {
 }
 
 /** Everything outreach works with; effects and settings are values, so that tests bring their own. */
-export interface OutreachContext {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
+export interface OutreachContext extends PartDeps {
   readonly network: SocialNetwork;
   readonly credentials: Credentials;
   /** In the order in which they are merged. */
@@ -70,24 +64,15 @@ export interface OutreachContext {
   readonly prices: Prices;
   /** A random text that the codes of one recipient's own links follow from. Undefined: all recipients share links. */
   readonly newLinkSecret: (() => string) | undefined;
-  /** 0 to 1, for what is left to chance. */
-  readonly random: () => number;
   /** Fixed spacing between sends; undefined: by the network's headers. */
   readonly spacingMs: number | undefined;
   /** Names this process in the run's lease. */
   readonly holder: string;
   readonly leaseScale?: number | undefined;
-  /** The log's time, so that all instances decide by one clock. */
-  readonly clock: Clock;
   /** The machine's own: only a lease asks it. */
   readonly wallClock?: Clock | undefined;
   /** How far the machine's clock is ahead of the log's time, or behind it. */
   readonly skewMs: () => number;
-  readonly sleep: Sleep;
-  readonly makeId: MakeId;
-  readonly logger: Logger;
-  /** Announces to the operator what calls for action; once for each key. */
-  readonly announce: (text: string, key: string) => Promise<void>;
 }
 
 /** All states that a run reads from its start to its end. */

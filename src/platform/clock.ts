@@ -24,11 +24,13 @@ export function isoTime(ms: number): string {
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** Waits `ms`, or until the signal aborts; never rejects. */
-export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+
+export const sleep: Sleep = async (ms, signal) => {
   for (let left = ms; left > 0 && !signal.aborted; left -= TIMER_MAX_MS) {
     await wait(Math.min(left, TIMER_MAX_MS), undefined, { signal }).catch(() => {});
   }
-}
+};
 
 /** Exponential backoff: the first wait, what each is longer by than the one before, and the longest. */
 interface Backoff {

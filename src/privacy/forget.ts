@@ -3,8 +3,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
 import { isHeldBy, positionsAbout, type Contact, type Contacts, contacts } from "../../projections/contacts.ts";
-import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
-import type { Projector } from "../projector/projector.ts";
+import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import type { Query } from "eventstore-lite";
 import type { StoredEvent } from "../log/export-formats/format.ts";
@@ -12,6 +11,7 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
+import type { PartDeps } from "../log/handle.ts";
 
 /** What the projections know of the person. */
 export interface Known {
@@ -143,9 +143,7 @@ export async function* openedEvents(
   }
 }
 
-export interface ForgetDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
+export interface ForgetDeps extends Pick<PartDeps, "eventLog" | "projector"> {
   readonly encryptedLog: Pick<EncryptedLog, "head" | "readStored" | "open" | "keyring">;
   /** Keyed hashes by which the person is known as suppressed once nothing else is left of them. */
   readonly hashesOf: (who: Recipient) => readonly string[];

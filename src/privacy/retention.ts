@@ -1,13 +1,14 @@
 import { toDay } from "../../projections/time.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog, findLast } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import type { Timer } from "../platform/clock.ts";
 import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Erase } from "../projector/restore.ts";
 import { inChunks } from "../platform/time-slices.ts";
+import type { PartDeps } from "../log/handle.ts";
 
 /**
  * Deletes all keys that the log says are deleted: a crash may have come between the event and the deletion, and a key
@@ -68,14 +69,12 @@ const LOOK_MS = 3_600_000;
 const LEAP_MS = 7 * 24 * 3_600_000;
 const DOUBTED_MS = 6 * 3_600_000;
 
-export interface RetentionDeps {
-  readonly eventLog: EventLog;
+export interface RetentionDeps extends Pick<PartDeps, "eventLog" | "logger"> {
   readonly keyring: Keyring;
   /** Undefined: only answers expire. */
   readonly days: number | undefined;
   readonly logClock: Pick<LogClock, "now" | "skewMs">;
   readonly timer: Timer;
-  readonly logger: Logger;
 }
 
 /** Deletes the keys of days that have expired: at once, and on each day that comes. */

@@ -1,22 +1,18 @@
 import { readFile } from "node:fs/promises";
-import { sleep, type Clock } from "../../platform/clock.ts";
+import { sleep } from "../../platform/clock.ts";
 import type { HttpConfig } from "../../config/http.ts";
-import type { EventLog } from "../../log/event-log.ts";
-import type { Logger } from "../../platform/logger.ts";
 import { createAuthentication } from "./bearer-tokens.ts";
 import { recordFailures } from "./record-failures.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { recordTokenUse } from "./token-use.ts";
 import { followTokensFile } from "./tokens-file.ts";
+import type { PartDeps } from "../../log/handle.ts";
 
 export type Authenticator = ReturnType<typeof openAuthenticator>;
 
-interface AuthenticatorDeps {
+interface AuthenticatorDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger"> {
   readonly http: HttpConfig;
   readonly limit: FailureLimit;
-  readonly eventLog: EventLog;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Authenticates callers, and limits those that fail. `stack` ends it: what was used and what failed until then is recorded. */

@@ -1,15 +1,12 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import { isoTime, type Clock } from "../../platform/clock.ts";
-import { SERVICE_METADATA, STREAMS, type EventLog } from "../../log/event-log.ts";
-import { errorFields, type Logger } from "../../platform/logger.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { SERVICE_METADATA, STREAMS } from "../../log/event-log.ts";
+import { errorFields } from "../../platform/logger.ts";
 import type { FailureLimit } from "./failure-limit.ts";
+import type { PartDeps } from "../../log/handle.ts";
 
-export interface FailureRecordDeps {
+export interface FailureRecordDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger" | "sleep"> {
   readonly limit: FailureLimit;
-  readonly eventLog: EventLog;
-  readonly clock: Clock;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly logger: Logger;
 }
 
 /** So long after the first failure they are recorded, all of that time together. */

@@ -10,7 +10,7 @@ import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispat
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/lease.ts";
-import type { Sleep } from "../../../src/outreach/context.ts";
+import type { Sleep } from "../../../src/platform/clock.ts";
 import type { Logger, LogFields } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";
 import type { Secret } from "../../../src/platform/secret.ts";

@@ -1,4 +1,4 @@
-import type { Sleep } from "../../../src/outreach/context.ts";
+import type { Sleep } from "../../../src/platform/clock.ts";
 
 /** Turns of the event loop without any work before time moves on. */
 const QUIET_TURNS = 3;

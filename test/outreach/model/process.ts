@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
-import type { Sleep } from "../../../src/outreach/context.ts";
+import type { Sleep } from "../../../src/platform/clock.ts";
 import type { Clockwork, Owner } from "./clockwork.ts";
 
 /** What befalls a process at one of its calls: before the call takes effect, or behind it with the answer unseen. */
