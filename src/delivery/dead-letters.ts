@@ -76,7 +76,8 @@ export async function findLetters(
   const listed = (name: ChannelName) => findChannel(deliveries, name);
   const isListed = channels.every((name) => listed(name).letters[status].size === listed(name)[status]);
   const lettersOn = isListed ? (name: ChannelName) => listed(name).letters : await listAll();
-  return (await match(store, lettersOn, { ...filter, channels })).sort(oldestFirst);
+  const found = await match(store, lettersOn, { ...filter, channels });
+  return found.sort((one, other) => one.position - other.position || one.source - other.source);
 }
 
 async function match(
@@ -97,10 +98,6 @@ async function match(
     if (isClickOn(link, event)) clicked.add(event.position);
   }
   return found.filter(({ source }) => clicked.has(source));
-}
-
-function oldestFirst(one: DeadLetter, other: DeadLetter): number {
-  return one.position - other.position || one.source - other.source;
 }
 
 /**

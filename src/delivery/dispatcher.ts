@@ -4,7 +4,7 @@ import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches.
 import { findChannel, type LaneState, requestingTypes } from "../../projections/deliveries.ts";
 import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
 import type { Channel } from "../networks/network.ts";
-import { errorFields } from "../platform/logger.ts";
+import { createFaultReport } from "../platform/logger.ts";
 import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./rate-limiter.ts";
 import { type DispatchDeps, screen } from "./make-attempt.ts";
 import { createInFlight, type InFlight, type PlannedRequest } from "./in-flight.ts";
@@ -53,7 +53,8 @@ function startDispatcher(deps: DispatcherDeps) {
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
   const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
   let holdsClicks = false;
-  const readFaults = createReadFaults(deps);
+  const message = "pending dispatches could not be read";
+  const report = createFaultReport(deps.logger.error, message, { channel: channel.name });
   let cancelWake = (): void => {};
   let cancelAsking: (() => void) | undefined;
 
@@ -81,12 +82,12 @@ function startDispatcher(deps: DispatcherDeps) {
   const scheduler = createCoalescingScheduler(async () => {
     try {
       for (const lane of lanes) await lane.fill(clock());
-      readFaults.end();
+      report.succeeded();
       if (scheduler.stopped) return;
       startDue({ ...deps, intakePriority, inFlight, suspension }, sendable(lanes, holdsClicks));
       wakeLater();
     } catch (fault) {
-      readFaults.report(fault);
+      report.failed(fault);
       cancelWake();
       cancelWake = timer(scheduler.ask, TIMER_MAX_MS);
     }
@@ -103,9 +104,7 @@ function startDispatcher(deps: DispatcherDeps) {
       for (const { name, notice } of lanes) if (name === lane) notice();
       if (lane === "direct" || !intakePriority.isBusy(clock())) scheduler.ask();
       else askLater();
-    } else if (event.type === "ChannelResumed" && event.data.channel === channel.name) {
-      scheduler.ask();
-    }
+    } else if (event.type === "ChannelResumed" && event.data.channel === channel.name) scheduler.ask();
   });
   void suspension.resumeIfChanged().finally(scheduler.ask);
 
@@ -123,21 +122,6 @@ function startDispatcher(deps: DispatcherDeps) {
       cancelWake();
       cancelAsking?.();
       await completed;
-    },
-  };
-}
-
-/** Reports once that the log cannot be read, until it could be. */
-function createReadFaults({ channel, logger }: DispatcherDeps) {
-  let isReported = false;
-  return {
-    report(fault: unknown): void {
-      const fields = { channel: channel.name, ...errorFields(fault) };
-      if (!isReported) logger.error("pending dispatches could not be read", fields);
-      isReported = true;
-    },
-    end(): void {
-      isReported = false;
     },
   };
 }

@@ -40,7 +40,6 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
     pause(until: number): void {
       pace = { ...pace, pausedUntil: Math.max(pace.pausedUntil, until) };
     },
-    /** A dispatch starts. */
     started(now: number): void {
       pace = afterStart(pace, now);
     },

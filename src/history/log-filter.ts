@@ -34,7 +34,6 @@ export const FILTER_WORDS = {
   to: "Only events up to this position, day or time.",
 } as const;
 
-/** The filter in the query of an address. */
 export function filterIn(query: URLSearchParams): LogFilter {
   const types = query.getAll("type").filter((type) => type !== "");
   const texts = (["stream", "recipient", "link", "run", "from", "to"] as const).flatMap((name) => {

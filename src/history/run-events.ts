@@ -104,7 +104,6 @@ export async function findRunEnd({ store, to }: Reading, run_id: string, start: 
   return undefined;
 }
 
-/** Whether an event is about that run. */
 export function isOfRun(run_id: string): (event: EventLike) => boolean {
   return (event) => runIds(event).includes(run_id);
 }

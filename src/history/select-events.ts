@@ -4,6 +4,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { ShownEvent, StoredEvent, Show } from "../log/export-formats/format.ts";
 import { inChunks } from "../platform/time-slices.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** What can be asked of an event by all ways of reading it. */
 type EventLike = Pick<Folded, "type" | "data">;
@@ -134,8 +135,7 @@ function* toQueries(selection: Selection) {
     return;
   }
   const { range, types, stream } = selection;
-  const by = { ...(types === undefined ? {} : { types }), ...(stream === undefined ? {} : { stream }) };
-  yield { ...by, from: range.first, to: range.last };
+  yield { ...omitUndefined({ types, stream }), from: range.first, to: range.last };
 }
 
 function isIn(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {

@@ -6,6 +6,7 @@ import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
 import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS } from "./event-log.ts";
 import type { PartDeps } from "./handle.ts";
+import { workUntilDisposed } from "../platform/signals.ts";
 
 /** How soon events are noticed that are old enough. */
 const LOOK_MS = HOUR_MS;
@@ -49,32 +50,22 @@ export interface ArchiverDeps extends Pick<PartDeps, "eventLog" | "clock" | "log
 
 /** Archives what is old enough, at once and every hour, a segment at a time. */
 export function startArchiver({ eventLog, days, clock, logger }: ArchiverDeps): AsyncDisposable {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  /** False: it is stopping. */
-  const pause = async (ms: number): Promise<boolean> => {
-    await sleep(ms, signal);
-    return !signal.aborted;
-  };
-
-  async function look(): Promise<void> {
-    const to = await lastBefore(eventLog.store, clock() - days * DAY_MS);
-    const options = { to, fullOnly: true };
-    const archived = await archiveEvents(eventLog, SERVICE_METADATA, options, () => pause(PAUSE_MS));
-    if (archived !== undefined) logger.info("events were archived", { ...archived });
-  }
-
-  const work = (async () => {
+  return workUntilDisposed(async (signal) => {
+    /** False: it is stopping. */
+    const pause = async (ms: number): Promise<boolean> => {
+      await sleep(ms, signal);
+      return !signal.aborted;
+    };
+    const look = async (): Promise<void> => {
+      const to = await lastBefore(eventLog.store, clock() - days * DAY_MS);
+      const options = { to, fullOnly: true };
+      const archived = await archiveEvents(eventLog, SERVICE_METADATA, options, () => pause(PAUSE_MS));
+      if (archived !== undefined) logger.info("events were archived", { ...archived });
+    };
     do {
       await look().catch((fault: unknown) => {
         if (classifyError(fault) !== "closed") logger.error("events were not archived", errorFields(fault));
       });
     } while (await pause(LOOK_MS));
-  })();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await work;
-    },
-  };
+  });
 }

@@ -1,8 +1,9 @@
 import type { LogStore } from "../../events/catalog.ts";
 import { sleep } from "../platform/clock.ts";
-import { errorFields } from "../platform/logger.ts";
+import { errorFields, createFaultReport } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { PartDeps } from "./handle.ts";
+import { repeatUntilDisposed } from "../platform/signals.ts";
 
 /** One service of a log, as all others see it. */
 export interface Instance {
@@ -56,7 +57,6 @@ const PREFIX = "instance/";
  * Throws a ServiceError (configuration) when another one is alive whose settings differ from ours.
  */
 export async function joinInstances(deps: InstancesDeps, own: Instance): Promise<Instances> {
-  const stopping = new AbortController();
   const others = watchOthers(deps, own);
   await using joining = new AsyncDisposableStack();
   const state = JSON.stringify(own);
@@ -65,25 +65,17 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   joining.defer(() => leave(deps, own));
   await heartbeat();
   await refuseDifference(deps, own, { heartbeat, others });
-  let isFailing = false;
-  const heartbeats = (async () => {
-    for (;;) {
-      await deps.sleep(HEARTBEAT_MS, stopping.signal);
-      if (stopping.signal.aborted) return;
-      try {
-        await heartbeat();
-        await others.look();
-        isFailing = false;
-      } catch (fault) {
-        if (!isFailing) deps.logger.warn("a heartbeat failed", errorFields(fault));
-        isFailing = true;
-      }
+  const report = createFaultReport(deps.logger.warn, "a heartbeat failed");
+  const beat = async (): Promise<void> => {
+    try {
+      await heartbeat();
+      await others.look();
+      report.succeeded();
+    } catch (fault) {
+      report.failed(fault);
     }
-  })();
-  joining.defer(async () => {
-    stopping.abort();
-    await heartbeats;
-  });
+  };
+  joining.use(repeatUntilDisposed(deps.sleep, HEARTBEAT_MS, beat));
   const joined = joining.move();
   return {
     get live() {

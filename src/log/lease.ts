@@ -1,9 +1,9 @@
 import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
 import { systemClock, type Clock } from "../platform/clock.ts";
-import { errorFields } from "../platform/logger.ts";
+import { errorFields, createFaultReport } from "../platform/logger.ts";
 import type { EventLog } from "./event-log.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import { untilAborted } from "../platform/signals.ts";
+import { untilAborted, repeatUntilDisposed, workUntilDisposed } from "../platform/signals.ts";
 import type { PartDeps } from "./handle.ts";
 
 export interface LeaseDeps extends Pick<PartDeps, "eventLog" | "logger" | "sleep"> {
@@ -48,13 +48,12 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
   /** That of the last lease before it was lost. */
   let { token } = taken;
   const lost = new AbortController();
-  const disposed = new AbortController();
-  let isFailing = false;
+  const report = createFaultReport(logger.error, "a lease could not be renewed", { lease: name });
 
   /**
    * Takes an expired lease again where it is free, so that no other instance begins before the work here has ended. Tokens
    * grow by one with each holder, so they show whether there was another. After a failed renewal the next one is tried in
-   * time; consecutive failures are one line of the operator's log.
+   * time.
    */
   const renew = async (): Promise<boolean> => {
     const renewed = deadline.ask();
@@ -65,21 +64,14 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
       if (lost.signal.aborted) return false;
       ({ token } = held);
       renewed();
-      isFailing = false;
+      report.succeeded();
       return true;
     } catch (fault) {
-      if (!isFailing) logger.error("a lease could not be renewed", { lease: name, ...errorFields(fault) });
-      isFailing = true;
+      report.failed(fault);
       return false;
     }
   };
-  const renewing = (async () => {
-    for (;;) {
-      await sleep(terms.renewMs * leaseScale, disposed.signal);
-      if (disposed.signal.aborted) return;
-      await renew();
-    }
-  })();
+  const renewing = repeatUntilDisposed(sleep, terms.renewMs * leaseScale, renew);
 
   const lasts = (ms: number): boolean => !lost.signal.aborted && deadline.lasts(ms * leaseScale);
   const conditions = (): Fenced => ({ fence: { lease: name, token } });
@@ -108,8 +100,7 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
       }
     },
     async [Symbol.asyncDispose]() {
-      disposed.abort();
-      await renewing;
+      await renewing[Symbol.asyncDispose]();
       try {
         await leases.release(held);
       } catch (fault) {
@@ -206,19 +197,17 @@ export function createRoles(deps: RolesDeps) {
      */
     async start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role> {
       const { name } = terms;
-      const stopping = new AbortController();
       let askMs = ASK_MS;
-      let isRefused = false;
+      const report = createFaultReport(logger.error, "a role could not be asked for", { role: name });
 
-      /** Undefined while another holds it, or the log refuses it: of one that does so for long, it is said once. */
+      /** Undefined while another holds it, or the log refuses it. */
       const ask = async (steal: boolean): Promise<HeldLease | undefined> => {
         try {
           const lease = await takeLease(deps, { ...terms, holder, steal });
-          isRefused = false;
+          report.succeeded();
           return lease;
         } catch (fault) {
-          if (!isRefused) logger.error("a role could not be asked for", { role: name, ...errorFields(fault) });
-          isRefused = true;
+          report.failed(fault);
           return undefined;
         }
       };
@@ -241,11 +230,11 @@ export function createRoles(deps: RolesDeps) {
       };
 
       let held = await take(isAlone);
-      const goOn = async (): Promise<void> => {
+      const going = workUntilDisposed(async (stopping) => {
         for (;;) {
-          if (held === undefined) await sleep(askMs * leaseScale, stopping.signal);
-          else await untilAborted(AbortSignal.any([held.lost, stopping.signal]));
-          const { aborted: isStopping } = stopping.signal;
+          if (held === undefined) await sleep(askMs * leaseScale, stopping);
+          else await untilAborted(AbortSignal.any([held.lost, stopping]));
+          const { aborted: isStopping } = stopping;
           if (held !== undefined) {
             if (!isStopping) logger.warn("another instance took a role over", { role: name });
             await held[Symbol.asyncDispose]();
@@ -255,16 +244,12 @@ export function createRoles(deps: RolesDeps) {
           held ??= await take(false);
           if (held !== undefined) logger.info("took a role over", { role: name });
         }
-      };
-      const going = goOn();
+      });
       return {
         get isHeld() {
           return held !== undefined && !held.lost.aborted;
         },
-        async [Symbol.asyncDispose]() {
-          stopping.abort();
-          await going;
-        },
+        [Symbol.asyncDispose]: () => going[Symbol.asyncDispose](),
       };
     },
   };

@@ -102,7 +102,6 @@ export function isSkewed(skewMs: number): boolean {
   return Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
 }
 
-/** The skew in words, for a sentence. */
 export function skewInWords(skewMs: number): string {
   return `this machine's clock is ${formatDuration(Math.round(Math.abs(skewMs) / 1_000))} ${skewMs < 0 ? "behind" : "ahead of"} the log's`;
 }

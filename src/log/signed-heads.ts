@@ -8,7 +8,7 @@ import {
 } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
-import { errorFields } from "../platform/logger.ts";
+import { createFaultReport } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
 import {
@@ -90,7 +90,7 @@ async function keepCheckpoint(
   /** The newest head with a root. */
   let signed: string | undefined;
   let written: number | undefined;
-  let isFailing = false;
+  const report = createFaultReport(logger.warn, "the checkpoint could not be written");
   const write = async (): Promise<void> => {
     try {
       const head = await store.head();
@@ -103,14 +103,13 @@ async function keepCheckpoint(
       const hasTree = await tree.extend(head.position);
       const note = hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock);
       await checkpoints.write(note);
-      isFailing = false;
+      report.succeeded();
       if (!hasTree) return;
       signed = note;
       written = head.position;
     } catch (fault) {
       // A full disk stops no requests. The old checkpoint stays true, and the next time this is tried again.
-      if (!isFailing) logger.warn("the checkpoint could not be written", errorFields(fault));
-      isFailing = true;
+      report.failed(fault);
     }
   };
   /** A head without events is not worth a cosignature. */

@@ -52,7 +52,6 @@ export function createAppendMetrics(registry: Registry) {
     };
 
   return {
-    /** The same event log, measured. */
     measured: (eventLog: EventLog): EventLog => ({ ...eventLog, append: append(eventLog) }),
     onCommit(commit: Commit): void {
       commitSeconds.observe(commit.ms / 1_000);

@@ -3,6 +3,7 @@ import { request as requestByHttps } from "node:https";
 import { pipeline, type Duplex } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { toWebStream } from "../platform/web-stream.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** What unpacks a body, by its content coding. */
 const UNPACKERS = new Map<string | undefined, () => Duplex>([
@@ -33,10 +34,8 @@ export async function unpooledFetch(
   const send = url.startsWith("https:") ? requestByHttps : requestByHttp;
   const request = send(url, {
     agent: false,
-    ...(method === undefined ? {} : { method }),
     headers: { ...HEADERS, ...Object.fromEntries(new Headers(headers)) },
-    ...(signal ? { signal } : {}),
-    ...(ca === undefined ? {} : { ca }),
+    ...omitUndefined({ method, signal: signal ?? undefined, ca }),
   });
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     request.once("response", resolve);

@@ -259,8 +259,7 @@ export function decideTurn(
     variant,
     ...toTemplateNames(rules.template),
     basis,
-    ...(from === undefined ? {} : { source: from }),
-    ...(accountId === undefined ? {} : { account_id: accountId }),
+    ...omitUndefined({ source: from, account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
   };
@@ -300,8 +299,7 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
     const keys = entries.length === 0 ? [recipient.id ?? recipient.username?.toLowerCase()] : entries;
     if (keys.some((key) => noted.get(key)?.includes(reason) === true)) return [];
     for (const key of keys) noted.set(key, [...(noted.get(key) ?? []), reason]);
-    const more = { ...(detail === undefined ? {} : { detail }), ...(found === undefined ? {} : { found }) };
-    return [{ recipient, reason, ...more }];
+    return [{ recipient, reason, ...omitUndefined({ detail, found }) }];
   });
 }
 

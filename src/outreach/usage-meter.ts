@@ -21,7 +21,6 @@ export function createMeter(network: SocialNetwork, prices: Prices) {
   };
 
   return {
-    /** The network, each answer of which is counted. */
     network: countedCalls(network, count),
     /** What was asked for until now. */
     usage: () => priced(counts, prices),

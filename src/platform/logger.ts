@@ -49,3 +49,17 @@ export function requestFields({
 export function withFields(logger: Logger, common: LogFields): Logger {
   return forEachLevel((level, message, fields) => logger[level](message, { ...common, ...fields }));
 }
+
+/** Of consecutive faults of what is tried again and again, the first is a line of the operator's log. */
+export function createFaultReport(log: Logger["warn"], message: string, fields?: LogFields) {
+  let isFailing = false;
+  return {
+    succeeded(): void {
+      isFailing = false;
+    },
+    failed(fault: unknown): void {
+      if (!isFailing) log(message, { ...fields, ...errorFields(fault) });
+      isFailing = true;
+    },
+  };
+}

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Sleep } from "./clock.ts";
 
 /** What a shell answers for a process that a signal ended: 128 and the signal's number. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -49,4 +50,27 @@ export function watchSignals({ on, exit, now }: SignalDeps) {
 /** Resolves once the signal has aborted. */
 export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, "abort");
+}
+
+/** Begins work that goes on beside all other; disposing it aborts its signal and waits until it ends. */
+export function workUntilDisposed(work: (signal: AbortSignal) => Promise<void>): AsyncDisposable {
+  const stopping = new AbortController();
+  const working = work(stopping.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await working;
+    },
+  };
+}
+
+/** Work that is done again and again, `ms` after a start and after each end. */
+export function repeatUntilDisposed(sleep: Sleep, ms: number, work: () => Promise<unknown>): AsyncDisposable {
+  return workUntilDisposed(async (signal) => {
+    for (;;) {
+      await sleep(ms, signal);
+      if (signal.aborted) return;
+      await work();
+    }
+  });
 }

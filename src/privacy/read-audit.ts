@@ -18,7 +18,6 @@ export function discloseEvent({ data }: Pick<Recorded, "data">): Disclosed {
   return discloseRecipient("recipient" in data ? data.recipient : undefined);
 }
 
-/** Appends events to a stream. */
 export type Append = (stream: string, newEvents: readonly NewEvent[], metadata: EventMetadata) => Promise<unknown>;
 
 /** Records one read. Throws what `append` throws: then the caller must see nothing. */

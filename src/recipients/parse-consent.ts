@@ -3,6 +3,7 @@ import type { ConsentRecord } from "../../projections/consent.ts";
 import { isoTime } from "../platform/clock.ts";
 import { shortened } from "../template/field.ts";
 import { EITHER } from "../platform/list-words.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** What says something of a recipient's consent: columns of a file, members of a request, options of a command. */
 export const CONSENT_MEMBERS = [
@@ -76,7 +77,7 @@ export function parseConsent(given: GivenConsent, now: number): ConsentRecord | 
   if (isFault(basis)) return basis;
   const tracking = parseWord(given, "tracking", TRACKINGS);
   if (isFault(tracking)) return tracking;
-  const record = { ...(basis === undefined ? {} : { basis }), ...(tracking === undefined ? {} : { tracking }) };
+  const record = omitUndefined({ basis, tracking });
   const evidence: { [Member in EvidenceName]?: string } = {};
   for (const [member, { parse, subject }] of EVIDENCE) {
     const text = given(member)?.trim() ?? "";

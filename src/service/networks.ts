@@ -38,7 +38,6 @@ export function connectNetworks(config: Config, clock: Clock = systemClock, safe
   };
 }
 
-/** The client of each provider. */
 function createProviderChannel(config: ChatConfig | MessagingConfig, safeFetch: SafeFetch): Channel {
   switch (config.provider) {
     case "slack":

@@ -46,7 +46,6 @@ interface OutreachDeps extends WorkDeps {
   readonly keyring: Pick<Keyring, "isForgotten">;
 }
 
-/** The rules of outreach as they are configured. */
 export function outreachRules(
   { config, hashesOf, findLinkKeys, keyring }: Omit<OutreachDeps, keyof WorkDeps | "account">,
   template: Template,

@@ -46,7 +46,6 @@ export async function importFile(
   return reportRefused(terminal, json, refused);
 }
 
-/** What the file of an import is. */
 export const importFormatOption = () =>
   new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(
     RECIPIENTS_FORMATS,

@@ -14,7 +14,6 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { readConfig } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** The caller of all that commands cause. */
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
 /** Opens the existing log beside a running service. */

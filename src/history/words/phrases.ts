@@ -14,7 +14,6 @@ export type Mention = { readonly text: string } & (
 /** Our own words, and between them what they name, so that a page can link or mark it. */
 export type Sentence = readonly (string | Mention)[];
 
-/** A sentence for each type of event. */
 export type EventWords = { readonly [T in EventType]: (data: DataOf<T>) => Sentence };
 
 /** Makes a sentence of a template, in which sentences, names, and our own words may stand. */

@@ -48,7 +48,6 @@ export function createAuthentication(
       if (protection === "token") return true;
       return protection === "strict" && config.authPolicy === "strict" && !config.openRoutes.includes(path);
     },
-    /** Whether the console wants one. */
     get guardsConsole(): boolean {
       return known.length > 0 || config.authPolicy === "strict";
     },

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { createReport } from "../../config/error.ts";
 import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
-import type { Logger } from "../../platform/logger.ts";
 import type { Authentication } from "./bearer-tokens.ts";
+import type { PartDeps } from "../../log/handle.ts";
+import { repeatUntilDisposed } from "../../platform/signals.ts";
 
-export interface TokensFileDeps {
+export interface TokensFileDeps extends Pick<PartDeps, "sleep" | "logger"> {
   readonly path: string;
   /** Tokens that are not in the file. */
   readonly fixed: readonly ApiToken[];
@@ -12,8 +13,6 @@ export interface TokensFileDeps {
   readonly tokens: readonly ApiToken[];
   readonly authentication: Authentication;
   readonly read: (path: string) => Promise<string>;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly logger: Logger;
 }
 
 /**
@@ -27,31 +26,18 @@ const READ_EVERY_MS = 1_000;
  * no caller out; a log line says so, without the file's content.
  */
 export function followTokensFile(deps: TokensFileDeps): AsyncDisposable {
-  const stopping = new AbortController();
-  const following = follow(deps, stopping.signal);
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await following;
-    },
-  };
-}
-
-async function follow(deps: TokensFileDeps, stopping: AbortSignal): Promise<void> {
   let inForce = deps.tokens;
   let seen: string | undefined;
   let judged: string | undefined;
-  for (;;) {
-    await deps.sleep(READ_EVERY_MS, stopping);
-    if (stopping.aborted) return;
+  return repeatUntilDisposed(deps.sleep, READ_EVERY_MS, async () => {
     const text = await deps.read(deps.path).catch(() => undefined);
     const digest = text === undefined ? "unreadable" : createHash("sha256").update(text).digest("hex");
     const isSettled = digest === seen;
     seen = digest;
-    if (!isSettled || digest === judged) continue;
+    if (!isSettled || digest === judged) return;
     judged = digest;
     inForce = judge(deps, text, inForce);
-  }
+  });
 }
 
 /** Puts in force what the file says, if it says something; answers the tokens in force. */

@@ -14,7 +14,6 @@ const COOKIE = {
 export const VISIT_PAUSE_MS = 30 * 60_000;
 
 interface Visit extends LastVisit {
-  /** The visit before this one. */
   readonly before?: LastVisit | undefined;
 }
 

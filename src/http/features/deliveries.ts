@@ -53,7 +53,6 @@ const event_id = Type.String({
 
 const dry_run = Type.Optional(Type.Boolean({ description: "Only count: change nothing." }));
 
-/** Those that are named. */
 const named = {
   channel,
   event_ids: Type.Array(event_id, {
@@ -96,7 +95,6 @@ const all = {
   dry_run,
 };
 
-/** One that is in doubt. */
 const inDoubt = {
   channel,
   status: Type.Literal("in_doubt"),
@@ -182,11 +180,8 @@ export function deliveryEndpoints(deps: AppDeps) {
         const filter = parseFilter(filterTexts(searchParams), timezone);
         const after = readCursor(searchParams);
         const { position } = projector;
-        const letters = await findLetters(
-          eventLog.store,
-          { deliveries: projector.state("deliveries"), position },
-          filter,
-        );
+        const at = { deliveries: projector.state("deliveries"), position };
+        const letters = await findLetters(eventLog.store, at, filter);
         const { dispatches, next } = await readDispatchPage(eventLog.store, letters, after);
         return {
           count: letters.length,

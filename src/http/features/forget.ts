@@ -5,7 +5,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { type Fields, objectBody } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form.ts";
-import { appendedOrNothing, problems } from "../server/problem.ts";
+import { appendedOrNothing, problems, type Problem } from "../server/problem.ts";
 import { recipientName } from "./recipients.ts";
 import { count, id, oneOf } from "../../platform/json-schema.ts";
 
@@ -44,9 +44,7 @@ export function forgetEndpoints(deps: AppDeps) {
         const find = (contacts: Parameters<typeof findNamed>[0]) => findNamed(contacts, body.recipient);
         const { recipient: _recipient, ...reason } = body;
         const work = forgetPerson(deps, find, { metadata: call.metadata, signal: deps.stopping, reason });
-        const erased = await untilStop(deps, work);
-        if (erased === undefined) throw problems.unknownRecipient();
-        return toAnswer(erased);
+        return toAnswer(deps, work, problems.unknownRecipient);
       },
       route("forgetRecipient", "outreach", ["token", "admin"], {
         body: objectBody({ recipient: recipientName, ...reason }),
@@ -63,9 +61,7 @@ export function forgetEndpoints(deps: AppDeps) {
       async ({ body, call }) => {
         const { ip, ...reason } = body;
         const work = forgetAddress(deps, ip, { metadata: call.metadata, signal: deps.stopping, reason });
-        const erased = await untilStop(deps, work);
-        if (erased === undefined) throw problems.unknownAddress();
-        return toAnswer(erased);
+        return toAnswer(deps, work, problems.unknownAddress);
       },
       route("forgetClicks", "tracking", ["token", "admin"], {
         body: objectBody({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }), ...reason }),
@@ -79,15 +75,14 @@ export function forgetEndpoints(deps: AppDeps) {
     );
 }
 
-function toAnswer({ events, keys, id, position }: Forgotten): Static<typeof forgotten> {
-  return { events, keys, id, position };
-}
-
 /** A service that stops ends the search: nothing was done then. */
-function untilStop<T>({ stopping }: AppDeps, work: Promise<T>): Promise<T> {
-  return appendedOrNothing(work).catch((fault: unknown) => {
+async function toAnswer({ stopping }: AppDeps, work: Promise<Forgotten | undefined>, toUnknown: () => Problem) {
+  const erased = await appendedOrNothing(work).catch((fault: unknown) => {
     throw stopping.aborted && fault === stopping.reason ? problems.logUnavailable(true) : fault;
   });
+  if (erased === undefined) throw toUnknown();
+  const { events, keys, id, position } = erased;
+  return { events, keys, id, position };
 }
 
 function saysErased({ events, keys }: Static<typeof forgotten>): string {

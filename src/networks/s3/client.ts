@@ -5,7 +5,6 @@ import type { Secret } from "../../platform/secret.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { NetworkFault, type NetworkFaultKind, type ObjectAnswer, type ObjectFetch } from "../safe-fetch.ts";
 
-/** A store and the access to it. */
 export interface S3Access {
   /** The base URL, without a slash at its end; the bucket follows in the path. */
   readonly endpoint: string;

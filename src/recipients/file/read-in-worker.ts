@@ -55,5 +55,4 @@ export async function readInWorker<Task extends ReadTask>(
   }
 }
 
-/** What a task reads. */
 export type RowOf<Task extends ReadTask> = Task extends { readonly hashKey: string } ? SuppressionRow : ImportedRow;

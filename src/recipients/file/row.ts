@@ -4,6 +4,7 @@ import { parseTimezone } from "../../platform/timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
 import { readHandle, readId } from "./identity.ts";
 import { columnFault, FIELDS_MAX, isField, RECIPIENT_COLUMNS, type Columns } from "./header.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** Longest value of a field, in characters: a tenth of the longest message. */
 const VALUE_CHARS_MAX = 1000;
@@ -55,10 +56,7 @@ export function readRow(cells: Cells, now: number): ImportedRecipient | RowRefus
   }
   const name = (cells.get("name") ?? "").trim();
   return {
-    ...(id === undefined ? {} : { id }),
-    ...(username === undefined ? {} : { username }),
-    ...(name === "" ? {} : { name }),
-    ...(timezone === undefined ? {} : { timezone }),
+    ...omitUndefined({ id, username, name: name === "" ? undefined : name, timezone }),
     ...consent,
     basis: consent.basis ?? "none",
     fields: readFields(cells),

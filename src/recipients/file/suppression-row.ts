@@ -5,6 +5,7 @@ import { parseDay } from "../parse-consent.ts";
 import { SUPPRESSION_COLUMNS } from "./header.ts";
 import { readHandle, readId } from "./identity.ts";
 import { type Cells, findRefusal, type RowRefusal } from "./row.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** Longest reason of a list's own, in characters: a sentence. */
 export const REASON_CHARS_MAX = 500;
@@ -53,11 +54,9 @@ export function readSuppression(
   const suppressed_at = at === "" ? undefined : parseDay(at, now);
   if (typeof suppressed_at === "object") return refuse(at, `suppressed_at ${suppressed_at.fault}`);
   return {
-    ...(id === undefined ? {} : { id }),
-    ...(username === undefined ? {} : { username }),
-    ...(hash === undefined ? {} : { hash }),
+    ...omitUndefined({ id, username, hash }),
     ...parseReason(text),
-    ...(suppressed_at === undefined ? {} : { suppressed_at }),
+    ...omitUndefined({ suppressed_at }),
   };
 }
 
