@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { type EventMetadata, STREAMS } from "../log/event-log.ts";
-import { record, type PartDeps } from "../log/handle.ts";
+import { type EventMetadata, STREAMS, type PartDeps } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import type { Vault } from "../vault/token-vault.ts";

@@ -1,7 +1,7 @@
 import { LeaseLost } from "eventstore-lite";
 import { isoTime } from "../platform/clock.ts";
-import { SERVICE_METADATA, STREAMS, type NewEvent, findLast } from "../log/event-log.ts";
-import { record, type PartDeps } from "../log/handle.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent, findLast, type PartDeps } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { type HeldLease, ROLES } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";

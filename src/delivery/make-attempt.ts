@@ -1,7 +1,7 @@
 import { isWebhook, type ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
-import { type NewEvent, eventAt } from "../log/event-log.ts";
+import { type NewEvent, eventAt, type PartDeps } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { FilterFailed } from "../networks/event-filter.ts";
 import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
@@ -10,7 +10,6 @@ import type { Tracing } from "../tracing/tracing.ts";
 import { type AttemptOutcome, decideAttemptOutcome } from "./attempt.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import type { PartDeps } from "../log/handle.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 export const ATTEMPT_TIMEOUT_MS = 5_000;

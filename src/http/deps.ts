@@ -5,7 +5,7 @@ import type { Authorization } from "../account/oauth.ts";
 import type { Config } from "../config/config.ts";
 import type { Console } from "../console/console.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { HandleDeps, PartDeps } from "../log/handle.ts";
+import type { HandleDeps } from "../log/handle.ts";
 import type { Instance } from "../log/instances.ts";
 import type { SignedHead, proveEvent } from "../log/signed-heads.ts";
 import type { LogVerifier } from "../log/verifier.ts";
@@ -25,6 +25,7 @@ import type { Notices } from "./server/form.ts";
 import type { Idempotency } from "./server/idempotency.ts";
 import type { EventIntake } from "./server/event-intake.ts";
 import type { StreamPace } from "./streams/event-stream.ts";
+import type { PartDeps } from "../log/event-log.ts";
 
 /** What the server works with. Each feature closes over its part of it, and touches it only when a request comes. */
 export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "clock" | "logger"> {

@@ -4,8 +4,7 @@ import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
-import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS } from "./event-log.ts";
-import type { PartDeps } from "./handle.ts";
+import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS, type PartDeps } from "./event-log.ts";
 import { workUntilDisposed } from "../platform/signals.ts";
 
 /** How soon events are noticed that are old enough. */

@@ -9,7 +9,9 @@ import {
 } from "../../events/catalog.ts";
 import type { WebhookChannel } from "../../events/channel.ts";
 import type { EventMeta } from "../../events/event.ts";
-import type { MakeId } from "../platform/clock.ts";
+import type { Clock, MakeId, Sleep } from "../platform/clock.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { Projector } from "../projector/projector.ts";
 
 /** Who and what caused an event; becomes its `meta`. */
 export type EventMetadata = Omit<EventMeta, "schema" | "erased">;
@@ -22,6 +24,20 @@ export type NewEvent<T extends EventType = EventType> = { [K in T]: { readonly t
 
 /** The log as the service writes it: new events in, events of the catalog on disk. */
 export type EventLog = ReturnType<typeof createEventLog>;
+
+/** What many parts of the service are given: each takes of it what it needs. */
+export interface PartDeps {
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly makeId: MakeId;
+  readonly sleep: Sleep;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Announces to the operator what calls for action; `key` names the occasion, each of which is announced once. */
+  readonly announce: (text: string, key: string) => Promise<void>;
+}
 
 export const STREAMS = {
   account: "account",

@@ -1,10 +1,8 @@
 import { VersionConflict, type Appended, type IdempotencyKey } from "eventstore-lite";
-import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
+import type { EventMetadata, NewEvent, PartDeps } from "./event-log.ts";
 import { fenced, type Fenced, type HeldLease } from "./lease.ts";
-import type { Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { backoffMs, type Clock, type MakeId, type Sleep } from "../platform/clock.ts";
-import type { Logger } from "../platform/logger.ts";
+import { backoffMs } from "../platform/clock.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
 export type AppendDecision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
@@ -21,20 +19,6 @@ export interface HandleOptions extends Partial<IdempotencyKey> {
   readonly lease?: HeldLease;
   /** How often it is decided at the most. Default: {@link ATTEMPTS_MAX}. */
   readonly attempts?: number;
-}
-
-/** What many parts of the service are given: each takes of it what it needs. */
-export interface PartDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly makeId: MakeId;
-  readonly sleep: Sleep;
-  /** In [0, 1). */
-  readonly random: () => number;
-  /** Announces to the operator what calls for action; `key` names the occasion, each of which is announced once. */
-  readonly announce: (text: string, key: string) => Promise<void>;
 }
 
 export type HandleDeps = Pick<PartDeps, "eventLog" | "projector" | "sleep" | "random">;

@@ -2,8 +2,8 @@ import type { LogStore } from "../../events/catalog.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, createFaultReport } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import type { PartDeps } from "./handle.ts";
 import { repeatUntilDisposed } from "../platform/signals.ts";
+import type { PartDeps } from "./event-log.ts";
 
 /** One service of a log, as all others see it. */
 export interface Instance {

@@ -1,10 +1,9 @@
 import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
 import { systemClock, type Clock } from "../platform/clock.ts";
 import { errorFields, createFaultReport } from "../platform/logger.ts";
-import type { EventLog } from "./event-log.ts";
+import type { EventLog, PartDeps } from "./event-log.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { untilAborted, repeatUntilDisposed, workUntilDisposed } from "../platform/signals.ts";
-import type { PartDeps } from "./handle.ts";
 
 export interface LeaseDeps extends Pick<PartDeps, "eventLog" | "logger" | "sleep"> {
   /** The machine's: the log's would not show that it slept. Default: the system's. */

@@ -22,10 +22,9 @@ import {
   openNote,
   readNote,
 } from "./checkpoint.ts";
-import { type EventLog, SERVICE_METADATA, STREAMS } from "./event-log.ts";
+import { type EventLog, SERVICE_METADATA, STREAMS, type PartDeps } from "./event-log.ts";
 import { HARMLESS, ROLES, type Roles } from "./lease.ts";
 import { startCosigning, type WitnessConfig } from "./cosigning.ts";
-import type { PartDeps } from "./handle.ts";
 
 export interface CheckpointsDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger"> {
   readonly roles: Roles;

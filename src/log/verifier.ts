@@ -2,10 +2,9 @@ import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
-import { type EventMetadata, STREAMS } from "./event-log.ts";
+import { type EventMetadata, STREAMS, type PartDeps } from "./event-log.ts";
 import { compare, type Compared, type KnownHead, readKnownHeads, type CheckpointStore } from "./checkpoint.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import type { PartDeps } from "./handle.ts";
 
 /** A verification beside the service takes one core at the most: the others are for the requests. */
 const THREADS = 1;

@@ -5,7 +5,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { Projector } from "../projector/projector.ts";
 import { signChain, type CheckpointStore } from "./checkpoint.ts";
 import type { LogClock } from "./log-clock.ts";
-import type { PartDeps } from "./handle.ts";
+import type { PartDeps } from "./event-log.ts";
 
 export interface WatchLogDeps extends Pick<PartDeps, "logger" | "sleep"> {
   readonly store: LogStore;

@@ -3,7 +3,7 @@ import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { EventMetadata } from "../log/event-log.ts";
+import type { EventMetadata, PartDeps } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
@@ -11,7 +11,6 @@ import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./usage-meter.ts";
 import { momentIn } from "./quota-day.ts";
 import type { TurnMoment } from "./send-window.ts";
-import type { PartDeps } from "../log/handle.ts";
 
 /** A recipient who may get a message; `user` where the source already asked the network. */
 export interface BatchEntry {

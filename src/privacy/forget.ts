@@ -3,7 +3,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
 import { isHeldBy, positionsAbout, type Contact, type Contacts, contacts } from "../../projections/contacts.ts";
-import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type NewEvent, type PartDeps } from "../log/event-log.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import type { Query } from "eventstore-lite";
 import type { StoredEvent } from "../log/export-formats/format.ts";
@@ -11,7 +11,6 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
-import type { PartDeps } from "../log/handle.ts";
 
 /** What the projections know of the person. */
 export interface Known {

@@ -1,5 +1,5 @@
 import { toDay } from "../../projections/time.ts";
-import { SERVICE_METADATA, STREAMS, type EventLog, findLast } from "../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, type EventLog, findLast, type PartDeps } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { Timer } from "../platform/clock.ts";
@@ -8,7 +8,6 @@ import type { Keyring } from "./keyring.ts";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Erase } from "../projector/restore.ts";
 import { inChunks } from "../platform/time-slices.ts";
-import type { PartDeps } from "../log/handle.ts";
 
 /**
  * Deletes all keys that the log says are deleted: a crash may have come between the event and the deletion, and a key

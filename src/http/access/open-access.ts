@@ -6,7 +6,7 @@ import { recordFailures } from "./record-failures.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { recordTokenUse } from "./token-use.ts";
 import { followTokensFile } from "./tokens-file.ts";
-import type { PartDeps } from "../../log/handle.ts";
+import type { PartDeps } from "../../log/event-log.ts";
 
 export type Authenticator = ReturnType<typeof openAuthenticator>;
 

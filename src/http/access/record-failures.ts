@@ -1,9 +1,8 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import { isoTime } from "../../platform/clock.ts";
-import { SERVICE_METADATA, STREAMS } from "../../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, type PartDeps } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import type { FailureLimit } from "./failure-limit.ts";
-import type { PartDeps } from "../../log/handle.ts";
 
 export interface FailureRecordDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger" | "sleep"> {
   readonly limit: FailureLimit;

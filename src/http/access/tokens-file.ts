@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { createReport } from "../../config/error.ts";
 import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
 import type { Authentication } from "./bearer-tokens.ts";
-import type { PartDeps } from "../../log/handle.ts";
 import { repeatUntilDisposed } from "../../platform/signals.ts";
+import type { PartDeps } from "../../log/event-log.ts";
 
 export interface TokensFileDeps extends Pick<PartDeps, "sleep" | "logger"> {
   readonly path: string;
