@@ -2,8 +2,8 @@ import { createInterface } from "node:readline/promises";
 import { runCommandLine } from "./commands/shared/command-line.ts";
 import { EXIT } from "./commands/shared/terminal.ts";
 import { writeAll, writeText } from "./commands/shared/write.ts";
-import { loadEnvFile } from "./platform/runtime.ts";
-import { handleUncaughtErrors } from "./platform/uncaught-errors.ts";
+import { loadEnvFile } from "./platform/bun-or-node.ts";
+import { handleUncaughtErrors } from "./platform/log-uncaught-errors.ts";
 import { watchSignals } from "./platform/signals.ts";
 
 const STDOUT = 1;

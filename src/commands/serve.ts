@@ -7,7 +7,7 @@ import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts
 import { EXIT, type Terminal } from "./shared/terminal.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
-import { PROGRAM } from "./shared/program.ts";
+import { PROGRAM } from "./shared/program-invocation.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 
 export const serve: MakeCommand = (terminal) =>

@@ -10,7 +10,7 @@ import type { ConfigParts } from "../config/optional-parts.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
-import type { Instance } from "../log/instances.ts";
+import type { Instance } from "../log/instance-heartbeats.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
 import type { PastStates } from "../projector/past-states.ts";

@@ -3,7 +3,7 @@ import { sourcesOf } from "../../events/sources.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import { errorFields } from "../platform/logger.ts";
-import { ask, describeCauses, type DispatchDeps, type Learn, weightiestResult } from "./make-attempt.ts";
+import { ask, describeCauses, type DispatchDeps, type Learn, weightiestResult } from "./ask-network.ts";
 import { type OutboxWindow, type PendingDispatch, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
 import { type RateLimiter, breakerIn, type CircuitBreaker } from "./rate-limiter.ts";
 import { createRecorder, type RecorderDeps, UNRECORDED_MAX } from "./recorder.ts";

@@ -2,7 +2,7 @@ import type { Query } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { uncertainSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
-import type { AttemptOutcome } from "./attempt.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
 
 /** Events in one chunk: half a lane's window, since that is how much of it is refilled at once. */
 const CHUNK_EVENTS = 500;

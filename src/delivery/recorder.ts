@@ -2,8 +2,8 @@ import type { ChannelName } from "../../events/channel.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import type { AttemptOutcome } from "./attempt.ts";
-import type { DispatchDeps } from "./make-attempt.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
+import type { DispatchDeps } from "./ask-network.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 

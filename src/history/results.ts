@@ -7,7 +7,7 @@ import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
 import { count, orNull, text } from "../platform/json-schema.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
-import { wilsonInterval } from "../platform/wilson-interval.ts";
+import { wilsonInterval } from "../platform/rate-statistics.ts";
 import { parseMoment } from "../projector/moment.ts";
 
 /** What results can be told apart by. */

@@ -1,6 +1,6 @@
 import { SERVICE_METADATA, STREAMS, type EventLog, findLast } from "./event-log.ts";
-import { findLiving, REAL_TIME } from "./instances.ts";
-import type { StorePlace } from "./store-place.ts";
+import { findLiving, REAL_TIME } from "./instance-heartbeats.ts";
+import type { StorePlace } from "./store-backends.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**

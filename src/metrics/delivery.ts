@@ -4,8 +4,8 @@ import { CHANNELS, lanesOf, sortChannels, type WebhookChannel } from "../../even
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
-import type { Delivery } from "../delivery/delivery.ts";
-import type { DispatchMetrics } from "../delivery/make-attempt.ts";
+import type { Delivery } from "../delivery/settlement.ts";
+import type { DispatchMetrics } from "../delivery/ask-network.ts";
 import { readOldestPending } from "../delivery/lag.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";

@@ -4,13 +4,13 @@ import { Counter, Registry } from "prom-client";
 import type { WebhookChannel } from "../../events/channel.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";
-import type { Delivery } from "../delivery/delivery.ts";
+import type { Delivery } from "../delivery/settlement.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createAppendMetrics } from "./appends.ts";
 import { type ChannelSources, createDispatchMetrics, observeChannels } from "./delivery.ts";
 import { createCounter, lookUp, lookUpEach } from "./prometheus.ts";
-import { type InstanceSources, type LogSources, observeInstances, observeLog } from "./log.ts";
+import { type InstanceSources, type LogSources, observeInstances, observeLog } from "./log-health.ts";
 import { VERSION } from "../platform/version.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;

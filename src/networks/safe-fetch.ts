@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from "../platform/clock.ts";
-import { isBun } from "../platform/runtime.ts";
+import { isBun } from "../platform/bun-or-node.ts";
 import { VERSION } from "../platform/version.ts";
 
 /** Bytes kept of an answer, unpacked, where the caller expects no more: most answers are under 1 KB. */

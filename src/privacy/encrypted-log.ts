@@ -2,7 +2,7 @@ import type { Snapshots } from "eventstore-lite";
 import { encryptingCodec, type EncryptingCodec, type Event, makeEvent, type LogStore } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
+import type { OpenStoreOptions, StorePlace } from "../log/store-backends.ts";
 import type { MakeId } from "../platform/clock.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import { lastForgotten, parsePastName } from "../projector/snapshots.ts";

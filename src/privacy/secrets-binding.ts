@@ -1,6 +1,6 @@
 import { ENCRYPTED_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import type { StorePlace } from "../log/store-place.ts";
+import type { StorePlace } from "../log/store-backends.ts";
 import type { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "../vault/derive-keys.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";

@@ -17,7 +17,7 @@ import { createEventIntake } from "../http/server/event-intake.ts";
 import { createSessions } from "../http/access/session.ts";
 import { createVisits } from "../http/access/visits.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
-import type { Instances } from "../log/instances.ts";
+import type { Instances } from "../log/instance-heartbeats.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { listHolders } from "../log/lease.ts";
 import { cosignedPosition } from "../log/cosigning.ts";

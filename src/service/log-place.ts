@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { PostgresLog, SqliteLog } from "../config/log.ts";
 import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../log/checkpoint.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
-import { postgresStore, sqliteStore, type StorePlace } from "../log/store-place.ts";
+import { postgresStore, sqliteStore, type StorePlace } from "../log/store-backends.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";

@@ -12,7 +12,7 @@ import { createTeamsChannel } from "../networks/chat/teams.ts";
 import { createStandardWebhookChannel } from "../networks/standard-webhook.ts";
 import { createTelegramChannel } from "../networks/messaging/telegram.ts";
 import { createWhatsappChannel } from "../networks/messaging/whatsapp.ts";
-import { createX } from "../networks/x/x.ts";
+import { createX } from "../networks/x/x-api.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 
 /** The network in which recipients are written to, and how an account of it is linked. */

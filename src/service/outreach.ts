@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createTokens } from "../account/tokens.ts";
 import type { Config } from "../config/config.ts";
 import type { LogClock } from "../log/log-clock.ts";
-import { xPrices } from "../networks/x/x.ts";
+import { xPrices } from "../networks/x/x-api.ts";
 import type { OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";

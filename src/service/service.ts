@@ -1,7 +1,7 @@
 import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import type { Config } from "../config/config.ts";
-import { createDelivery, updateSubscriptions } from "../delivery/delivery.ts";
+import { createDelivery, updateSubscriptions } from "../delivery/settlement.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-window.ts";
 import { createCredentialHash, createAnnounce } from "../delivery/suspension.ts";
@@ -12,7 +12,7 @@ import { createApp } from "../http/app.ts";
 import { listen, withPort } from "../http/server/listen.ts";
 import { startArchiver } from "../log/archive.ts";
 import { createEventLog } from "../log/event-log.ts";
-import { singleInstance, joinInstances } from "../log/instances.ts";
+import { singleInstance, joinInstances } from "../log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS, ROLES } from "../log/lease.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";

@@ -1,5 +1,5 @@
 import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
-import { reachServer, type PostgresPlace } from "../log/store-place.ts";
+import { reachServer, type PostgresPlace } from "../log/store-backends.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./postgres-queries.ts";

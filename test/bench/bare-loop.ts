@@ -6,7 +6,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import type { ClickChannel } from "../../events/channel.ts";
 import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
-import { toDispatch } from "../../src/delivery/make-attempt.ts";
+import { toDispatch } from "../../src/delivery/ask-network.ts";
 import { createMetaChannel } from "../../src/networks/meta/meta.ts";
 import type { Click } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";

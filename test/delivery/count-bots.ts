@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import crawlers from "crawler-user-agents";
 import { isbot } from "isbot";
-import { isBot, OF_PEOPLE } from "../../src/delivery/bots.ts";
+import { isBot, OF_PEOPLE } from "../../src/delivery/is-bot.ts";
 import userAgents from "../fixtures/user-agents.json";
 
 const ofKind = (bot: boolean): string[] => userAgents.filter((each) => each.bot === bot).map(({ ua }) => ua);

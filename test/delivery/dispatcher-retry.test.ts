@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import type { Circuit } from "../../src/delivery/rate-limiter.ts";
-import { DISPATCH_ATTEMPTS_MAX } from "../../src/delivery/attempt.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../src/delivery/attempt-outcome.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import {

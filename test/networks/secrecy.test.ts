@@ -10,7 +10,7 @@ import { createSlackChannel } from "../../src/networks/chat/slack.ts";
 import { createTeamsChannel } from "../../src/networks/chat/teams.ts";
 import { createTelegramChannel } from "../../src/networks/messaging/telegram.ts";
 import { createWhatsappChannel } from "../../src/networks/messaging/whatsapp.ts";
-import { createX } from "../../src/networks/x/x.ts";
+import { createX } from "../../src/networks/x/x-api.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, NOW } from "./dispatches.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { InboxMessage, SendDmResult, SocialNetwork, SocialUser } from "../../src/networks/network.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { X_PRICES, xPrices } from "../../src/networks/x/x.ts";
+import { X_PRICES, xPrices } from "../../src/networks/x/x-api.ts";
 import { createMeter } from "../../src/outreach/usage-meter.ts";
 
 const NOTHING = { sends: 0, users: 0, followers: 0, posts: 0, messages: 0, usd: 0 };

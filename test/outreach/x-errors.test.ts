@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
-import { createX } from "../../src/networks/x/x.ts";
+import { createX } from "../../src/networks/x/x-api.ts";
 import { openOutreach } from "../harness/memory/outreach.ts";
 import { startXServer, type Answer } from "./x-server.ts";
 

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createSafeFetch } from "../../src/networks/safe-fetch.ts";
-import { createX } from "../../src/networks/x/x.ts";
+import { createX } from "../../src/networks/x/x-api.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
 import { authorized, personId, postJson } from "../sandbox/client.ts";

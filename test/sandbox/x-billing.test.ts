@@ -1,6 +1,6 @@
 // On the memory harness.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { createX, X_PRICES } from "../../src/networks/x/x.ts";
+import { createX, X_PRICES } from "../../src/networks/x/x-api.ts";
 import { createMeter } from "../../src/outreach/usage-meter.ts";
 import { LIST_ID } from "../../sandbox/x/people.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";

@@ -52,7 +52,7 @@ const MACHINE_TIME = [
   // Whether the machine slept.
   "src/log/lease.ts",
   // Lines for operators, and when this process began.
-  "src/platform/uncaught-errors.ts",
+  "src/platform/log-uncaught-errors.ts",
   "src/metrics/metrics.ts",
   "src/service/shown-configuration.ts",
   "src/commands/account.ts",

@@ -4,7 +4,7 @@ import { Command, formatOption, JSON_OPTION, readConfig, type MakeCommand } from
 import { answer, type Terminal } from "../shared/terminal.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
-import type { StorePlace } from "../../log/store-place.ts";
+import type { StorePlace } from "../../log/store-backends.ts";
 import { refuseForeignSecrets } from "../../privacy/secrets-binding.ts";
 import { locateLog } from "../../service/log-place.ts";
 import { bindNext } from "../backup/put-back.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Config } from "../../config/config.ts";
 import { redactedUrl } from "../../config/log.ts";
-import { refuseServed } from "../../log/instances.ts";
+import { refuseServed } from "../../log/instance-heartbeats.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { locateLog } from "../../service/log-place.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Head } from "eventstore-lite";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
 import { createEventLog, STREAMS, eventAt } from "../../log/event-log.ts";
-import type { StorePlace } from "../../log/store-place.ts";
+import type { StorePlace } from "../../log/store-backends.ts";
 import { isoTime, makeId, type Clock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";

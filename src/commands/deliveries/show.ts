@@ -12,7 +12,7 @@ import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
-import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt-outcome.ts";
 import { quoteText } from "../../history/words/phrases.ts";
 import { usageError } from "../../platform/service-error.ts";
 

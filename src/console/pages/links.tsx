@@ -14,7 +14,7 @@ import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
 import { Time } from "../parts/time.tsx";
-import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorting.ts";
+import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
 import { newestEvents, type View } from "../view.ts";
 import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 

@@ -26,7 +26,7 @@ import {
 import { Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { listHref, readPlace, readSort, type Sort } from "../sorting.ts";
+import { listHref, readPlace, readSort, type Sort } from "../sorted-page.ts";
 import type { DisclosingPage, View } from "../view.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 

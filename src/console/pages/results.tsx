@@ -26,13 +26,13 @@ import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { requiredSampleSize } from "../../platform/wilson-interval.ts";
+import { requiredSampleSize } from "../../platform/rate-statistics.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { RunLink } from "../parts/events.tsx";
 import { Card } from "../parts/run-card.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
-import { readSort, sortRows } from "../sorting.ts";
+import { readSort, sortRows } from "../sorted-page.ts";
 import { readChoice, readText, type View } from "../view.ts";
 
 /** Shown where no interval is asked for. */

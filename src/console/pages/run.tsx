@@ -12,7 +12,7 @@ import { Badge } from "../parts/icon.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { createSortedPage, readPlace, readSort, toSortValue } from "../sorting.ts";
+import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
 import { readNumber, type Made, type View } from "../view.ts";
 
 const EVENTS_SHOWN = 200;

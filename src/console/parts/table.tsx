@@ -9,7 +9,7 @@ import {
   type VNode,
 } from "preact";
 import { grouped } from "../document.tsx";
-import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorting.ts";
+import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
 import type { View } from "../view.ts";
 
 /** What stands above a column; `number`: aligned as numbers are. */

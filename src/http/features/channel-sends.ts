@@ -1,8 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel.ts";
 import { level, type Level } from "../../../events/delivery.ts";
-import type { Settlement } from "../../delivery/delivery.ts";
-import { ATTEMPT_TIMEOUT_MS } from "../../delivery/make-attempt.ts";
+import type { Settlement } from "../../delivery/settlement.ts";
+import { ATTEMPT_TIMEOUT_MS } from "../../delivery/ask-network.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";

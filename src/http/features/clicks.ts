@@ -9,7 +9,7 @@ import { findContact } from "../../../projections/contacts.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { REDIRECT_PATH } from "../../config/outreach.ts";
-import { isBot } from "../../delivery/bots.ts";
+import { isBot } from "../../delivery/is-bot.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { isPersonalCode } from "../../template/short-link.ts";
 import { errorFields } from "../../platform/logger.ts";

@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HttpConfig } from "../../config/http.ts";
 import { findFreePort } from "../../platform/free-port.ts";
-import { isBun } from "../../platform/runtime.ts";
+import { isBun } from "../../platform/bun-or-node.ts";
 import type { App } from "../app.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
 

@@ -38,7 +38,7 @@ const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
 
 /**
  * By the rules of answer.ts a 429 and what was certainly not sent is tried again, as often as
- * delivery/attempt.ts says; what may have arrived is in doubt, since Slack does not recognise a repeat. A 200 whose body
+ * delivery/attempt-outcome.ts says; what may have arrived is in doubt, since Slack does not recognise a repeat. A 200 whose body
  * is not `ok` comes from a machine between Slack and us, so the delivery is in doubt.
  * https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks
  */

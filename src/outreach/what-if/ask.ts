@@ -1,7 +1,7 @@
 import type { Folded } from "../../../events/catalog.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
 import type { OtherRules } from "../../config/what-if.ts";
-import { isBot } from "../../delivery/bots.ts";
+import { isBot } from "../../delivery/is-bot.ts";
 import { createEventLog, STREAMS, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";

@@ -3,7 +3,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { lanesOf, type ChannelName, type Lane } from "../../../events/channel.ts";
 import { laneOf, requestsDispatch } from "../../../events/dispatches.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
-import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
 

@@ -4,8 +4,8 @@ import { findChannel, listChannels, pendingOf } from "../../../projections/deliv
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
 import type { Announce } from "../../../src/delivery/suspension.ts";
 import { createOutboxReader } from "../../../src/delivery/outbox-window.ts";
-import type { DispatchMetrics } from "../../../src/delivery/make-attempt.ts";
-import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
+import type { DispatchMetrics } from "../../../src/delivery/ask-network.ts";
+import { createDelivery, type Delivery } from "../../../src/delivery/settlement.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";

@@ -3,7 +3,7 @@ import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
 import type { Notes } from "../../../src/log/checkpoint.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
-import { sqliteStore } from "../../../src/log/store-place.ts";
+import { sqliteStore } from "../../../src/log/store-backends.ts";
 import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";

@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
-import { X_PRICES } from "../../../src/networks/x/x.ts";
+import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import type { OutreachContext } from "../../../src/outreach/context.ts";
 import type { OutreachRules } from "../../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { CLICK_CHANNELS } from "../../../events/channel.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { observeLog } from "../../../src/metrics/log.ts";
+import { observeLog } from "../../../src/metrics/log-health.ts";
 import { parseExposition, type Sample } from "../../metrics/exposition.ts";
 import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 import { addedOf, clickOf } from "../../harness/memory/new-events.ts";

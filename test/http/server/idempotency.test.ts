@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import type { RunEnd } from "../../../events/outreach.ts";
-import type { Settlement } from "../../../src/delivery/delivery.ts";
+import type { Settlement } from "../../../src/delivery/settlement.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";

@@ -1,10 +1,10 @@
 import { LogDiverged, type EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { HeartbeatTime } from "../../../src/log/instances.ts";
+import type { HeartbeatTime } from "../../../src/log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../../../src/log/record-restore.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
-import type { StorePlace } from "../../../src/log/store-place.ts";
+import type { StorePlace } from "../../../src/log/store-backends.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { SILENT } from "../../harness/memory/log.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../../harness/memory/social-network.ts";

@@ -6,10 +6,10 @@ import type { Recipient } from "../../../events/outreach.ts";
 import type { Clock, MakeId } from "../../../src/platform/clock.ts";
 import { fileClock, isSkewed, serverClock } from "../../../src/log/log-clock.ts";
 import { createEventLog, type EventMetadata } from "../../../src/log/event-log.ts";
-import { joinInstances } from "../../../src/log/instances.ts";
+import { joinInstances } from "../../../src/log/instance-heartbeats.ts";
 import { watchLog } from "../../../src/log/watch-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
-import { X_PRICES } from "../../../src/networks/x/x.ts";
+import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end.ts";
 import {

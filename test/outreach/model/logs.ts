@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { importSqliteLog } from "eventstore-lite";
 import type { Clock } from "../../../src/platform/clock.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
-import type { StorePlace } from "../../../src/log/store-place.ts";
+import type { StorePlace } from "../../../src/log/store-backends.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { filePlace } from "../../../src/service/log-place.ts";

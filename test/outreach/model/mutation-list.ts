@@ -25,7 +25,7 @@ const RESTORED = "src/outreach/after-restore.ts";
 const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/record-restore.ts";
 const START_RUN = "src/outreach/start-run.ts";
-const INSTANCES = "src/log/instances.ts";
+const INSTANCES = "src/log/instance-heartbeats.ts";
 const LOG_CLOCK = "src/log/log-clock.ts";
 const CIRCLES = "src/outreach/sources/paged.ts";
 

@@ -1,7 +1,7 @@
 import { NetworkFault } from "../safe-fetch.ts";
 import { SocialError, type PageRequest, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
 import { sendOutcome, isXId, isXUsername } from "./answer-schemas.ts";
-import { fetchConversation, fetchInbox } from "./messages.ts";
+import { fetchConversation, fetchInbox } from "./read-messages.ts";
 import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./get-request.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./users.ts";
 

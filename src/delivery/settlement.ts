@@ -8,7 +8,7 @@ import { handle, type HandleDeps } from "../log/handle.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Secret } from "../platform/secret.ts";
 import { breakerIn, type Circuit, toCircuit } from "./rate-limiter.ts";
-import type { DispatchDeps } from "./make-attempt.ts";
+import type { DispatchDeps } from "./ask-network.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export type Settlement =

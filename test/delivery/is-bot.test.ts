@@ -1,7 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import crawlers from "crawler-user-agents";
-import { isBot, OF_PEOPLE } from "../../src/delivery/bots.ts";
+import { isBot, OF_PEOPLE } from "../../src/delivery/is-bot.ts";
 import userAgents from "../fixtures/user-agents.json";
 
 describe("user agents as they come", () => {

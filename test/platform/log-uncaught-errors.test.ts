@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-const MODULE = join(import.meta.dirname, "../../src/platform/uncaught-errors.ts");
+const MODULE = join(import.meta.dirname, "../../src/platform/log-uncaught-errors.ts");
 
 /** A process whose timer throws and whose promise is rejected, each with a secret beside the message. */
 const PROGRAM = `

@@ -7,7 +7,7 @@ import { FilterFailed } from "../networks/event-filter.ts";
 import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
 import { errorFields, type LogFields, requestFields } from "../platform/logger.ts";
 import type { Tracing } from "../tracing/tracing.ts";
-import { type AttemptOutcome, decideAttemptOutcome } from "./attempt.ts";
+import { type AttemptOutcome, decideAttemptOutcome } from "./attempt-outcome.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 

@@ -2,7 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { codec, makeEvent } from "../../events/catalog.ts";
 import { isFinal } from "../../events/dispatches.ts";
-import { type Attempt, DISPATCH_ATTEMPTS_MAX, decideAttemptOutcome, retryDelayMs } from "../../src/delivery/attempt.ts";
+import {
+  type Attempt,
+  DISPATCH_ATTEMPTS_MAX,
+  decideAttemptOutcome,
+  retryDelayMs,
+} from "../../src/delivery/attempt-outcome.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import * as fc from "fast-check";
 

@@ -27,7 +27,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { logFiles } from "./log-files.ts";
-import { refuseServed } from "./instances.ts";
+import { refuseServed } from "./instance-heartbeats.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** Where a log is kept, or comes to be. */

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { findLiving, joinInstances, type Instance } from "../../src/log/instances.ts";
+import { findLiving, joinInstances, type Instance } from "../../src/log/instance-heartbeats.ts";
 import { openMemoryLog, SILENT } from "../harness/memory/log.ts";
 
 const SETTINGS = { DAILY_LIMIT: "100", QUOTA_TIMEZONE: "UTC", MESSAGE_TEMPLATE: "none" };

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { requiredSampleSize, wilsonInterval } from "../../src/platform/wilson-interval.ts";
+import { requiredSampleSize, wilsonInterval } from "../../src/platform/rate-statistics.ts";
 
 /** The interval without continuity correction, as tables of it have it. */
 test.each([
