@@ -19,7 +19,7 @@ import {
 import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSuspended } from "./suspension.ts";
 import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
 import { systemTimer, type Timer } from "../platform/clock.ts";
-import { createCoalescingScheduler } from "../platform/time-slices.ts";
+import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;

@@ -1,7 +1,8 @@
 import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import type { Config } from "../config/config.ts";
-import { createDelivery, updateSubscriptions } from "../delivery/settlement.ts";
+import { createDelivery } from "../delivery/settlement.ts";
+import { updateSubscriptions } from "../delivery/webhook-subscriptions.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-window.ts";
 import { createCredentialHash, createAnnounce } from "../delivery/suspension.ts";

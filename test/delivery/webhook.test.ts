@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { EventType } from "../../events/catalog.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
 import { createOutboxReader, WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
-import { decideSubscription, updateSubscriptions } from "../../src/delivery/settlement.ts";
+import { decideSubscription, updateSubscriptions } from "../../src/delivery/webhook-subscriptions.ts";
 import { STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { secret } from "../../src/platform/secret.ts";
 import {

@@ -5,7 +5,7 @@ import type { WebhookChannel } from "../../events/channel.ts";
 import { findChannel, listChannels } from "../../projections/deliveries.ts";
 import { findLetters } from "../../src/delivery/dead-letters.ts";
 import { readDispatches, toDispatchJson } from "../../src/delivery/list-dispatches.ts";
-import { updateSubscriptions } from "../../src/delivery/settlement.ts";
+import { updateSubscriptions } from "../../src/delivery/webhook-subscriptions.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { type NewEvent, STREAMS } from "../../src/log/event-log.ts";
 import { compileFilter } from "../../src/networks/event-filter.ts";

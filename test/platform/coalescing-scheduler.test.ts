@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { createCoalescingScheduler } from "../../src/platform/time-slices.ts";
+import { createCoalescingScheduler } from "../../src/platform/coalescing-scheduler.ts";
 
 /** A turn that ends when the test says so, and one after it for each that is asked for. */
 function heldTurns() {
