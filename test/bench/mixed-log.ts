@@ -44,7 +44,7 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   const { seed = 1, people = 0, isSpread = false, onProgress } = options;
   const end = { position: 0 };
   const startMs = Date.now() - (DAYS - 1) * DAY_MS - BUSY_MS;
-  const clock = isSpread ? () => startMs + busyTime((DAYS * end.position) / events) : Date.now;
+  const clock = isSpread ? () => startMs + busyTime((DAYS * end.position) / (events + 1)) : Date.now;
   await using store = await openSqliteStore<Event>({ file, codec, clock });
   if ((await store.head()).position > 0) throw new Error(`${file} is not empty`);
   const random = createRandom(seed);
@@ -76,7 +76,7 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
 /** In ms since the first day, of which `days` have passed: all that happens on a day happens in its busy part. */
 function busyTime(days: number): number {
   const day = Math.floor(days);
-  return day * DAY_MS + (days - day) * BUSY_MS;
+  return day * DAY_MS + Math.floor((days - day) * BUSY_MS);
 }
 
 /** Outcomes name positions, so what the store gave must be what was foreseen. */
