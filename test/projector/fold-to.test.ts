@@ -213,7 +213,9 @@ describe("snapshots of the past", () => {
     await using world = await openCommands();
     const { store } = world;
     const ann: NewEvent = addedOf({ username: "ann_builds" }, { name: "Ann" });
-    await world.append(STREAMS.outreach, [ann]);
+    // So many that the fold of them is worth a snapshot.
+    const others = Array.from({ length: 500 }, (_, number) => addedOf({ username: `other_${number}` }));
+    await world.append(STREAMS.outreach, [ann, ...others]);
     const { serve } = livesOn(world);
     await serve(4);
     await serve(4);
@@ -226,6 +228,7 @@ describe("snapshots of the past", () => {
     expect((await listPast(store, "contacts")).length).toBeGreaterThan(0);
     // A caller asks for a moment, and she is forgotten when all that is of her has been read.
     await store.snapshots.remove(["contacts", ...(await listPast(store, "contacts")).map(({ name }) => name)]);
+    let isForgotten = false;
     const meanwhile: EventStore<Event> = {
       ...store,
       // What is void stays, as after a crash.
@@ -233,7 +236,8 @@ describe("snapshots of the past", () => {
       async *readFolded(query = {}) {
         for await (const batch of store.readFolded(query)) {
           yield batch;
-          if (query.to !== to) continue;
+          if (query.to !== to || isForgotten) continue;
+          isForgotten = true;
           expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
         }
       },
