@@ -6,11 +6,7 @@ import { DAY_MS } from "../../projections/time.ts";
 import { noMessages } from "../../projections/timeline.ts";
 import { PAGES } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { clicksPart } from "../bench/mixed-clicks.ts";
-import type { Emit, Part } from "../bench/mixed-log.ts";
-import { outreachPart } from "../bench/mixed-outreach.ts";
-import { restPart } from "../bench/mixed-rest.ts";
-import { createRandom } from "../harness/random.ts";
+import { createMixedLife } from "../harness/memory/mixed-life.ts";
 import { openConsole, pageAt } from "./pages.ts";
 
 /** Of HTML as a browser reads it, in UTF-8: what a proxy may compress, a phone has to parse. */
@@ -24,19 +20,8 @@ const DAYS = 180;
 
 test("no page is larger than 200 KB where a large log fills its lists and its charts", async () => {
   const harness = await openConsole();
-  const parts: readonly Part[] = [outreachPart(1_000), clicksPart(), restPart()];
-  const random = createRandom(1);
-  for (let round = 0; round < ROUNDS; round++) {
-    let { position } = await harness.store.head();
-    const batches: (readonly [string, readonly NewEvent[]])[] = [];
-    const emit: Emit = (stream, newEvents) => {
-      batches.push([stream, newEvents]);
-      position += newEvents.length;
-      return position - newEvents.length + 1;
-    };
-    for (const part of parts) part(emit, random);
-    for (const [stream, newEvents] of batches) if (newEvents.length > 0) await harness.append(stream, ...newEvents);
-  }
+  const append = (stream: string, newEvents: readonly NewEvent[]) => harness.append(stream, ...newEvents);
+  await createMixedLife(harness.store, append, 1_000)(ROUNDS);
   await harness.projector.until((await harness.store.head()).position);
   // Counts of a year with a hundred million events, which would take hours to append.
   const [{ quarters: messages }, { quarters: clicks }] = [

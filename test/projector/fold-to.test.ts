@@ -13,11 +13,8 @@ import { foldLog } from "../harness/fold-log.ts";
 import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
 import { listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../src/projector/snapshots.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { clicksPart } from "../bench/mixed-clicks.ts";
-import type { Emit, Part } from "../bench/mixed-log.ts";
-import { outreachPart } from "../bench/mixed-outreach.ts";
-import { restPart } from "../bench/mixed-rest.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { createMixedLife } from "../harness/memory/mixed-life.ts";
 import { rebuildAll } from "./rebuilding.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
@@ -27,26 +24,14 @@ const PAST_EVERY = 40;
 /** A service's log with a busy life, told in rounds; each step is done by the part that would do it. */
 function livesOn(world: CommandHarness) {
   const { store } = world;
-  const parts: readonly Part[] = [outreachPart(), clicksPart(), restPart()];
-  let seed = 1;
-  const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
+  const live = createMixedLife(store, world.append);
   const options = { erase: createEraseHandler(store.keyring), pastEvery: PAST_EVERY };
 
   return {
     /** Some of what happens while a service runs, which keeps snapshots when it stops. */
     async serve(rounds: number): Promise<void> {
       await using projector = await startProjector(store, options);
-      for (let round = 0; round < rounds; round++) {
-        let { position } = await store.head();
-        const batches: (readonly [string, readonly NewEvent[]])[] = [];
-        const emit: Emit = (stream, newEvents) => {
-          batches.push([stream, newEvents]);
-          position += newEvents.length;
-          return position - newEvents.length + 1;
-        };
-        for (const part of parts) part(emit, random);
-        for (const [stream, newEvents] of batches) if (newEvents.length > 0) await world.append(stream, newEvents);
-      }
+      await live(rounds);
       await projector.until((await store.head()).position);
     },
     async forgetSomebody(number: number): Promise<void> {
