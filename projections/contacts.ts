@@ -64,7 +64,7 @@ export interface Contacts {
   hashes: Map<string, 1>;
   /** Code of a recipient's own link -> their network id. */
   links: Map<string, string>;
-  /** Entries that were one with another one, each from when there were both until the event that said so. */
+  /** Pairs of entries that turned out to be one person: both were there from `since` on, until the event at `until`. */
   merged: { since: number; until: number }[];
   /** Messages that the network took. */
   taken: number;

@@ -7,7 +7,10 @@ import { isDue, pastName, thinPast, packState } from "./snapshots.ts";
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
 
-/** The same while a long way is caught up, of those of which most of it is not: the list of recipients takes long to encode. */
+/**
+ * The same on a long catch-up for what is read by types: few of its events lie between, and a list of recipients takes
+ * long to encode.
+ */
 const LONG_BY_TYPE_POSITIONS = 240_000;
 
 /** The projections take turns, so that no turn encodes more than one state. */
