@@ -31,6 +31,10 @@ export interface PastKept {
   readonly every: number;
 }
 
+function lengthToSave(name: ProjectionName, isEnd: boolean): number {
+  return isEnd || isReadAlongLog(name) ? SNAPSHOT_EVERY_POSITIONS : LONG_BY_TYPE_POSITIONS;
+}
+
 /** After these the states are other ones, and what is made of the former is void. */
 const REPLACING: readonly EventType[] = ["PersonForgotten", "ProjectionRebuilt"];
 
@@ -106,8 +110,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     /** Saves every projection that came a long way since its last snapshot, on the way to a position or at its end. */
     async saveLong(reached: Positions, isEnd: boolean): Promise<void> {
       for (const [name, position] of reached) {
-        const far = isEnd || isReadAlongLog(name) ? SNAPSHOT_EVERY_POSITIONS : LONG_BY_TYPE_POSITIONS;
-        if (position - readSaved(name).position >= far) await save(name, position);
+        if (position - readSaved(name).position >= lengthToSave(name, isEnd)) await save(name, position);
       }
     },
     /** Saves these at once; they stand at `position`. */
