@@ -5,7 +5,7 @@ const ELEMENTS = new Set(
    form label input kbd select option button fieldset legend`.split(/\s+/),
 );
 
-/** What an icon is drawn from, which is in a `symbol` and nowhere else. */
+/** What an icon is drawn from, which is in a `symbol`, and the bars of a chart. */
 const SHAPES = new Set(["path", "circle", "rect", "line", "polyline", "polygon", "ellipse"]);
 
 /** What of a page is not ours: elements, handlers, and addresses of elsewhere. */
