@@ -266,7 +266,10 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       page: "/links",
       does: "sort by a column",
       address: "/links",
-      act: ({ operator }) => operator.follow("people"),
+      act: async ({ operator }) => {
+        await operator.follow("people");
+        expect(await operator.page.locator("th[aria-sort=descending]").innerText()).toMatch(/people/i);
+      },
       sees: "go.example/b",
     },
     {
@@ -287,7 +290,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "read all that happened to the link",
       address: "/links/go.example/b",
       act: ({ operator }) => operator.follow("All events of this link"),
-      sees: /^A person clicked go\.example\/b/,
+      sees: "All that happened, in order. Nothing is ever changed.",
     },
     {
       page: "/",
