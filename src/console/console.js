@@ -66,7 +66,7 @@ async function fetchAgain() {
   const page = await fetchPage(href);
   // Another filter was chosen meanwhile.
   if (href !== address) return;
-  for (const id of ["#main", "#shown", "#moment"]) {
+  for (const id of ["#main", "#shown", "#moment", "#menu", "#verified"]) {
     const shown = document.querySelector(id);
     if (shown !== null) Idiomorph.morph(shown, page.querySelector(id), MORPH);
   }

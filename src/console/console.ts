@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { msOf } from "../../projections/time.ts";
+import { findLast } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { PastStates } from "../projector/past-states.ts";
@@ -46,22 +47,25 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
+  const stateNow: View["state"] = (name) => projector.state(name);
+
   const renderNow = async (page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> => {
     const { position, time } = projector;
     const read = namesReadBy(readBy, page);
     const state: View["state"] = (name) => {
       read.add(name);
-      return projector.state(name);
+      return stateNow(name);
     };
     const now = nowIn(time);
-    const moment = { state, position, time, now, live, asOf: undefined, span: await readSpan(store, now) };
+    const verified = await findLast(store, "LogVerified", position);
+    const span = await readSpan(store, now);
+    const moment = { state, stateNow, position, time, now, live, verified, asOf: undefined, span };
     return rendered(await page({ ...visit, ...moment, past, store, settings }));
   };
 
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
     const present = nowIn(projector.time);
     const span = await readSpan(store, present);
-    const stateNow: View["state"] = (name) => projector.state(name);
     const made = await makePast(page, { ...visit, store, settings, span, stateNow, asOf, present });
     switch (made.outcome) {
       case "shown":
@@ -131,7 +135,7 @@ function readText(file: URL): string {
 /** What a page as of an earlier moment is made of, beside the states. */
 export interface PastVisit extends Omit<
   View,
-  "state" | "past" | "position" | "time" | "now" | "asOf" | "live" | "formToken"
+  "state" | "past" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified"
 > {
   readonly asOf: string;
   /** The present, in ms since 1970. */
@@ -162,7 +166,8 @@ export function createPastPages(
     if ("why" in found) return { outcome: "no_moment", why: found.why };
     const { position, time, until } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
-    const view = { ...rest, past, asOf, position, time, now, live: undefined, formToken: undefined };
+    const verified = await findLast(visit.store, "LogVerified", position);
+    const view = { ...rest, past, asOf, position, time, now, verified, live: undefined, formToken: undefined };
     const read = namesReadBy(readBy, page);
     // Each time that it lacks some, `read` names more.
     for (;;) {

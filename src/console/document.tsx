@@ -62,11 +62,14 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
                 <Icon name="list" />
                 reachlog
               </a>
-              <Menu path={path} />
+              <Menu view={view} path={path} />
               <Foot view={view} />
             </header>
             <div>
-              <FindForm wanted={view.query.get("q") ?? ""} />
+              <div class="top">
+                <FindForm wanted={view.query.get("q") ?? ""} />
+                <Verified view={view} />
+              </div>
               {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
               {isOverview && view.asOf !== undefined ? <Changes view={view} /> : null}
               {awaySince === undefined ? null : <AwayBar since={awaySince} />}
@@ -83,16 +86,57 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
   );
 }
 
-function Menu({ path }: { readonly path: PagePath | undefined }): VNode {
+interface MenuProps {
+  readonly view: View;
+  readonly path: PagePath | undefined;
+}
+
+function Menu({ view, path }: MenuProps): VNode {
   return (
-    <nav aria-label="Pages">
+    <nav id="menu" aria-label="Pages">
       {PAGES.map((page) => (
         <a href={page.path} aria-current={page.path === path ? "page" : undefined}>
           <Icon name={page.icon} />
           {page.title}
+          {page.path === "/deliveries" ? <DeadLetters view={view} /> : null}
         </a>
       ))}
     </nav>
+  );
+}
+
+/** How many wait for a decision now; renders nothing on a page of an earlier moment, where none can be made. */
+function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNode | null {
+  if (live === undefined) return null;
+  const dead = channelsOf(stateNow("deliveries")).reduce((sum, [, channel]) => sum + channel.dead, 0);
+  if (dead === 0) return null;
+  return (
+    <span class="badge bad" role="img" aria-label={countInWords(dead, "dead letter")}>
+      {grouped(dead)}
+    </span>
+  );
+}
+
+/** What the newest verification found, up to which position and when: on each page, and never more than that. */
+function Verified({ view: { verified } }: { readonly view: View }): VNode {
+  const [tone, icon, words] =
+    verified === undefined
+      ? (["", "circle-question-mark", "Log not verified yet"] as const)
+      : verified.data.result === "whole"
+        ? (["whole", "shield-check", `Log whole up to ${grouped(verified.data.position)}`] as const)
+        : (["red", "triangle-alert", "Log broken"] as const);
+  return (
+    <a id="verified" class={tone} href="/activity">
+      <Icon name={icon} />
+      <span>
+        {words}
+        {verified === undefined ? null : (
+          <>
+            , verified <Time at={verified.time} />
+          </>
+        )}
+      </span>
+    </a>
   );
 }
 
@@ -100,8 +144,8 @@ function Menu({ path }: { readonly path: PagePath | undefined }): VNode {
 function FindForm({ wanted }: { readonly wanted: string }): VNode {
   const label = "Why did @… get a message? A handle, a link, a run, an event, a position";
   return (
-    <form class="top" role="search" method="get" action="/find">
-      <label class="find">
+    <form class="find" role="search" method="get" action="/find">
+      <label>
         <Icon name="search" />
         <input
           name="q"
@@ -261,7 +305,7 @@ function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverv
 const SLIDER_STEPS = 1_000;
 
 /** The figures of the overview, then and now. */
-function Changes({ view: { state, stateNow = state, position } }: { readonly view: View }): VNode {
+function Changes({ view: { state, stateNow, position } }: { readonly view: View }): VNode {
   const contacts = stateNow("contacts");
   const then = readFigures(state, countPeopleAt(contacts, position));
   const now = readFigures(stateNow, contacts.people.size);

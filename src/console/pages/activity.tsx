@@ -17,7 +17,7 @@ import { Icon } from "../parts/icon.tsx";
 import { renderStateChanges } from "../parts/state-changes.tsx";
 import { Time } from "../parts/time.tsx";
 import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../view.ts";
-import { renderProof } from "./verification.tsx";
+import { Proof } from "./verification.tsx";
 
 const EVENTS_SHOWN = 100;
 
@@ -58,7 +58,7 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
         <h1>Activity</h1>
         <p>All that happened, in order. Nothing is ever changed.</p>
       </div>
-      {await renderProof(view)}
+      <Proof view={view} />
       <ul class="tabs" aria-label="What is shown">
         {SHOWN.map((one) => (
           <li>

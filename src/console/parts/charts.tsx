@@ -5,6 +5,8 @@ import { numbers, Table } from "./table.tsx";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../../projections/periods.ts";
 import { QUARTERS_MAX, type Quarters } from "../../../projections/quarters.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
+import type { ResultRate } from "../../history/results.ts";
+import { formatPercent } from "../../history/results-format.ts";
 import { HOUR_MS } from "../../../projections/time.ts";
 import { addressWith } from "../hrefs.ts";
 import { lastPeriods, readChoice, readText, type View } from "../view.ts";
@@ -203,6 +205,35 @@ function Numbers<Kind extends string>(props: BarsProps<Kind> & { readonly isComp
 /** A picture needs no more than hundredths. */
 function rounded(number: number): number {
   return Math.round(number * 100) / 100;
+}
+
+interface RateBarProps {
+  readonly rate: ResultRate | null;
+  /** At the right end of the bar, 0 to 1. */
+  readonly top: number;
+  readonly isBefore?: boolean;
+}
+
+/** A rate with its interval, as wide as its cell is. */
+export function RateBar({ rate, top, isBefore = false }: RateBarProps): VNode {
+  if (rate === null) return <span class="quiet">none</span>;
+  const { low, high } = rate;
+  const toX = (value: number): string => percent((value / top) * 100);
+  return (
+    <div class={isBefore ? "rate quiet" : "rate"}>
+      <svg height={16} aria-hidden="true">
+        <rect class="track" y={7} width="100%" height={2} />
+        <rect class={isBefore ? "bar-3" : "interval"} x={toX(low)} y={4} width={toX(high - low)} height={8} />
+        <rect class="point" x={toX(rate.rate)} width={3} height={16} />
+      </svg>
+      <span>
+        {formatPercent(rate.rate)}{" "}
+        <span class="quiet">
+          ({formatPercent(low)} to {formatPercent(high)})
+        </span>
+      </span>
+    </div>
+  );
 }
 
 /** More days would make a page heavy, and of busy weeks less is kept. */

@@ -75,19 +75,29 @@ export function toLines(events: readonly Recorded[]): readonly Line[] {
   );
 }
 
-/** Lines of the news, each with the events behind it. */
+/** Lines of the news, each with the events behind it, under the day of their newest event. */
 export function Lines({ view, lines }: { readonly view: View; readonly lines: readonly Line[] }): VNode {
   if (lines.length === 0) return <p class="empty">No events.</p>;
+  const { timezone: timeZone } = view.settings;
+  const day = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", timeZone });
+  const days = Map.groupBy(lines, ({ events }) => day.format(msOf(events[0]!.time)));
   return (
-    <ol class="events">
-      {lines.map(({ name, events }) =>
-        name === undefined ? (
-          <EventRow view={view} event={events[0]!} />
-        ) : (
-          <GroupRow view={view} name={name} events={events} />
-        ),
-      )}
-    </ol>
+    <>
+      {[...days].map(([name, of]) => (
+        <>
+          <h3>{name}</h3>
+          <ol class="events">
+            {of.map(({ name: group, events }) =>
+              group === undefined ? (
+                <EventRow view={view} event={events[0]!} />
+              ) : (
+                <GroupRow view={view} name={group} events={events} />
+              ),
+            )}
+          </ol>
+        </>
+      ))}
+    </>
   );
 }
 
