@@ -107,7 +107,7 @@ function watchSlider(slider) {
   slider.addEventListener("input", () => {
     const moment = EXACT.format(Number(slider.value));
     slider.setAttribute("aria-valuetext", moment);
-    slider.nextElementSibling.textContent = moment;
+    document.querySelector("[data-value]").textContent = moment;
   });
   slider.addEventListener("change", () => {
     clearTimeout(rest);

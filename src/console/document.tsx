@@ -5,8 +5,10 @@ import { countPeopleAt } from "../../projections/contacts.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
+import { countInWords, grouped } from "../platform/count-in-words.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { addressWith } from "./hrefs.ts";
+import { Histogram, type QuarterCount } from "./parts/charts.tsx";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { Time } from "./parts/time.tsx";
 import type { Notice, View } from "./view.ts";
@@ -236,7 +238,7 @@ function NoticeBar({ view: { query, asOf }, notice: { text, isFault, nextStep } 
 
 /** Which moment the page is of, and the way to any other: known moments, a day or a time, and a slider over the log. */
 function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverview: boolean }): VNode | null {
-  const { asOf, position, time, query, now, span, settings } = view;
+  const { asOf, position, time, query, now, span, settings, stateNow } = view;
   if (span === undefined) return null;
   const { timezone } = settings;
   const shown = Temporal.Instant.fromEpochMilliseconds(Math.max(now, span.from)).toZonedDateTimeISO(timezone);
@@ -286,19 +288,30 @@ function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverv
             </label>{" "}
             <button>Go</button>
           </form>
-          <input
-            type="range"
-            aria-label="Moment between the first event and now"
-            min={span.from}
-            max={span.to}
-            step={Math.max(1, Math.ceil((span.to - span.from) / SLIDER_STEPS))}
-            value={shown.epochMilliseconds}
-          />
+          <div class="slider">
+            <Histogram {...span} quarters={countQuarters(stateNow)} />
+            <input
+              type="range"
+              aria-label="Moment between the first event and now"
+              min={span.from}
+              max={span.to}
+              step={Math.max(1, Math.ceil((span.to - span.from) / SLIDER_STEPS))}
+              value={shown.epochMilliseconds}
+            />
+          </div>
           <span data-value />
         </div>
       </details>
     </section>
   );
+}
+
+/** Messages and clicks, also those after the moment of the page. */
+function* countQuarters(stateNow: View["stateNow"]): Generator<QuarterCount, void, void> {
+  for (const [start, { sent, skipped, failed }] of stateNow("timeline").quarters)
+    yield { start, count: sent + skipped + failed, failed };
+  for (const [start, { clicks, bots }] of stateNow("suspected").quarters)
+    yield { start, count: clicks + bots, failed: 0 };
 }
 
 /** Steps of the slider: as many as a wide screen shows apart. */
@@ -375,16 +388,6 @@ export function Section({ id, title, children }: { id: string; title: string; ch
       {children}
     </section>
   );
-}
-
-/** 12,345 */
-export function grouped(number: number): string {
-  return number.toLocaleString("en-US");
-}
-
-/** `1 click`, `1,200 clicks` */
-export function countInWords(number: number, one: string, several = `${one}s`): string {
-  return `${grouped(number)} ${number === 1 ? one : several}`;
 }
 
 /** A whole HTML document. What others wrote is no markup in it, and turns the direction of nothing that stands beside it. */

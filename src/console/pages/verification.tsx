@@ -4,7 +4,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../hrefs.ts";
-import { countInWords, grouped } from "../document.tsx";
+import { countInWords, grouped } from "../../platform/count-in-words.ts";
 import { By } from "../parts/events.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";

@@ -7,7 +7,7 @@ import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
 import { formatCaller, type Mention, type Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
-import { grouped } from "../document.tsx";
+import { grouped } from "../../platform/count-in-words.ts";
 import type { View } from "../view.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";

@@ -4,7 +4,7 @@ import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { positionsOf, type Sources } from "../../../events/sources.ts";
 import { msOf } from "../../../projections/time.ts";
 import { join, other, say, type Sentence } from "../../history/words/phrases.ts";
-import { countInWords, grouped } from "../document.tsx";
+import { countInWords, grouped } from "../../platform/count-in-words.ts";
 import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
 import type { View } from "../view.ts";
 import { Time } from "./time.tsx";

@@ -8,7 +8,7 @@ import { formatSentence } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { placesLeft } from "../../outreach/run-limits.ts";
 import { changesAt, isOpen } from "../../outreach/send-window.ts";
-import { grouped } from "../document.tsx";
+import { grouped } from "../../platform/count-in-words.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { BASES } from "../people-filter.ts";
 import { newestEvents, type View } from "../view.ts";

@@ -8,7 +8,7 @@ import {
   type FunctionComponent,
   type VNode,
 } from "preact";
-import { grouped } from "../document.tsx";
+import { grouped } from "../../platform/count-in-words.ts";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorting.ts";
 import type { View } from "../view.ts";
 

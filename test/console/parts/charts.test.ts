@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { BarChart, ClicksChart, fitToData, RangePicker } from "../../../src/console/parts/charts.tsx";
+import { BarChart, Histogram, type QuarterCount } from "../../../src/console/parts/charts.tsx";
+import { ClicksChart, fitToData, RangePicker } from "../../../src/console/parts/time-charts.tsx";
 import type { View } from "../../../src/console/view.ts";
 import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarters.ts";
 import { rowsOf, textsAt } from "../pages.ts";
@@ -185,4 +186,30 @@ test("the period as long before is outlined behind each bar, and named in the le
   expect(shownAt("range=7d", many.toReversed()).chart).toContain("as long before");
   expect(shownAt("range=30d", many.toReversed()).chart).not.toContain("as long before");
   expect(shownAt("range=7d", [1]).chart).not.toContain("as long before");
+});
+
+/** Of each bar of a histogram of that many quarters its place, height and color. */
+async function barsIn(length: number, quarters: readonly QuarterCount[]): Promise<readonly string[]> {
+  const from = QUARTER_MS * 10;
+  const page = renderToString(h(Histogram, { from, to: from + length * QUARTER_MS, quarters }));
+  const bars = page.matchAll(/<rect (?:class="([^"]*)" )?x="([\d.]+)" y="[\d.]+" width="0.6" height="([\d.]+)"/g);
+  return [...bars].map(([, color = "", x, height]) => [x, height, color].join(" ").trimEnd());
+}
+
+const countAt = (quarter: number, count: number, failed = 0): QuarterCount => ({
+  start: QUARTER_MS * quarter,
+  count,
+  failed,
+});
+
+test("a histogram has a bar where something happened, as high as its share of the most, and in red what failed", async () => {
+  expect(await barsIn(10, [countAt(10, 4), countAt(12, 8, 2), countAt(12, 8), countAt(19, 1)])).toEqual([
+    "0.2 4",
+    "2.2 16",
+    "2.2 2 bar-4",
+    "9.2 1.5",
+  ]);
+  // Of a long time many quarters are one bar; the first may have begun before the log.
+  expect(await barsIn(1_000, [countAt(9, 1), countAt(10, 1), countAt(19, 2)])).toEqual(["0.2 16"]);
+  expect(await barsIn(1, [countAt(10, 1)])).toEqual([]);
 });
