@@ -15,7 +15,7 @@ import { ClicksChart, RangePicker, readBars } from "../parts/time-charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { countInWords, grouped } from "../../platform/count-in-words.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { DAYS_SHOWN, lastDays } from "./results.tsx";
+import { DAYS_SHOWN, Figure, lastDays } from "./results.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
@@ -124,44 +124,28 @@ async function renderFigures(view: View, inDoubt: number): Promise<VNode> {
   const { sent, skipped, failed } = view.state("stats");
   const { figures, previous } = await sumMessages(view.state("results"), lastDays(view.now));
   const { replied, tracked, reply_rate, click_rate } = figures;
-  const rows = [
-    ["Sent", grouped(sent), "/activity?type=DirectMessageSent"],
-    ["Skipped", grouped(skipped), "/activity?type=DirectMessageSkipped"],
-    ["Failed", grouped(failed), "/activity?type=DirectMessageFailed"],
-    ["In doubt", grouped(inDoubt), "/people?status=in_doubt"],
-    ["Replied", ...rateInWords(reply_rate, previous?.reply_rate, replied, figures.sent, "sent")],
-    ["Clicked", ...rateInWords(click_rate, previous?.click_rate, tracked.clicked, tracked.recipients, "tracked")],
-  ] as const;
   return (
     <dl class="card figures" aria-label="All messages">
-      {rows.map(([label, value, href, change, basis]) => (
-        <div>
-          <dt>
-            <a href={href}>{label}</a>
-          </dt>
-          <dd class="figure">
-            {value}
-            {change === undefined ? null : <small> {change}</small>}
-          </dd>
-          {basis === undefined ? null : <dd class="quiet">{basis}</dd>}
-        </div>
-      ))}
+      <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)} />
+      <Figure title="Skipped" href="/activity?type=DirectMessageSkipped" value={grouped(skipped)} />
+      <Figure title="Failed" href="/activity?type=DirectMessageFailed" value={grouped(failed)} />
+      <Figure title="In doubt" href="/people?status=in_doubt" value={grouped(inDoubt)} />
+      <Figure title="Replied" href="/results" {...rateInWords(reply_rate, previous?.reply_rate)}>
+        {grouped(replied)} of {grouped(figures.sent)} sent in {DAYS_SHOWN} days
+      </Figure>
+      <Figure title="Clicked" href="/results" {...rateInWords(click_rate, previous?.click_rate)}>
+        {grouped(tracked.clicked)} of {grouped(tracked.recipients)} tracked in {DAYS_SHOWN} days
+      </Figure>
     </dl>
   );
 }
 
-/** A rate of the days that the page Results shows, its change against those before, and what it is a rate of. */
-function rateInWords(
-  rate: ResultRate | null,
-  before: ResultRate | null | undefined,
-  count: number,
-  all: number,
-  words: string,
-): readonly [value: string, href: string, change: string | undefined, basis: string] {
-  const points = rate === null || before == null ? undefined : (rate.rate - before.rate) * 100;
-  const change = points === undefined ? undefined : `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points`;
-  const basis = `${grouped(count)} of ${grouped(all)} ${words} in ${DAYS_SHOWN} days`;
-  return [rate === null ? "–" : formatPercent(rate.rate), "/results", change, basis];
+/** A rate, and its change against the days before. */
+function rateInWords(rate: ResultRate | null, before: ResultRate | null | undefined) {
+  const value = rate === null ? "–" : formatPercent(rate.rate);
+  if (rate === null || before == null) return { value };
+  const points = (rate.rate - before.rate) * 100;
+  return { value, change: `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points` };
 }
 
 function MessagesChart({ view }: Viewed): VNode {

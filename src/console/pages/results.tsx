@@ -31,8 +31,7 @@ import { hrefForLink } from "../hrefs.ts";
 import { grouped } from "../../platform/count-in-words.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { RateBar } from "../parts/charts.tsx";
-import { RunLink } from "../parts/events.tsx";
-import { Card } from "../parts/run-card.tsx";
+import { OptionalLink, RunLink } from "../parts/events.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
 import { readSort, sortRows } from "../sorting.ts";
 import { readChoice, readText, type View } from "../view.ts";
@@ -127,46 +126,64 @@ function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonl
 function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
   const { sent, failed, in_doubt, replied, reply_rate, clicks, tracked } = total.figures;
   const { previous } = total;
+  const { total: all = 0, unique = 0, suspected = 0, bots = 0 } = clicks ?? {};
   return (
-    <div class="cards">
-      <Figure title="Sent" value={sent} before={previous?.sent}>
+    <dl class="card figures" aria-label="All rows">
+      <Figure title="Sent" value={grouped(sent)} change={changeInWords(sent, previous?.sent)}>
         {grouped(failed)} failed, {grouped(in_doubt)} in doubt
       </Figure>
-      <Figure title="Replied" value={replied} before={previous?.replied}>
+      <Figure title="Replied" value={grouped(replied)} change={changeInWords(replied, previous?.replied)}>
         {reply_rate === null ? "nothing sent" : `${formatPercent(reply_rate.rate)} of those sent`}
       </Figure>
-      <Figure title="Clicks, total" value={clicks?.total ?? 0} before={previous?.clicks?.total}>
-        {grouped(clicks?.suspected ?? 0)} suspected to be X itself and {grouped(clicks?.bots ?? 0)} by bots, not counted
+      <Figure title="Clicks, total" value={grouped(all)} change={changeInWords(all, previous?.clicks?.total)}>
+        {grouped(suspected)} suspected to be X itself and {grouped(bots)} by bots, not counted
       </Figure>
-      <Figure title="Clicks, unique visitors" value={clicks?.unique ?? 0} before={previous?.clicks?.unique}>
+      <Figure
+        title="Clicks, unique visitors"
+        value={grouped(unique)}
+        change={changeInWords(unique, previous?.clicks?.unique)}
+      >
         an estimate, each once a link and day
       </Figure>
-      <Figure title="Recipients who clicked" value={tracked.clicked} before={previous?.tracked.clicked}>
+      <Figure
+        title="Recipients who clicked"
+        value={grouped(tracked.clicked)}
+        change={changeInWords(tracked.clicked, previous?.tracked.clicked)}
+      >
         of {grouped(tracked.recipients)} who granted tracking; {firstClick(total.figures)}
       </Figure>
-    </div>
+    </dl>
   );
 }
 
 interface FigureProps {
   readonly title: string;
-  readonly value: number;
-  readonly before: number | undefined;
-  readonly children: ComponentChildren;
+  /** Where it leads. */
+  readonly href?: string;
+  readonly value: string;
+  readonly change?: string | undefined;
+  /** What it is of. */
+  readonly children?: ComponentChildren;
 }
 
-function Figure({ title, value, before, children }: FigureProps): VNode {
+/** A member of a list of figures. */
+export function Figure({ title, href, value, change, children }: FigureProps): VNode {
   return (
-    <Card title={title}>
-      <p class="figure">
-        {grouped(value)} <small>{before === undefined ? "" : changeInWords(value, before)}</small>
-      </p>
-      <p class="quiet">{children}</p>
-    </Card>
+    <div>
+      <dt>
+        <OptionalLink href={href}>{title}</OptionalLink>
+      </dt>
+      <dd class="figure">
+        {value}
+        {change === undefined ? null : <small> {change}</small>}
+      </dd>
+      {children === undefined ? null : <dd class="quiet">{children}</dd>}
+    </div>
   );
 }
 
-function changeInWords(value: number, before: number): string {
+function changeInWords(value: number, before: number | undefined): string | undefined {
+  if (before === undefined) return undefined;
   if (before === 0) return value === 0 ? "0 before" : "none before";
   const change = Math.round((value / before - 1) * 100);
   return `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before`;
