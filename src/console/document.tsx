@@ -128,17 +128,19 @@ function Verified({ view: { verified } }: { readonly view: View }): VNode {
         ? (["whole", "shield-check", `Log whole up to ${grouped(verified.data.position)}`] as const)
         : (["red", "triangle-alert", "Log broken"] as const);
   return (
-    <a id="verified" class={tone} href="/activity">
-      <Icon name={icon} />
-      <span>
-        {words}
-        {verified === undefined ? null : (
-          <>
-            , verified <Time at={verified.time} />
-          </>
-        )}
-      </span>
-    </a>
+    <section id="verified" aria-label="Verification">
+      <a class={tone} href="/activity">
+        <Icon name={icon} />
+        <span>
+          {words}
+          {verified === undefined ? null : (
+            <>
+              , verified <Time at={verified.time} />
+            </>
+          )}
+        </span>
+      </a>
+    </section>
   );
 }
 

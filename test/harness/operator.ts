@@ -122,6 +122,8 @@ async function expectReachable(target: Locator): Promise<void> {
   const fault = await target.evaluate((element, least) => {
     const { left, right, width, height } = element.getBoundingClientRect();
     if (left < -0.5 || right > innerWidth + 0.5) return `is cut off: from ${left} to ${right} of ${innerWidth} pixels`;
+    if (element.scrollWidth > Math.ceil(width) || element.scrollHeight > Math.ceil(height))
+      return "is cut off in itself";
     const isInline = getComputedStyle(element).display === "inline";
     return !isInline && Math.min(width, height) < least ? `is ${width} by ${height} pixels` : "";
   }, TARGET_PX_MIN);

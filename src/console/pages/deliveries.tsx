@@ -250,7 +250,7 @@ function Dispatch({ view, one, children }: DispatchProps): VNode {
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
   const doubtful = "doubtful_since" in request ? request.doubtful_since : undefined;
   return (
-    <li id={`${channel}-${source.position}`}>
+    <li id={`${channel}-${source.position}`} class="letter">
       <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence view={view} event={source} />
       <p class="quiet">
         <b>{channel}</b>, {describeEnd(request)}, <Time at={outcome.time} /> (
