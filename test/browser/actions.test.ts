@@ -480,7 +480,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
         await page.goto(new URL(at(address, seat), service.url).href);
         expect(await overhangOf(page)).toBe(0);
         await act(seat);
-        await operator.sees(at<string | RegExp>(sees as string, seat));
+        await operator.sees(at<string | RegExp>(sees, seat));
         if (logs !== undefined) {
           const [type, data, caller = "tester"] = logs;
           const events = await until(

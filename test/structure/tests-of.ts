@@ -89,6 +89,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "outreach/reconcile.ts": "outreach/in-doubt",
   "outreach/screening.ts": "outreach/read-again",
   "outreach/send.ts": "outreach/last-look",
+  "platform/count-in-words.ts": "console/pages",
   "platform/ip-address.ts": "http/access/rate-limit",
   "platform/json-schema.ts": "http/endpoints",
   "platform/escape-controls.ts": "platform/logger",
