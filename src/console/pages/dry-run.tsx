@@ -8,7 +8,7 @@ import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { countInWords, grouped } from "../../platform/count-in-words.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { RecipientLink } from "../parts/events.tsx";
+import { cut, RecipientLink } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
@@ -164,10 +164,8 @@ function Cut({ count }: { readonly count: number }): VNode | null {
 }
 
 function shortened(text: string): string {
-  if (text.length <= CHARACTERS_SHOWN) return text;
-  // No character is cut in half.
-  const beginning = text.slice(0, CHARACTERS_SHOWN).replace(/[\ud800-\udbff]$/, "");
-  return `${beginning}… (${grouped(text.length)} characters)`;
+  const { shown, isCut } = cut([text], CHARACTERS_SHOWN);
+  return isCut ? `${shown.join("")}… (${grouped(text.length)} characters)` : text;
 }
 
 function people(count: number): string {

@@ -120,7 +120,7 @@ function hrefFor(mention: Mention): string | undefined {
 }
 
 /** The beginning of a sentence: what is longest in it is what others wrote, and that is cut too. */
-function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
+export function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
   const shown: (string | Mention)[] = [];
   let left = most;
   for (const part of sentence) {
