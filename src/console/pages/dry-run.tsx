@@ -165,7 +165,7 @@ function Cut({ count }: { readonly count: number }): VNode | null {
 
 function shortened(text: string): string {
   const { shown, isCut } = cut([text], CHARACTERS_SHOWN);
-  return isCut ? `${shown.join("")}… (${grouped(text.length)} characters)` : text;
+  return isCut ? `${formatSentence(shown)}… (${grouped(text.length)} characters)` : text;
 }
 
 function people(count: number): string {
