@@ -1,7 +1,9 @@
 import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { type Segment, sealSegments } from "../segment.ts";
-import type { EventStore, Head } from "../store.ts";
+import type { EventStore, Head, StoredKey } from "../store.ts";
 import type { Catalogue, SegmentEntry, StreamPlace } from "./catalogue.ts";
+import { createKeyReader } from "./keys.ts";
+import type { OpenSegment, OpenSegments } from "./open-segments.ts";
 import { proveApart } from "./prove-apart.ts";
 import type { SegmentStorage } from "./storage.ts";
 
@@ -10,6 +12,9 @@ import type { SegmentStorage } from "./storage.ts";
  * some ten milliseconds, the other thirty.
  */
 export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
+
+/** Keys of one transaction, which appends wait for: some milliseconds. */
+const RECORDED_KEYS_MAX = 512;
 
 /** Digits of a position in a file's name: the names have the order of the positions. */
 const POSITION_DIGITS = 12;
@@ -25,11 +30,15 @@ export interface DurableSegment {
 
 /** What sealing needs of an engine. */
 export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" | "hashAt" | "head"> {
+  /** As `readKeys`, of the keys that the database holds whole. */
+  readonly readWholeKeys: EventStore["readKeys"];
   /**
    * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
    * one, which another process may have archived.
    */
   record(sealed: DurableSegment): Promise<void>;
+  /** Has the database keep a hash of keys alone which the segment that ends at position `last` holds. */
+  recordKeys(last: number, keys: readonly StoredKey[]): Promise<void>;
 }
 
 /**
@@ -41,8 +50,10 @@ export async function* archiveEvents(
   store: ArchiverStore,
   catalogue: Catalogue,
   storage: SegmentStorage,
+  open: OpenSegments,
   { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
 ): AsyncGenerator<SegmentEntry, void, void> {
+  const readKeys = createKeyReader(store);
   for (;;) {
     await catalogue.refresh();
     const { end } = catalogue;
@@ -51,24 +62,34 @@ export async function* archiveEvents(
     if (end >= last) return;
     const hash = await store.hashAt(end);
     if (hash === undefined) throw new ChainBroken(end);
-    const segment = await sealNext(store, { position: end, hash }, last);
+    const segment = await sealNext({ ...store, readKeys }, { position: end, hash }, last);
     if (fullOnly && segment.header.last === last) return;
     const sealed = await keep(store.id, storage, segment, { position: end, hash });
     await store.record(sealed);
     await catalogue.refresh();
     if (catalogue.end === end) throw new ChainBroken(segment.header.last);
+    await recordKeys(store, await open(sealed.entry));
     yield sealed.entry;
   }
 }
 
-async function sealNext(store: ArchiverStore, after: Pick<Head, "position" | "hash">, to: number): Promise<Segment> {
-  // A key stays in the database, where each append looks for it.
-  const keyless = { ...store, readKeys: readNoKeys };
-  for await (const segment of sealSegments(keyless, after, to, ARCHIVED_BYTES_MAX)) return segment;
+async function sealNext(
+  store: Parameters<typeof sealSegments>[0],
+  after: Pick<Head, "position" | "hash">,
+  to: number,
+): Promise<Segment> {
+  for await (const segment of sealSegments(store, after, to, ARCHIVED_BYTES_MAX)) return segment;
   throw new ChainBroken(after.position + 1);
 }
 
-async function* readNoKeys(): AsyncGenerator<never, void, void> {}
+/**
+ * What the file holds counts, which an earlier call may have written with other keys. What is cut off here leaves keys
+ * whole, and a later segment takes them.
+ */
+async function recordKeys(store: ArchiverStore, { last, keys }: OpenSegment): Promise<void> {
+  for (let at = 0; at < keys.length; at += RECORDED_KEYS_MAX)
+    await store.recordKeys(last, keys.slice(at, at + RECORDED_KEYS_MAX));
+}
 
 /** Writes a segment, unless a call that was cut off has, reads it back and proves it. Throws {@link SegmentDamaged}. */
 async function keep(
@@ -92,9 +113,9 @@ async function keep(
     throw new SegmentDamaged(`${name}: ${damage ?? "it holds other events"}. Move the file away`);
   }
   const [firstTime, lastTime] = [Date.parse(header.from), Date.parse(header.until)];
-  const { sha256, types, streams } = proof;
+  const { sha256, types, keysFrom, streams } = proof;
   return {
-    entry: { first, last, name, bytes: size, sha256, hash, firstTime, lastTime, types: { ...types } },
+    entry: { first, last, name, bytes: size, sha256, hash, firstTime, lastTime, types: { ...types }, keysFrom },
     streams: streams.map(([stream, , version, position]) => ({ stream, version, position })),
   };
 }

@@ -17,6 +17,8 @@ export interface SegmentEntry {
   readonly lastTime: number;
   /** How many events it has of each type. */
   readonly types: Readonly<Record<string, number>>;
+  /** The lowest position for which it holds an idempotency key; 0: it holds none. */
+  readonly keysFrom: number;
 }
 
 /** The last event that a segment holds of a stream. */
@@ -38,6 +40,8 @@ export interface ArchiveTable {
   end(): Awaitable<number>;
   /** Segments whose events all follow on a position, in their order. */
   segmentsAfter(position: number): Awaitable<readonly SegmentEntry[]>;
+  /** The numbers of the segments that may hold an idempotency key, from 1 on. */
+  keySegments(key: string): Awaitable<readonly number[]>;
   /** One place for each segment that holds events of the stream, in the order of positions. */
   streamPlaces(stream: string): Awaitable<readonly StreamPlace[]>;
   /** Some of the streams whose names follow on a name, in the order of names; none: there are no more. */

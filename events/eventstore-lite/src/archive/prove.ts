@@ -9,6 +9,8 @@ export interface ProvedSegment {
   readonly header: OpenedSegment["header"];
   readonly sha256: string;
   readonly types: Readonly<Record<string, number>>;
+  /** The lowest position for which it holds an idempotency key; 0: it holds none. */
+  readonly keysFrom: number;
   /** Of each stream: the version of its first event here, and version and position of its last one. */
   readonly streams: readonly (readonly [stream: string, first: number, version: number, position: number])[];
 }
@@ -18,7 +20,7 @@ export interface ProvedSegment {
  * version of a stream is left out. Throws {@link SegmentDamaged}.
  */
 export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "position" | "hash">): ProvedSegment {
-  const { header, canonical } = openSegment(file, log, after);
+  const { header, canonical, keys } = openSegment(file, log, after);
   const types: Record<string, number> = Object.create(null) as Record<string, number>;
   const streams = new Map<string, [first: number, version: number, position: number]>();
   let previousTime = -Infinity;
@@ -40,6 +42,7 @@ export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "p
     header,
     sha256: hash("sha256", file, "hex"),
     types,
+    keysFrom: keys.reduce((lowest, { last }) => Math.min(lowest || last, last), 0),
     streams: [...streams].map(([stream, place]) => [stream, ...place]),
   };
 }

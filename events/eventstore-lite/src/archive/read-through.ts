@@ -1,6 +1,9 @@
 import type { FoldedRow, StoredEvent } from "../codec.ts";
 import { endLongTurn } from "../next-turn.ts";
 import type { OpenQuery } from "../read.ts";
+import type { FindArchivedKey } from "../append/compare-key.ts";
+import type { StoredKey } from "../store.ts";
+import { findArchivedKey, type KeyRange, readArchivedKeys } from "./keys.ts";
 import type { ArchiveTable, Catalogue, SegmentEntry } from "./catalogue.ts";
 import type { OpenSegment, OpenSegments } from "./open-segments.ts";
 
@@ -63,13 +66,17 @@ export interface ArchiveReader {
   positionUntil(timeMs: number): Promise<number>;
   /** Undefined for a position that is not archived. */
   hashAt(position: number): Promise<string | undefined>;
+  findKey: FindArchivedKey;
+  /** The archived keys of appends that ended within [from, to]; some may be whole by now, or were a moment ago. */
+  keys(range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void>;
+  open: OpenSegments;
   /** Matching events, all of them archived, in chunks of which some are empty. */
   chunks<Row>(query: ResolvedQuery, toRow: FromSegment<Row>): AsyncGenerator<Row[], void, void>;
 }
 
 export function createArchiveReader(
   catalogue: Catalogue,
-  table: Pick<ArchiveTable, "streamPlaces">,
+  table: Pick<ArchiveTable, "streamPlaces" | "keySegments">,
   open: OpenSegments,
 ): ArchiveReader {
   /** Segments that hold something of the range, in the query's order. */
@@ -86,6 +93,9 @@ export function createArchiveReader(
 
   return {
     catalogue,
+    open,
+    findKey: (key) => findArchivedKey(table, catalogue, open, key),
+    keys: (range) => readArchivedKeys(table, catalogue, open, range),
     async positionUntil(timeMs) {
       await catalogue.refresh();
       const entry = catalogue.entries().findLast(({ firstTime }) => firstTime <= timeMs);

@@ -15,11 +15,15 @@ export function createArchiveTable(reader: Reader): ArchiveTable {
     async segmentsAfter(position) {
       const rows = await reader.all<Omit<SegmentEntry, "types"> & { readonly types: string }>(
         `SELECT first, last, name, bytes, sha256, encode(hash, 'hex') AS hash, first_time AS "firstTime",
-           last_time AS "lastTime", types
+           last_time AS "lastTime", types, keys_from AS "keysFrom"
          FROM log.segments WHERE last > $1 ORDER BY last`,
         position,
       );
       return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
+    },
+    async keySegments(key) {
+      const rows = await reader.all<{ segment: number }>("SELECT segment FROM log.key_segments($1) AS segment", key);
+      return rows.map(({ segment }) => segment);
     },
     streamPlaces: (stream) =>
       reader.all<StreamPlace>(

@@ -79,7 +79,8 @@ CREATE TABLE segments (
   hash bytea NOT NULL, -- of the last event
   first_time bigint NOT NULL, -- milliseconds since 1970, UTC
   last_time bigint NOT NULL,
-  types text NOT NULL -- JSON: how many events it has of each
+  types text NOT NULL, -- JSON: how many events it has of each
+  keys_from bigint NOT NULL -- the lowest position for which it holds an idempotency key; 0: it holds none
 );
 -- Of each segment the last event of each stream: by it a stream goes on whose events are all archived.
 CREATE TABLE archived_streams (
@@ -117,6 +118,27 @@ CREATE TABLE idempotency_keys (
   last bigint NOT NULL,
   version bigint NOT NULL
 );
+
+-- The keys that segments hold: of each the hash with the number of its segment, from 1 on, in the order of the hashes. A row
+-- has those up to the next row's `page`. One row a key would take some 70 bytes, where this takes 10.
+CREATE TABLE archived_keys (
+  page bigint PRIMARY KEY,
+  entries bigint[] NOT NULL
+);
+
+-- 44 bits of a key's hash, with room for the number of a segment in the other 19. Two keys may have one hash, so that the
+-- whole key decides, which the segment has.
+CREATE FUNCTION hash_key(p_key text) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN ('x' || left(encode(sha256(convert_to(p_key, 'UTF8')), 'hex'), 11))::bit(44)::bigint << 19;
+
+-- The numbers of the segments that may hold a key.
+CREATE FUNCTION key_segments(p_key text) RETURNS SETOF bigint LANGUAGE sql STABLE
+SET search_path FROM CURRENT
+AS $$
+  SELECT entry - hash_key(p_key)
+  FROM unnest((SELECT a.entries FROM archived_keys a WHERE a.page <= hash_key(p_key) ORDER BY a.page DESC LIMIT 1)) AS entry
+  WHERE entry BETWEEN hash_key(p_key) AND hash_key(p_key) + (1 << 19) - 1
+$$;
 
 CREATE TABLE snapshots (
   name text COLLATE "C" PRIMARY KEY,
@@ -181,6 +203,8 @@ END $$;
 -- place in `leases` (0: none), token; it is empty where no append of the batch can be refused. `digests` has a line an
 -- append, and the last four one an event.
 --
+-- `compared` says of keys in how many segments they were looked for and not found.
+--
 -- Verdicts are four numbers each, as append/messages.ts has them. The rest is for the writer to compute the same hashes
 -- again: `base` and `base_hash` are the head before the batch, `head_hash` is that after it.
 --
@@ -188,7 +212,7 @@ END $$;
 CREATE FUNCTION append(
   p_writer uuid, p_seq bigint, p_epoch text, p_now bigint, p_known bigint, p_known_hash bytea,
   p_streams text, p_floors bigint[], p_keys text, p_leases text, p_appends bigint[], p_conditions bigint[],
-  p_digests text, p_ids text, p_types text, p_datas text, p_metas text,
+  p_digests text, p_ids text, p_types text, p_datas text, p_metas text, p_compared bigint[],
   OUT time_ms bigint, OUT base bigint, OUT base_hash bytea, OUT verdicts text, OUT head_hash bytea
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -220,6 +244,8 @@ DECLARE
   key_firsts bigint[];
   key_lasts bigint[];
   key_versions bigint[];
+  -- In how many segments it may be beside those where it was looked for.
+  key_segments bigint[];
   new_keys integer[] := '{}';
   -- Of each lease.
   tokens bigint[];
@@ -279,8 +305,9 @@ BEGIN
     keys := string_to_array(p_keys, E'\n');
     digests := string_to_array(p_digests, E'\n');
     SELECT array_agg(i.digest ORDER BY k.at), array_agg(i.first ORDER BY k.at), array_agg(i.last ORDER BY k.at),
-        array_agg(i.version ORDER BY k.at)
-      INTO key_digests, key_firsts, key_lasts, key_versions
+        array_agg(i.version ORDER BY k.at),
+        array_agg((SELECT count(*) FROM key_segments(k.key)) - coalesce(p_compared[k.at], 0) ORDER BY k.at)
+      INTO key_digests, key_firsts, key_lasts, key_versions, key_segments
       FROM unnest(keys) WITH ORDINALITY AS k (key, at) LEFT JOIN idempotency_keys i ON i.key = k.key;
   END IF;
   IF p_leases <> '' THEN
@@ -309,6 +336,8 @@ BEGIN
           results[result + 3] := key_lasts[key];
           results[result + 4] := key_versions[key];
         END IF;
+      ELSIF key > 0 AND key_segments[key] > 0 THEN
+        results[result + 1] := 6;
       ELSIF lease > 0 AND (tokens[lease] = p_conditions[result + 4] AND expiries[lease] > clock) IS NOT TRUE THEN
         results[result + 1] := 3;
       ELSIF (expected >= 0 AND version <> expected) OR (expected = -2 AND version > 0) OR (expected = -3 AND version = 0) THEN

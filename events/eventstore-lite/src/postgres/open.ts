@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { KeyRange } from "../archive/keys.ts";
 import { createLogArchive } from "../archive/log-archive.ts";
 import { NO_SEGMENTS, type SegmentStorage } from "../archive/storage.ts";
 import { createAppend, createLeaseWriter, createSegmentRecorder, createSnapshotWriter } from "../append/operations.ts";
@@ -24,7 +25,7 @@ import {
   readStreamHead,
 } from "./heads.ts";
 import { confirmPlace, type PostgresLogPlace } from "./place.ts";
-import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
+import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack, readWholeKeys } from "./read.ts";
 import { openReader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { createVerifier } from "./verify.ts";
@@ -100,6 +101,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
     onCommit: options.onCommit ?? (() => {}),
+    findArchivedKey: archive.reader.findKey,
   });
   opening.defer(() => reader.close());
   opening.defer(() => queue.close());
@@ -108,7 +110,12 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec, place);
-  const archiving = { id: place.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
+  const archiving = {
+    id: place.storeId,
+    ...createSegmentRecorder(queue),
+    readWholeKeys: (range: KeyRange) => readWholeKeys(reader, range),
+    verifyLive: verifier.verify,
+  };
 
   return {
     ...createCursors(place.storeId, epochs, () => lastPosition(reader)),
@@ -157,7 +164,7 @@ function createReading<E extends NewEvent>(
     readStored: (query = {}) => oneByOne(readBatches(log, decodeStored, query)),
     readFolded: (query = {}) => readFolded(log, decodeFolded, query),
     readCanonical: (query) => readCanonical(log, query),
-    readKeys: (query) => readKeys(database, query),
+    readKeys: (query) => readKeys(log, query),
     head: () => readHead(database),
     streamHead: (stream) => readStreamHead(database, stream),
     hashAt: async (position) => (await readHashAt(database, position)) ?? archive.hashAt(position),

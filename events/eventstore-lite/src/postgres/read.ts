@@ -9,6 +9,7 @@ import {
   type ResolvedQuery,
   wholeFromSegment,
 } from "../archive/read-through.ts";
+import type { KeyRange } from "../archive/keys.ts";
 import type { Awaitable } from "../awaitable.ts";
 import type { Decode, FoldedRow } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
@@ -91,9 +92,15 @@ export async function* readCanonical(
 /** Keys that one query answers. */
 const CHUNK_KEYS = 4_096;
 
-export async function* readKeys(
+/** What moves into the archive meanwhile may come twice. */
+export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
+  yield* readWholeKeys(log.database, range);
+  yield* log.archive.keys(range);
+}
+
+export async function* readWholeKeys(
   reader: Reader,
-  { from, to }: { readonly from: number; readonly to: number },
+  { from, to }: KeyRange,
 ): AsyncGenerator<readonly StoredKey[], void, void> {
   for (let after = ""; ;) {
     const rows = await reader.all<StoredKey>(

@@ -1,13 +1,17 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
 import type { DurableSegment } from "../archive/archive.ts";
+import { findKeySegments } from "./archived-keys.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
+
+/** Of a segment: the lowest position for which it holds an idempotency key; 0: it holds none. */
+export const KEYS_FROM = "keys_from INTEGER NOT NULL DEFAULT 0";
 
 /**
  * The segments that hold the log's first events, and of each of them the last event of each stream: by it a stream goes on
  * whose events are all archived, and its events are found. Both are append-only.
  */
-export const ARCHIVE = `
+export const ARCHIVE: string = `
   CREATE TABLE segments (
     last INTEGER PRIMARY KEY,
     first INTEGER NOT NULL,
@@ -17,7 +21,8 @@ export const ARCHIVE = `
     hash BLOB NOT NULL, -- of the last event
     first_time INTEGER NOT NULL, -- milliseconds since 1970, UTC
     last_time INTEGER NOT NULL,
-    types TEXT NOT NULL -- JSON: how many events it has of each
+    types TEXT NOT NULL, -- JSON: how many events it has of each
+    ${KEYS_FROM}
   ) STRICT;
 
   CREATE TABLE archived_streams (
@@ -48,12 +53,13 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
     segmentsAfter(position) {
       const rows = reader.all(
         `SELECT first, last, name, bytes, sha256, lower(hex(hash)) AS hash, first_time AS firstTime,
-           last_time AS lastTime, types
+           last_time AS lastTime, types, keys_from AS keysFrom
          FROM segments WHERE last > ? ORDER BY last`,
         position,
       ) as unknown as (Omit<SegmentEntry, "types"> & { readonly types: string })[];
       return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
     },
+    keySegments: (key) => findKeySegments(reader, key),
     streamPlaces: (stream) =>
       reader.all(
         `SELECT position, version FROM archived_streams
@@ -76,18 +82,18 @@ export function createRecordSegment(db: DatabaseSync): (sealed: DurableSegment) 
     `SELECT 1 FROM events WHERE position = ? AND hash = ? AND (SELECT coalesce(max(last), 0) + 1 FROM segments) = ?`,
   );
   const insert = db.prepare(
-    `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types, keys_from)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertStream = db.prepare(
     `INSERT INTO archived_streams (stream, position, version) SELECT id, ?, ? FROM streams WHERE name = ?`,
   );
   const remove = db.prepare("DELETE FROM events WHERE position BETWEEN ? AND ?");
   return ({ entry, streams }) => {
-    const { first, last, name, bytes, sha256, firstTime, lastTime, types } = entry;
+    const { first, last, name, bytes, sha256, firstTime, lastTime, types, keysFrom } = entry;
     const hash = Buffer.from(entry.hash, "hex");
     if (isNext.get(last, hash, first) === undefined) return;
-    insert.run(first, last, name, bytes, sha256, hash, firstTime, lastTime, JSON.stringify(types));
+    insert.run(first, last, name, bytes, sha256, hash, firstTime, lastTime, JSON.stringify(types), keysFrom);
     for (const { stream, position, version } of streams) insertStream.run(position, version, stream);
     remove.run(first, last);
   };

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { KeyRange } from "../archive/keys.ts";
 import { createLogArchive } from "../archive/log-archive.ts";
 import { createSegmentFolder, type SegmentStorage } from "../archive/storage.ts";
 import {
@@ -34,7 +35,7 @@ import {
   readHead,
   readStreamHead,
 } from "./read/heads.ts";
-import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
+import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readWholeKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { ThreadOptions } from "./writer/writer-thread.ts";
 
@@ -101,6 +102,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
     onCommit: options.onCommit ?? (() => {}),
+    findArchivedKey: archive.reader.findKey,
   });
   // The last to close the file tidies up the write-ahead log, which a read-only connection could not.
   opening.defer(() => queue.close());
@@ -110,7 +112,12 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec);
-  const archiving = { id: thread.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
+  const archiving = {
+    id: thread.storeId,
+    ...createSegmentRecorder(queue),
+    readWholeKeys: (range: KeyRange) => readWholeKeys(reader, range),
+    verifyLive: verifier.verify,
+  };
 
   return {
     ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
@@ -166,7 +173,7 @@ function createReading<E extends NewEvent>(
     readStored: (query = {}) => oneByOne(readBatches(log, decodeStored, query)),
     readFolded: (query = {}) => readFolded(log, decodeFolded, query),
     readCanonical: (query) => readCanonical(log, query),
-    readKeys: (query) => readKeys(database, query),
+    readKeys: (query) => readKeys(log, query),
     head: () => attempt(() => readHead(database)),
     streamHead: (stream) => attempt(() => readStreamHead(database, stream)),
     hashAt: (position) => attempt(() => readHashAt(database, position) ?? archive.hashAt(position)),

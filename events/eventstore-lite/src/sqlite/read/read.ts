@@ -8,6 +8,7 @@ import {
   type ResolvedQuery,
   wholeFromSegment,
 } from "../../archive/read-through.ts";
+import type { KeyRange } from "../../archive/keys.ts";
 import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
@@ -54,21 +55,36 @@ export async function* readCanonical(
     yield chunk.map(({ canonical }) => canonical);
 }
 
-/** Keys that one statement reads: some milliseconds. */
-const CHUNK_KEYS = 1_024;
+/** What moves into the archive meanwhile may come twice. */
+export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
+  yield* readWholeKeys(log.database, range);
+  yield* log.archive.keys(range);
+}
 
-export async function* readKeys(
+/** Keys that one statement looks at: a millisecond, and some more where it answers all of them. */
+const CHUNK_KEYS = 2_048;
+
+/** In the order of the keys. No index leads from a position to its keys: each append would pay for it. */
+export async function* readWholeKeys(
   reader: DatabaseReader,
-  { from, to }: { readonly from: number; readonly to: number },
+  { from, to }: KeyRange,
 ): AsyncGenerator<readonly StoredKey[], void, void> {
-  // No index leads from a position to its keys: each append would pay for it.
-  const sql = `SELECT key, digest, first, last, version FROM idempotency_keys WHERE key > ? ORDER BY key LIMIT ${CHUNK_KEYS}`;
   for (let after = ""; ;) {
-    const rows = reader.all(sql, after) as unknown as StoredKey[];
-    const found = rows.filter(({ last }) => last >= from && last <= to);
+    const end = reader.get(
+      `SELECT key FROM idempotency_keys WHERE key > ? ORDER BY key LIMIT 1 OFFSET ${CHUNK_KEYS - 1}`,
+      after,
+    )?.["key"];
+    const found = reader.all(
+      `SELECT key, digest, first, last, version FROM idempotency_keys
+       WHERE key > ? AND last BETWEEN ? AND ? ${end === undefined ? "" : "AND key <= ?"} ORDER BY key`,
+      after,
+      from,
+      to,
+      ...(end === undefined ? [] : [String(end)]),
+    ) as unknown as StoredKey[];
     if (found.length > 0) yield found;
-    if (rows.length < CHUNK_KEYS) return;
-    after = rows.at(-1)!.key;
+    if (end === undefined) return;
+    after = String(end);
     await endLongTurn();
   }
 }

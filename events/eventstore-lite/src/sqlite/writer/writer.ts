@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Operation, Piece, Reply, Request } from "../../append/messages.ts";
 import { createRecordSegment } from "../archive.ts";
+import { createArchivedKeys } from "../archived-keys.ts";
 import { faultOf } from "../faults.ts";
 import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
@@ -30,7 +31,8 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
   const boundaries = createBoundaries(db);
   const transaction = createTransaction(boundaries);
   const leases = createLeaseTable(db);
-  const batches = createBatchWriter(db, leases, transform);
+  const archivedKeys = createArchivedKeys(db);
+  const batches = createBatchWriter(db, leases, archivedKeys, transform);
   const { upsertSnapshot, removeSnapshot } = prepareSnapshots(db);
   const recordSegment = createRecordSegment(db);
   // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
@@ -53,6 +55,10 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
       }
       case "recordSegment": {
         recordSegment(operation.sealed);
+        return { kind: "done" };
+      }
+      case "recordKeys": {
+        archivedKeys.record(operation.last, operation.keys);
         return { kind: "done" };
       }
       default:
