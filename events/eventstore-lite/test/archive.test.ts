@@ -3,8 +3,6 @@ import {
   compactSqliteLog,
   createSegmentFolder,
   type EventStore,
-  type NewEvent,
-  openPostgresStore,
   openSqliteStore,
   proveEvent,
   SegmentDamaged,
@@ -17,93 +15,16 @@ import {
 } from "eventstore-lite";
 import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import postgres from "postgres";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
-import { newDatabase } from "../testing/postgres-server.ts";
+import { archiveTo, createPlaces, eventsOf } from "./archive-places.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
-
-interface Place {
-  readonly folder: string;
-  open(segments?: SegmentStorage): Promise<EventStore>;
-  /** As an attacker, or an administrator who errs, changes the tables. */
-  change(sql: string): Promise<unknown>;
-  /** The same of one who may change what guards the tables too. */
-  withoutTriggers(sql: string): Promise<unknown>;
-}
-
-const PLACES: readonly (readonly [engine: string, make: () => Promise<Place>])[] = [
-  [
-    "SQLite",
-    async () => {
-      const file = newLogPath();
-      const folder = join(dirname(file), "segments");
-      return {
-        folder,
-        open: (segments = createSegmentFolder(folder)) => openSqliteStore({ file, segments }),
-        async change(sql) {
-          const db = new DatabaseSync(file);
-          try {
-            db.exec(sql);
-          } finally {
-            db.close();
-          }
-        },
-        async withoutTriggers(sql) {
-          const db = new DatabaseSync(file);
-          try {
-            for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
-              db.exec(`DROP TRIGGER ${String(name)}`);
-            db.exec(sql);
-          } finally {
-            db.close();
-          }
-        },
-      };
-    },
-  ],
-  [
-    "PostgreSQL",
-    async () => {
-      const folder = join(dirname(newLogPath()), "segments");
-      const url = await newDatabase();
-      const change = async (sql: string): Promise<void> => {
-        const owner = postgres(url, { max: 1, onnotice: () => {} });
-        try {
-          await owner.unsafe(`SET search_path = eventstore; ${sql}`);
-        } finally {
-          await owner.end();
-        }
-      };
-      return {
-        folder,
-        change,
-        open: (segments = createSegmentFolder(folder)) => openPostgresStore({ url, segments }),
-        async withoutTriggers(sql) {
-          for (const table of ["segments", "archived_streams"])
-            await change(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
-          await change(sql);
-        },
-      };
-    },
-  ],
-];
+const PLACES = createPlaces(newLogPath);
 
 const STREAMS = 5;
-
-/** Some bytes of each event do not compress. */
-function eventsOf(count: number, bytes = 20): NewEvent[] {
-  return Array.from({ length: count }, (_, index) =>
-    newEvent(`T${index % 3}`, {
-      index,
-      text: Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex"),
-    }),
-  );
-}
 
 async function fill(store: EventStore, count: number): Promise<void> {
   const appends = eventsOf(count).map((event, index) =>
@@ -122,13 +43,14 @@ async function readAll(store: EventStore) {
     backwards: await take(store.read({ backwards: true, limit: 50 })),
     folded: (await take(store.readFolded({ types: ["T1"] }))).flat().map(({ position: at, data }) => [at, data]),
     canonical: (await take(store.readCanonical({ from: 1, to: position }))).flat().map(text),
-    keys: (await take(store.readKeys({ from: 1, to: position }))).flat(),
+    keys: (await take(store.readKeys({ from: 1, to: position })))
+      .flat()
+      .toSorted((one, other) => one.first - other.first),
     streams: await Promise.all([0, 1, 2, 3, 4].map((one) => store.streamHead(`s${one}`))),
     hashes: await Promise.all(Array.from({ length: position + 2 }, (_, at) => store.hashAt(at))),
   };
 }
 
-const archiveTo = (store: EventStore, to: number) => take(store.archive({ to }));
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
 describe.each(PLACES)("on %s", (_, makePlace) => {

@@ -1,4 +1,4 @@
-import type { DurableSegment } from "../archive/archive.ts";
+import type { SegmentFile } from "../archive/archive.ts";
 import type { ExpectedVersion, Lease, Snapshot, StoredKey } from "../store.ts";
 
 /**
@@ -43,7 +43,7 @@ export type Operation =
       readonly nowMs: number;
     }
   | { readonly kind: "releaseLease"; readonly name: string; readonly token: number }
-  | { readonly kind: "recordSegment"; readonly sealed: DurableSegment }
+  | { readonly kind: "recordSegment"; readonly file: SegmentFile }
   | { readonly kind: "recordKeys"; readonly last: number; readonly keys: readonly StoredKey[] }
   | { readonly kind: "close" };
 

@@ -140,7 +140,11 @@ export function createQueue(options: QueueOptions): Queue {
 function settle(
   jobs: readonly Job[],
   reply: Exclude<Reply, FaultReply>,
-  { onDurable, onCommit, compareKey }: Pick<QueueOptions, "onDurable" | "onCommit"> & { readonly compareKey: CompareKey },
+  {
+    onDurable,
+    onCommit,
+    compareKey,
+  }: Pick<QueueOptions, "onDurable" | "onCommit"> & { readonly compareKey: CompareKey },
 ): void {
   if (reply.kind === "batch") {
     const batch = settleBatch(jobs as AppendJob[], reply, compareKey);

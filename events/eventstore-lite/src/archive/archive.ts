@@ -1,7 +1,7 @@
 import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { type Segment, sealSegments } from "../segment.ts";
 import type { EventStore, Head, StoredKey } from "../store.ts";
-import type { Catalogue, SegmentEntry, StreamPlace } from "./catalogue.ts";
+import type { Catalogue, SegmentEntry } from "./catalogue.ts";
 import { createKeyReader } from "./keys.ts";
 import type { OpenSegment, OpenSegments } from "./open-segments.ts";
 import { proveApart } from "./prove-apart.ts";
@@ -21,12 +21,8 @@ const POSITION_DIGITS = 12;
 /** Hex digits of the chain's end in a file's name: a log that was restored and went on otherwise writes other files. */
 const HASH_DIGITS = 16;
 
-/** A segment that is durable, as the engine records it. */
-export interface DurableSegment {
-  readonly entry: SegmentEntry;
-  /** The last event of each of its streams. */
-  readonly streams: readonly (StreamPlace & { readonly stream: string })[];
-}
+/** A segment that is durable, as the engine records it. What else there is to know of it, the engine takes from its events. */
+export type SegmentFile = Pick<SegmentEntry, "first" | "last" | "name" | "bytes" | "sha256" | "hash" | "keysFrom">;
 
 /** What sealing needs of an engine. */
 export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" | "hashAt" | "head"> {
@@ -36,7 +32,7 @@ export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" |
    * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
    * one, which another process may have archived.
    */
-  record(sealed: DurableSegment): Promise<void>;
+  record(file: SegmentFile): Promise<void>;
   /** Has the database keep a hash of keys alone which the segment that ends at position `last` holds. */
   recordKeys(last: number, keys: readonly StoredKey[]): Promise<void>;
 }
@@ -64,12 +60,13 @@ export async function* archiveEvents(
     if (hash === undefined) throw new ChainBroken(end);
     const segment = await sealNext({ ...store, readKeys }, { position: end, hash }, last);
     if (fullOnly && segment.header.last === last) return;
-    const sealed = await keep(store.id, storage, segment, { position: end, hash });
-    await store.record(sealed);
+    await store.record(await keep(store.id, storage, segment, { position: end, hash }));
     await catalogue.refresh();
     if (catalogue.end === end) throw new ChainBroken(segment.header.last);
-    await recordKeys(store, await open(sealed.entry));
-    yield sealed.entry;
+    // Another process may have been faster, with more or fewer events.
+    const recorded = catalogue.entries()[catalogue.locate(end + 1)]!;
+    await recordKeys(store, await open(recorded));
+    yield recorded;
   }
 }
 
@@ -97,7 +94,7 @@ async function keep(
   storage: SegmentStorage,
   { header, bytes }: Segment,
   after: Pick<Head, "position" | "hash">,
-): Promise<DurableSegment> {
+): Promise<SegmentFile> {
   const { first, last, hash } = header;
   const name = `${digits(first)}-${digits(last)}-${hash.slice(0, HASH_DIGITS)}.zst`;
   // Another version may compress the same events to other bytes.
@@ -112,12 +109,7 @@ async function keep(
   if (proof === undefined || "damage" in proof || proof.header.hash !== hash) {
     throw new SegmentDamaged(`${name}: ${damage ?? "it holds other events"}. Move the file away`);
   }
-  const [firstTime, lastTime] = [Date.parse(header.from), Date.parse(header.until)];
-  const { sha256, types, keysFrom, streams } = proof;
-  return {
-    entry: { first, last, name, bytes: size, sha256, hash, firstTime, lastTime, types: { ...types }, keysFrom },
-    streams: streams.map(([stream, , version, position]) => ({ stream, version, position })),
-  };
+  return { first, last, name, bytes: size, sha256: proof.sha256, hash, keysFrom: proof.keysFrom };
 }
 
 function digits(position: number): string {

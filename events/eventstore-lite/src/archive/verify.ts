@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { isDeepStrictEqual } from "node:util";
 import type { Fault } from "../sqlite/verify/range.ts";
 import type { ArchiveTable, Catalogue, SegmentEntry } from "./catalogue.ts";
 import { describe } from "./open-segments.ts";
@@ -75,7 +76,7 @@ function faultOf(entry: SegmentEntry, proof: Proof | undefined): string | undefi
     keysFrom === entry.keysFrom &&
     Date.parse(header.from) === entry.firstTime &&
     Date.parse(header.until) === entry.lastTime &&
-    JSON.stringify({ ...types }) === JSON.stringify(entry.types);
+    isDeepStrictEqual({ ...types }, entry.types);
   return isListed ? undefined : "it holds other events than the log says";
 }
 

@@ -25,7 +25,15 @@ import {
   readStreamHead,
 } from "./heads.ts";
 import { confirmPlace, type PostgresLogPlace } from "./place.ts";
-import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack, readWholeKeys } from "./read.ts";
+import {
+  type LogReader,
+  readBatches,
+  readCanonical,
+  readFolded,
+  readKeys,
+  readOnceBack,
+  readWholeKeys,
+} from "./read.ts";
 import { openReader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { createVerifier } from "./verify.ts";

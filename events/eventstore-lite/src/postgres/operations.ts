@@ -53,7 +53,7 @@ function queryOf(sql: DatabaseSql, { schema, epoch }: Omit<OpenedEpoch, "databas
       >`SELECT * FROM ${log}.acquire_lease(${epoch}, ${name}, ${holder}, ${ttlMs}, ${steal}, ${nowOf(nowMs)})`;
     }
     case "recordSegment":
-      return sql<LeaseRow[]>`SELECT ${log}.record_segment(${epoch}, ${JSON.stringify(operation.sealed)}::text)`;
+      return sql<LeaseRow[]>`SELECT ${log}.record_segment(${epoch}, ${JSON.stringify(operation.file)}::text)`;
     case "recordKeys":
       return sql<
         LeaseRow[]

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
-import type { DurableSegment } from "../archive/archive.ts";
+import type { SegmentFile } from "../archive/archive.ts";
 import { findKeySegments } from "./archived-keys.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
@@ -76,25 +76,34 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
   };
 }
 
-/** Records a segment and removes its events; inside of a transaction. Without effect unless it is the next one. */
-export function createRecordSegment(db: DatabaseSync): (sealed: DurableSegment) => void {
+/**
+ * Records a segment and removes its events; inside of a transaction. Without effect unless it is the next one, and ends with
+ * an event of that hash before the newest one.
+ */
+export function createRecordSegment(db: DatabaseSync): (file: SegmentFile) => void {
   const isNext = db.prepare(
-    `SELECT 1 FROM events WHERE position = ? AND hash = ? AND (SELECT coalesce(max(last), 0) + 1 FROM segments) = ?`,
+    `SELECT 1 FROM events WHERE position = ? AND hash = ? AND position < (SELECT max(position) FROM events)
+       AND (SELECT coalesce(max(last), 0) + 1 FROM segments) = ?`,
   );
   const insert = db.prepare(
-    `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types, keys_from)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO segments (first, last, name, bytes, sha256, hash, keys_from, first_time, last_time, types)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, min(first_time), max(last_time), json_group_object(name, events)
+     FROM (
+       SELECT t.name, count(*) AS events, min(e.time) AS first_time, max(e.time) AS last_time
+       FROM events e JOIN types t ON t.id = e.type WHERE e.position BETWEEN ?1 AND ?2 GROUP BY t.name
+     )
+     HAVING sum(events) = ?2 - ?1 + 1`,
   );
-  const insertStream = db.prepare(
-    `INSERT INTO archived_streams (stream, position, version) SELECT id, ?, ? FROM streams WHERE name = ?`,
+  const insertStreams = db.prepare(
+    `INSERT INTO archived_streams (stream, position, version)
+     SELECT stream, max(position), max(version) FROM events WHERE position BETWEEN ? AND ? GROUP BY stream`,
   );
   const remove = db.prepare("DELETE FROM events WHERE position BETWEEN ? AND ?");
-  return ({ entry, streams }) => {
-    const { first, last, name, bytes, sha256, firstTime, lastTime, types, keysFrom } = entry;
-    const hash = Buffer.from(entry.hash, "hex");
-    if (isNext.get(last, hash, first) === undefined) return;
-    insert.run(first, last, name, bytes, sha256, hash, firstTime, lastTime, JSON.stringify(types), keysFrom);
-    for (const { stream, position, version } of streams) insertStream.run(position, version, stream);
+  return ({ first, last, name, bytes, sha256, hash, keysFrom }) => {
+    const link = Buffer.from(hash, "hex");
+    if (isNext.get(last, link, first) === undefined) return;
+    if (insert.run(first, last, name, bytes, sha256, link, keysFrom).changes === 0) return;
+    insertStreams.run(first, last);
     remove.run(first, last);
   };
 }

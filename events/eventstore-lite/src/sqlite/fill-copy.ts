@@ -19,7 +19,10 @@ export interface CopySource {
 }
 
 /** Leases stay behind: they would be of processes that know nothing of the copy. Fills a new database with a copy of a log that has all its events, whatever of them is archived there. */
-export async function fillCopy(target: string, { id, epochs, events, keys, snapshotsAfter }: CopySource): Promise<void> {
+export async function fillCopy(
+  target: string,
+  { id, epochs, events, keys, snapshotsAfter }: CopySource,
+): Promise<void> {
   const db = new DatabaseSync(target);
   try {
     requireSqliteVersion(db);

@@ -54,7 +54,7 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
         return lease ? { kind: "done", lease } : { kind: "done" };
       }
       case "recordSegment": {
-        recordSegment(operation.sealed);
+        recordSegment(operation.file);
         return { kind: "done" };
       }
       case "recordKeys": {
