@@ -53,7 +53,12 @@ async function readAll(store: EventStore) {
 
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
-describe.each(PLACES)("on %s", (_, makePlace) => {
+/** SQL that claims that a segment holds a range. */
+const claimSegment = (first: number, last: number): string =>
+  `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types)
+   VALUES (${first}, ${last}, 'none', 1, '', coalesce((SELECT hash FROM events WHERE position = ${last}), x''), 0, 0, '{}')`;
+
+describe.each(PLACES)("on %s", (engine, makePlace) => {
   test("an archived log gives the same in every way, also after a restart, and its database no longer has it", async () => {
     const place = await makePlace();
     let before: Awaited<ReturnType<typeof readAll>>;
@@ -327,6 +332,17 @@ describe.each(PLACES)("on %s", (_, makePlace) => {
       expect(String(await refusalOf(place.change(change)))).toContain("append-only");
     }
     expect(await store.verify()).toMatchObject({ ok: true, checked: 50 });
+    if (engine === "SQLite") {
+      // A server has roles for that.
+      for (const [first, last] of [
+        [41, 50],
+        [42, 45],
+        [41, 60],
+      ])
+        expect(String(await refusalOf(place.change(claimSegment(first!, last!))))).toContain(
+          "the next events of the log",
+        );
+    }
     for (const change of [
       // It is of no stream the newest, so that only its absence shows.
       "DELETE FROM archived_streams WHERE position = 18",

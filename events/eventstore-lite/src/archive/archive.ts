@@ -28,6 +28,8 @@ export type SegmentFile = Pick<SegmentEntry, "first" | "last" | "name" | "bytes"
 export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" | "hashAt" | "head"> {
   /** As `readKeys`, of the keys that the database holds whole. */
   readonly readWholeKeys: EventStore["readKeys"];
+  /** Throws {@link StoreUnusable} where this program may not take events out of the database. */
+  requireRight?(): Promise<void>;
   /**
    * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
    * one, which another process may have archived.
@@ -49,6 +51,7 @@ export async function* archiveEvents(
   open: OpenSegments,
   { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
 ): AsyncGenerator<SegmentEntry, void, void> {
+  await store.requireRight?.();
   const readKeys = createKeyReader(store);
   for (;;) {
     await catalogue.refresh();

@@ -1,4 +1,5 @@
 import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
+import { StoreUnusable } from "../errors.ts";
 import type { Reader } from "./reader.ts";
 
 /** Streams that one query answers. */
@@ -7,6 +8,21 @@ const CHUNK_STREAMS = 1_024;
 export async function readArchiveEnd(reader: Reader): Promise<number> {
   const row = await reader.get<{ last: number | null }>("SELECT max(last) AS last FROM log.segments");
   return row?.last ?? 0;
+}
+
+/**
+ * The right to call the functions that take archived events and keys out of the database. Throws {@link StoreUnusable}.
+ */
+export async function requireArchiver(reader: Reader, schema: string): Promise<void> {
+  const [missing] = await reader.all<{ grant: string }>(
+    `SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', string_agg(p.oid::regprocedure::text, ', '), current_user) AS grant
+     FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+     WHERE n.nspname = $1 AND p.proname IN ('record_segment', 'record_keys')
+       AND NOT has_function_privilege(p.oid, 'EXECUTE')
+     HAVING count(*) > 0`,
+    schema,
+  );
+  if (missing !== undefined) throw new StoreUnusable(`the role may not archive: ${missing.grant}`);
 }
 
 export function createArchiveTable(reader: Reader): ArchiveTable {

@@ -12,7 +12,7 @@ import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
-import { createArchiveTable } from "./archive.ts";
+import { createArchiveTable, requireArchiver } from "./archive.ts";
 import type { AppendThreadOptions } from "./append-thread.ts";
 import {
   lastPosition,
@@ -121,6 +121,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   const archiving = {
     id: place.storeId,
     ...createSegmentRecorder(queue),
+    requireRight: () => requireArchiver(reader, schema),
     readWholeKeys: (range: KeyRange) => readWholeKeys(reader, range),
     verifyLive: verifier.verify,
   };

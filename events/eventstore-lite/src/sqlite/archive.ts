@@ -40,6 +40,16 @@ export const KEEP_UNLESS_ARCHIVED = `
     BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 `;
 
+/** A segment is recorded only of the next events, of which the newest stays. */
+export const FOLLOW_THE_LOG: string = `
+  CREATE TRIGGER segments_follow_the_log BEFORE INSERT ON segments
+    WHEN NOT EXISTS (
+      SELECT 1 FROM events WHERE position = NEW.last AND hash = NEW.hash AND position < (SELECT max(position) FROM events)
+        AND NEW.first = (SELECT coalesce(max(last), 0) + 1 FROM segments)
+    )
+    BEGIN SELECT RAISE(ABORT, 'a segment holds the next events of the log, and never the newest'); END;
+`;
+
 /** Streams that one statement answers. */
 const CHUNK_STREAMS = 1_024;
 

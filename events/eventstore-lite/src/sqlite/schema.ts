@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
-import { ARCHIVE, KEEP_UNLESS_ARCHIVED, KEYS_FROM } from "./archive.ts";
+import { ARCHIVE, FOLLOW_THE_LOG, KEEP_UNLESS_ARCHIVED, KEYS_FROM } from "./archive.ts";
 import { ARCHIVED_KEYS } from "./archived-keys.ts";
 import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs.ts";
 import { pragma } from "./settings.ts";
@@ -78,8 +78,9 @@ function withArchive(): string {
   return `${ARCHIVE}${KEEP_UNLESS_ARCHIVED}${["segments", "archived_streams"].map(appendOnly).join("")}${withKeys()}`;
 }
 
+/** What came with format 5. */
 function withKeys(): string {
-  return `${ARCHIVED_KEYS}${appendOnly("archived_keys")}`;
+  return `${FOLLOW_THE_LOG}${ARCHIVED_KEYS}${appendOnly("archived_keys")}`;
 }
 
 function neverUpdated(table: string): string {
