@@ -1,4 +1,5 @@
-import { openSqliteStore } from "eventstore-lite";
+import { createHash } from "node:crypto";
+import { type IdempotencyKey, openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createRandom } from "../harness/random.ts";
@@ -26,6 +27,8 @@ export interface MixedLogOptions {
   readonly seed?: number;
   /** Imported before anything else; the few that runs write to are the first of them. */
   readonly people?: number;
+  /** Each so many-th click comes under an idempotency key; default: none does. */
+  readonly keyEach?: number;
   readonly onProgress?: (events: number) => void;
 }
 
@@ -34,13 +37,14 @@ export interface MixedLogOptions {
  * dead letters, now and then a run with its messages, imports, token refreshes. People and links are bounded.
  */
 export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
-  const { seed = 1, people = 0, onProgress } = options;
+  const { seed = 1, people = 0, keyEach, onProgress } = options;
   await using store = await openSqliteStore<Event>({ file, codec });
   if ((await store.head()).position > 0) throw new Error(`${file} is not empty`);
   const random = createRandom(seed);
   const parts = [clicksPart(), outreachPart(people), restPart()];
   let batch: Promise<unknown>[] = [];
   const end = { position: 0 };
+  let clicks = 0;
 
   const emit: Emit = (stream, newEvents) => {
     const first = end.position + 1;
@@ -48,8 +52,12 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
       end.position++;
       return makeEvent(type, idOf(end.position, random), data, { caller: "mixed-log" });
     });
-    if (made.length > 0)
-      batch.push(store.append(stream, made).then((appended) => expectPosition(appended.first, first)));
+    const isKeyed = keyEach !== undefined && newEvents[0]?.type === "LinkClicked";
+    for (const [index, one] of (isKeyed ? made.map((event) => [event]) : [made]).entries()) {
+      if (one.length === 0) continue;
+      const key = isKeyed && (clicks += 1) % keyEach === 0 ? keyOf(one[0]!.id) : undefined;
+      batch.push(store.append(stream, one, key).then((appended) => expectPosition(appended.first, first + index)));
+    }
     return first;
   };
 
@@ -69,6 +77,12 @@ function expectPosition(actual: number, foreseen: number): void {
   if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
 }
 
+/** As long as a request's. */
+function keyOf(id: string): IdempotencyKey {
+  const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+  return { key: `request/${hash(id)}`, digest: hash(`body of ${id}`) };
+}
+
 /** A UUIDv7 of its own for each position. */
 function idOf(position: number, random: Random): string {
   const time = (FIRST_ID_MS + position).toString(16).padStart(12, "0");
@@ -80,13 +94,14 @@ function idOf(position: number, random: Random): string {
 }
 
 if (import.meta.main) {
-  const [file, events, people = "0"] = process.argv.slice(2);
+  const [file, events, people = "0", keyEach] = process.argv.slice(2);
   if (file === undefined || !(Number(events) > 0)) {
-    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE]");
+    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [KEY_EACH]]");
     process.exit(2);
   }
   await writeMixedLog(file, Number(events), {
     people: Number(people),
+    ...(keyEach !== undefined && { keyEach: Number(keyEach) }),
     onProgress: (done) => process.stderr.write(`\r${done} `),
   });
 }

@@ -111,7 +111,8 @@ function makeFormat2(file: string): void {
 /** As it was before segments held keys, with what `change` does besides. */
 function makeFormat4(file: string, change: string): void {
   const db = new DatabaseSync(file);
-  db.exec(`DROP TABLE archived_keys; ALTER TABLE segments DROP COLUMN keys_from; PRAGMA user_version = 4; ${change}`);
+  db.exec(`DROP TRIGGER segments_follow_the_log; DROP TABLE archived_keys;
+    ALTER TABLE segments DROP COLUMN keys_from; PRAGMA user_version = 4; ${change}`);
   db.close();
 }
 
