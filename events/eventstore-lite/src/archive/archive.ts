@@ -13,8 +13,8 @@ import type { SegmentStorage } from "./storage.ts";
  */
 export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
 
-/** Keys of one transaction, which appends wait for: some milliseconds. */
-const RECORDED_KEYS_MAX = 512;
+/** Keys of one transaction, which appends wait for: not longer than for the removal of a segment's events. */
+const RECORDED_KEYS_MAX = 1_024;
 
 /** Digits of a position in a file's name: the names have the order of the positions. */
 const POSITION_DIGITS = 12;
