@@ -51,6 +51,12 @@ async function readAll(store: EventStore) {
   };
 }
 
+async function backupOf(store: EventStore): Promise<string> {
+  const file = newLogPath();
+  await store.backup(file);
+  return file;
+}
+
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
 /** SQL that claims that a segment holds a range. */
@@ -292,6 +298,38 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     expect(String(await refusalOf(take(reader.read({ to: 5 }))))).toContain("it holds other events than the log says");
     writeFileSync(first!, bytes);
     expect(await store.verify()).toMatchObject({ ok: true });
+  });
+
+  test("a file that a cut-off call left is taken as it is, and others are left alone", async () => {
+    const place = await makePlace();
+    const folder = createSegmentFolder(place.folder);
+    await using store = await place.open();
+    await fill(store, 100);
+    const copy = await backupOf(store);
+    {
+      // Another copy of the log has the same beginning in other segments, and goes on otherwise.
+      await using other = await openSqliteStore({ file: copy, segments: folder });
+      await archiveTo(other, 30);
+      await archiveTo(other, 95);
+      await other.append("s0", eventsOf(20));
+      await archiveTo(other, 119);
+    }
+    await store.append("s0", eventsOf(40));
+    const before = await readAll(store);
+    const files = filesIn(place.folder);
+    expect(files).toHaveLength(3);
+    expect(await archiveTo(store, 20)).toMatchObject([{ first: 1, last: 20 }]);
+    await using restored = await openSqliteStore({ file: await backupOf(store), segments: folder });
+    const ranges = (await archiveTo(restored, 130)).map(({ first, last }) => [first, last]);
+    expect(ranges).toEqual([
+      [1, 30],
+      [31, 95],
+      [96, 130],
+    ]);
+    expect((await readAll(restored)).events).toEqual(before.events);
+    expect((await restored.archived()).map(({ name }) => name).slice(0, 2)).toEqual(files.slice(0, 2));
+    expect(filesIn(place.folder)).toEqual(expect.arrayContaining(files));
+    expect(await restored.verify()).toMatchObject({ ok: true, checked: 140 });
   });
 
   test("a file of a segment's name with other events is refused, and nothing leaves the log", async () => {

@@ -52,6 +52,7 @@ export async function* archiveEvents(
   { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
 ): AsyncGenerator<SegmentEntry, void, void> {
   await store.requireRight?.();
+  const files = parseNames(await storage.list());
   const readKeys = createKeyReader(store);
   for (;;) {
     await catalogue.refresh();
@@ -61,11 +62,17 @@ export async function* archiveEvents(
     if (end >= last) return;
     const hash = await store.hashAt(end);
     if (hash === undefined) throw new ChainBroken(end);
-    const segment = await sealNext({ ...store, readKeys }, { position: end, hash }, last);
-    if (fullOnly && segment.header.last === last) return;
-    await store.record(await keep(store.id, storage, segment, { position: end, hash }));
+    const after = { position: end, hash };
+    let segment = await findLeft(store, files.get(end + 1) ?? [], last);
+    if (segment === undefined) {
+      const { header, bytes } = await sealNext({ ...store, readKeys }, after, last);
+      if (fullOnly && header.last === last) return;
+      await write(storage, nameFile(header), bytes);
+      segment = header;
+    }
+    await store.record(await prove(store.id, storage, segment, after));
     await catalogue.refresh();
-    if (catalogue.end === end) throw new ChainBroken(segment.header.last);
+    if (catalogue.end === end) throw new ChainBroken(end + 1);
     // Another process may have been faster, with more or fewer events.
     const recorded = catalogue.entries()[catalogue.locate(end + 1)]!;
     await recordKeys(store, await open(recorded));
@@ -91,28 +98,71 @@ async function recordKeys(store: ArchiverStore, { last, keys }: OpenSegment): Pr
     await store.recordKeys(last, keys.slice(at, at + RECORDED_KEYS_MAX));
 }
 
-/** Writes a segment, unless a call that was cut off has, reads it back and proves it. Throws {@link SegmentDamaged}. */
-async function keep(
+/** Of a file's name: the range of the segment, and the hash after its last event or the beginning of it. */
+type SegmentName = Pick<SegmentFile, "first" | "last" | "hash">;
+
+function nameFile({ first, last, hash }: SegmentName): string {
+  return `${digits(first)}-${digits(last)}-${hash.slice(0, HASH_DIGITS)}.zst`;
+}
+
+const NAME = new RegExp(
+  String.raw`^(\d{${POSITION_DIGITS},})-(\d{${POSITION_DIGITS},})-([0-9a-f]{${HASH_DIGITS}})\.zst$`,
+);
+
+/** The segments among some files, by their first position. */
+function parseNames(names: readonly string[]): ReadonlyMap<number, SegmentName[]> {
+  const found = new Map<number, SegmentName[]>();
+  for (const name of names) {
+    const [, first, last, hash] = NAME.exec(name) ?? [];
+    if (hash === undefined) continue;
+    const segment = { first: Number(first), last: Number(last), hash };
+    found.set(segment.first, [...(found.get(segment.first) ?? []), segment]);
+  }
+  return found;
+}
+
+/**
+ * The longest of the segments that begin with the same event, up to position `to`, which hold events of this log: a call that
+ * was cut off left it, or another copy of the log has it. It is taken as it is, and none is removed.
+ */
+async function findLeft(
+  store: Pick<ArchiverStore, "hashAt">,
+  files: readonly SegmentName[],
+  to: number,
+): Promise<SegmentName | undefined> {
+  for (const { first, last, hash } of files.toSorted((one, other) => other.last - one.last)) {
+    const held = last <= to ? await store.hashAt(last) : undefined;
+    if (held?.startsWith(hash) === true) return { first, last, hash: held };
+  }
+  return undefined;
+}
+
+/** Of two that seal the same events at once one writes the file, and the other takes it as it is. */
+async function write(storage: SegmentStorage, name: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await storage.write(name, bytes);
+  } catch (error) {
+    if (!(error instanceof SegmentDamaged) || (await storage.read(name)) === undefined) throw error;
+  }
+}
+
+/** Reads a segment back and proves it. Throws {@link SegmentDamaged}. */
+async function prove(
   log: string,
   storage: SegmentStorage,
-  { header, bytes }: Segment,
+  segment: SegmentName,
   after: Pick<Head, "position" | "hash">,
 ): Promise<SegmentFile> {
-  const { first, last, hash } = header;
-  const name = `${digits(first)}-${digits(last)}-${hash.slice(0, HASH_DIGITS)}.zst`;
-  // Another version may compress the same events to other bytes.
-  const kept = await storage.read(name);
-  if (kept === undefined) await storage.write(name, bytes);
-  const size = kept?.length ?? bytes.length;
-  const [proof] = await proveApart(storage, {
-    log,
-    segments: [{ name, bytes: size, events: last - first + 1, after }],
-  });
+  const { first, last, hash } = segment;
+  const name = nameFile(segment);
+  const wanted = { name, bytes: ARCHIVED_BYTES_MAX, events: last - first + 1, after };
+  const [proof] = await proveApart(storage, { log, segments: [wanted] });
   const damage = proof === undefined ? "it was not proved" : "damage" in proof ? proof.damage : undefined;
   if (proof === undefined || "damage" in proof || proof.header.hash !== hash) {
     throw new SegmentDamaged(`${name}: ${damage ?? "it holds other events"}. Move the file away`);
   }
-  return { first, last, name, bytes: size, sha256: proof.sha256, hash, keysFrom: proof.keysFrom };
+  const { bytes, sha256, keysFrom } = proof;
+  return { first, last, name, bytes, sha256, hash, keysFrom };
 }
 
 function digits(position: number): string {

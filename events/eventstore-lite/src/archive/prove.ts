@@ -7,6 +7,8 @@ import { toFields } from "./read-through.ts";
 /** What a segment was found to hold. */
 export interface ProvedSegment {
   readonly header: OpenedSegment["header"];
+  /** Of its file. */
+  readonly bytes: number;
   readonly sha256: string;
   readonly types: Readonly<Record<string, number>>;
   /** The lowest position for which it holds an idempotency key; 0: it holds none. */
@@ -40,6 +42,7 @@ export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "p
   }
   return {
     header,
+    bytes: file.length,
     sha256: hash("sha256", file, "hex"),
     types,
     keysFrom: keys.reduce((lowest, { last }) => Math.min(lowest || last, last), 0),
