@@ -306,10 +306,13 @@ BEGIN
     keys := string_to_array(p_keys, E'\n');
     digests := string_to_array(p_digests, E'\n');
     SELECT array_agg(i.digest ORDER BY k.at), array_agg(i.first ORDER BY k.at), array_agg(i.last ORDER BY k.at),
-        array_agg(i.version ORDER BY k.at),
-        array_agg((SELECT count(*) FROM key_segments(k.key)) - coalesce(p_compared[k.at], 0) ORDER BY k.at)
-      INTO key_digests, key_firsts, key_lasts, key_versions, key_places
+        array_agg(i.version ORDER BY k.at)
+      INTO key_digests, key_firsts, key_lasts, key_versions
       FROM unnest(keys) WITH ORDINALITY AS k (key, at) LEFT JOIN idempotency_keys i ON i.key = k.key;
+    IF EXISTS (SELECT FROM archived_keys) THEN
+      SELECT array_agg((SELECT count(*) FROM key_segments(k.key)) - coalesce(p_compared[k.at], 0) ORDER BY k.at)
+        INTO key_places FROM unnest(keys) WITH ORDINALITY AS k (key, at);
+    END IF;
   END IF;
   IF p_leases <> '' THEN
     SELECT array_agg(l.token ORDER BY n.at), array_agg(l.expires_at ORDER BY n.at) INTO tokens, expiries
