@@ -17,7 +17,8 @@ const COLLIDE = {
   },
   PostgreSQL: (key: string, segment: number): string =>
     `INSERT INTO archived_keys (page, entries) VALUES (0, ARRAY[hash_key('${key}') + ${segment}])
-     ON CONFLICT (page) DO UPDATE SET entries = excluded.entries || archived_keys.entries`,
+     ON CONFLICT (page) DO UPDATE SET entries =
+       (SELECT array_agg(entry ORDER BY entry) FROM unnest(excluded.entries || archived_keys.entries) AS entry)`,
 };
 
 describe.each(PLACES)("on %s", (engine, makePlace) => {

@@ -119,8 +119,8 @@ CREATE TABLE idempotency_keys (
   version bigint NOT NULL
 );
 
--- The keys that segments hold: of each the hash with the number of its segment, from 1 on, in the order of the hashes. A row
--- has those up to the next row's `page`. One row a key would take some 70 bytes, where this takes 10.
+-- The keys that segments hold: of each the hash with the number of its segment, from 1 on, in ascending order. A row has all
+-- entries from the hash `page` on up to the next row's. One row a key would take some 70 bytes, where this takes 10.
 CREATE TABLE archived_keys (
   page bigint PRIMARY KEY,
   entries bigint[] NOT NULL
@@ -131,15 +131,15 @@ CREATE TABLE archived_keys (
 CREATE FUNCTION hash_key(p_key text) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN ('x' || left(encode(sha256(convert_to(p_key, 'UTF8')), 'hex'), 11))::bit(44)::bigint << 19;
 
--- The numbers of the segments that may hold a key. Its names are bound here, so that a query takes it in as its own part.
+-- The numbers of the segments that may hold a key.
 CREATE FUNCTION key_segments(p_key text) RETURNS SETOF bigint LANGUAGE sql STABLE
-BEGIN ATOMIC
+SET search_path FROM CURRENT
+AS $$
   SELECT entry - k.hash
   FROM (SELECT hash_key(p_key) AS hash OFFSET 0) AS k,
-    archived_keys a, unnest(a.entries) AS entry
-  WHERE a.page BETWEEN coalesce((SELECT max(b.page) FROM archived_keys b WHERE b.page <= k.hash), 0) AND k.hash + (1 << 19) - 1
-    AND entry BETWEEN k.hash AND k.hash + (1 << 19) - 1;
-END;
+    unnest((SELECT a.entries FROM archived_keys a WHERE a.page <= k.hash ORDER BY a.page DESC LIMIT 1)) AS entry
+  WHERE entry BETWEEN k.hash AND k.hash + (1 << 19) - 1
+$$;
 
 CREATE TABLE snapshots (
   name text COLLATE "C" PRIMARY KEY,
@@ -310,8 +310,13 @@ BEGIN
       INTO key_digests, key_firsts, key_lasts, key_versions
       FROM unnest(keys) WITH ORDINALITY AS k (key, at) LEFT JOIN idempotency_keys i ON i.key = k.key;
     IF EXISTS (SELECT FROM archived_keys) THEN
-      SELECT array_agg((SELECT count(*) FROM key_segments(k.key)) - coalesce(p_compared[k.at], 0) ORDER BY k.at)
-        INTO key_places FROM unnest(keys) WITH ORDINALITY AS k (key, at);
+      -- How many entries of a row have the hash: those up to its last one, without those before its first one.
+      SELECT array_agg(
+          (SELECT width_bucket(k.hash + (1 << 19) - 1, a.entries) - width_bucket(k.hash - 1, a.entries)
+            FROM archived_keys a WHERE a.page <= k.hash ORDER BY a.page DESC LIMIT 1) - coalesce(p_compared[k.at], 0)
+          ORDER BY k.at)
+        INTO key_places
+        FROM (SELECT hash_key(n.key) AS hash, n.at FROM unnest(keys) WITH ORDINALITY AS n (key, at) OFFSET 0) AS k;
     END IF;
   END IF;
   IF p_leases <> '' THEN
@@ -659,10 +664,13 @@ BEGIN
       count(*) OVER (PARTITION BY m.page) AS entries
     FROM merged m
   ), cut AS (
-    SELECT c.page, c.entry, c.at * ceil(c.entries / 64.0)::bigint / c.entries AS part FROM counted c
+    -- Entries of one hash stay together.
+    SELECT c.page, c.entry,
+      min(c.at * ceil(c.entries / 64.0)::bigint / c.entries) OVER (PARTITION BY c.page, c.entry >> 19) AS part
+    FROM counted c
   )
   INSERT INTO archived_keys (page, entries)
-    SELECT CASE c.part WHEN 0 THEN c.page ELSE min(c.entry) END, array_agg(c.entry ORDER BY c.entry)
+    SELECT CASE c.part WHEN 0 THEN c.page ELSE min(c.entry) >> 19 << 19 END, array_agg(c.entry ORDER BY c.entry)
     FROM cut c GROUP BY c.page, c.part
   ON CONFLICT (page) DO UPDATE SET entries = excluded.entries;
 END $$;
