@@ -1,7 +1,7 @@
 import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { type Segment, sealSegments } from "../segment.ts";
 import type { EventStore, Head, StoredKey } from "../store.ts";
-import type { Catalogue, SegmentEntry } from "./catalogue.ts";
+import type { ArchiveTable, Catalogue, SegmentEntry } from "./catalogue.ts";
 import { createKeyReader } from "./keys.ts";
 import type { OpenSegment, OpenSegments } from "./open-segments.ts";
 import { proveApart } from "./prove-apart.ts";
@@ -26,10 +26,6 @@ export type SegmentFile = Pick<SegmentEntry, "first" | "last" | "name" | "bytes"
 
 /** What sealing needs of an engine. */
 export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" | "hashAt" | "head"> {
-  /** As `readKeys`, of the keys that the database holds whole. */
-  readonly readWholeKeys: EventStore["readKeys"];
-  /** Throws {@link StoreUnusable} where this program may not take events out of the database. */
-  requireRight?(): Promise<void>;
   /**
    * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
    * one, which another process may have archived.
@@ -46,14 +42,15 @@ export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" |
  */
 export async function* archiveEvents(
   store: ArchiverStore,
+  table: Pick<ArchiveTable, "requireRight" | "wholeKeys">,
   catalogue: Catalogue,
   storage: SegmentStorage,
   open: OpenSegments,
   { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
 ): AsyncGenerator<SegmentEntry, void, void> {
-  await store.requireRight?.();
+  await table.requireRight?.();
   const files = parseNames(await storage.list());
-  const readKeys = createKeyReader(store);
+  const readKeys = createKeyReader(store, table);
   for (;;) {
     await catalogue.refresh();
     const { end } = catalogue;

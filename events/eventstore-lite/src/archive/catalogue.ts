@@ -1,5 +1,7 @@
 import type { Awaitable } from "../awaitable.ts";
 import { GENESIS_HASH } from "../chain.ts";
+import type { StoredKey } from "../store.ts";
+import type { KeyRange } from "./keys.ts";
 
 /** What the log's database holds of a sealed segment whose events it no longer has. */
 export interface SegmentEntry {
@@ -40,6 +42,10 @@ export interface ArchiveTable {
   end(): Awaitable<number>;
   /** Segments whose events all follow on a position, in their order. */
   segmentsAfter(position: number): Awaitable<readonly SegmentEntry[]>;
+  /** Throws {@link StoreUnusable} where this program may not take events out of the database. */
+  requireRight?(): Promise<void>;
+  /** The idempotency keys that the database has whole, of appends that ended in the range. */
+  wholeKeys(range: KeyRange): AsyncIterable<readonly StoredKey[]>;
   /** The numbers of the segments that may hold an idempotency key, from 1 on. */
   keySegments(key: string): Awaitable<readonly number[]>;
   /** One place for each segment that holds events of the stream, in the order of positions. */

@@ -14,14 +14,15 @@ const SEGMENT_KEYS_MAX = 32_768;
 
 /** Reads the keys that a segment takes along: of its own events, and of those before which are still whole. */
 export function createKeyReader(
-  store: Pick<EventStore, "head"> & { readonly readWholeKeys: EventStore["readKeys"] },
+  store: Pick<EventStore, "head">,
+  table: Pick<ArchiveTable, "wholeKeys">,
 ): EventStore["readKeys"] {
   let [keys, end]: [StoredKey[], number] = [[], 0];
 
   async function readWindow(to: number): Promise<void> {
     const { position } = await store.head();
     [keys, end] = [[], Math.min(to + WINDOW_POSITIONS, position)];
-    for await (const chunk of store.readWholeKeys({ from: 1, to: end })) {
+    for await (const chunk of table.wholeKeys({ from: 1, to: end })) {
       keys.push(...chunk);
       if (keys.length >= WINDOW_POSITIONS) break;
     }

@@ -54,7 +54,7 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
   return {
     reader,
     forStore: (store) => ({
-      archive: (options) => archiveEvents(store, catalogue, storage, open, options),
+      archive: (options) => archiveEvents(store, table, catalogue, storage, open, options),
       async archived() {
         await catalogue.refresh();
         return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));

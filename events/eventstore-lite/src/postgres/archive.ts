@@ -1,5 +1,7 @@
 import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
+import type { KeyRange } from "../archive/keys.ts";
 import { StoreUnusable } from "../errors.ts";
+import type { StoredKey } from "../store.ts";
 import type { Reader } from "./reader.ts";
 
 /** Streams that one query answers. */
@@ -10,17 +12,35 @@ export async function readArchiveEnd(reader: Reader): Promise<number> {
   return row?.last ?? 0;
 }
 
-/**
- * The right to call the functions that take archived events and keys out of the database. Throws {@link StoreUnusable}.
- */
-export async function requireArchiver(reader: Reader, schema: string): Promise<void> {
-  const [missing] = await reader.all<{ grant: string }>(
+/** Keys that one query answers. */
+const CHUNK_KEYS = 4_096;
+
+/** The idempotency keys that the database has whole, in their order. */
+export async function* readWholeKeys(
+  reader: Reader,
+  { from, to }: KeyRange,
+): AsyncGenerator<readonly StoredKey[], void, void> {
+  for (let after = ""; ;) {
+    const rows = await reader.all<StoredKey>(
+      `SELECT key, digest, first, last, version FROM log.idempotency_keys
+       WHERE key > $1 AND last BETWEEN $2 AND $3 ORDER BY key LIMIT ${CHUNK_KEYS}`,
+      after,
+      from,
+      to,
+    );
+    if (rows.length > 0) yield rows;
+    if (rows.length < CHUNK_KEYS) return;
+    after = rows.at(-1)!.key;
+  }
+}
+
+/** The right to call the functions that take archived events and keys out of the database. Throws {@link StoreUnusable}. */
+async function requireRight(reader: Reader): Promise<void> {
+  const missing = await reader.get<{ grant: string }>(
     `SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', string_agg(p.oid::regprocedure::text, ', '), current_user) AS grant
-     FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-     WHERE n.nspname = $1 AND p.proname IN ('record_segment', 'record_keys')
-       AND NOT has_function_privilege(p.oid, 'EXECUTE')
+     FROM log.info i JOIN pg_class c ON c.oid = i.tableoid JOIN pg_proc p ON p.pronamespace = c.relnamespace
+     WHERE p.proname IN ('record_segment', 'record_keys') AND NOT has_function_privilege(p.oid, 'EXECUTE')
      HAVING count(*) > 0`,
-    schema,
   );
   if (missing !== undefined) throw new StoreUnusable(`the role may not archive: ${missing.grant}`);
 }
@@ -37,6 +57,8 @@ export function createArchiveTable(reader: Reader): ArchiveTable {
       );
       return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
     },
+    requireRight: () => requireRight(reader),
+    wholeKeys: (range) => readWholeKeys(reader, range),
     async keySegments(key) {
       const rows = await reader.all<{ segment: number }>("SELECT segment FROM log.key_segments($1) AS segment", key);
       return rows.map(({ segment }) => segment);

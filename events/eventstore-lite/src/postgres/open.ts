@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import type { KeyRange } from "../archive/keys.ts";
 import { createLogArchive } from "../archive/log-archive.ts";
 import { NO_SEGMENTS, type SegmentStorage } from "../archive/storage.ts";
 import { createAppend, createLeaseWriter, createSegmentRecorder, createSnapshotWriter } from "../append/operations.ts";
@@ -12,7 +11,7 @@ import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
-import { createArchiveTable, requireArchiver } from "./archive.ts";
+import { createArchiveTable } from "./archive.ts";
 import type { AppendThreadOptions } from "./append-thread.ts";
 import {
   lastPosition,
@@ -25,15 +24,7 @@ import {
   readStreamHead,
 } from "./heads.ts";
 import { confirmPlace, type PostgresLogPlace } from "./place.ts";
-import {
-  type LogReader,
-  readBatches,
-  readCanonical,
-  readFolded,
-  readKeys,
-  readOnceBack,
-  readWholeKeys,
-} from "./read.ts";
+import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
 import { openReader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { createVerifier } from "./verify.ts";
@@ -118,13 +109,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec, place);
-  const archiving = {
-    id: place.storeId,
-    ...createSegmentRecorder(queue),
-    requireRight: () => requireArchiver(reader, schema),
-    readWholeKeys: (range: KeyRange) => readWholeKeys(reader, range),
-    verifyLive: verifier.verify,
-  };
+  const archiving = { id: place.storeId, ...createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(place.storeId, epochs, () => lastPosition(reader)),

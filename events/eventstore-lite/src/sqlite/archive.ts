@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
 import type { SegmentFile } from "../archive/archive.ts";
-import { findKeySegments } from "./archived-keys.ts";
+import { findKeySegments, readWholeKeys } from "./archived-keys.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
 /** Of a segment: the lowest position for which it holds an idempotency key; 0: it holds none. */
@@ -69,6 +69,7 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
       ) as unknown as (Omit<SegmentEntry, "types"> & { readonly types: string })[];
       return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
     },
+    wholeKeys: (range) => readWholeKeys(reader, range),
     keySegments: (key) => findKeySegments(reader, key),
     streamPlaces: (stream) =>
       reader.all(

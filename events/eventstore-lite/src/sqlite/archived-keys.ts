@@ -1,5 +1,7 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import type { KeyRange } from "../archive/keys.ts";
+import { endLongTurn } from "../next-turn.ts";
 import type { StoredKey } from "../store.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
@@ -56,4 +58,32 @@ export function createArchivedKeys(db: DatabaseSync): ArchivedKeys {
       }
     },
   };
+}
+
+/** Keys that one statement looks at: a millisecond, and some more where it answers all of them. */
+const CHUNK_KEYS = 2_048;
+
+/** In the order of the keys. No index leads from a position to its keys: each append would pay for it. */
+export async function* readWholeKeys(
+  reader: DatabaseReader,
+  { from, to }: KeyRange,
+): AsyncGenerator<readonly StoredKey[], void, void> {
+  for (let after = ""; ;) {
+    const end = reader.get(
+      `SELECT key FROM idempotency_keys WHERE key > ? ORDER BY key LIMIT 1 OFFSET ${CHUNK_KEYS - 1}`,
+      after,
+    )?.["key"] as string | undefined;
+    const found = reader.all(
+      `SELECT key, digest, first, last, version FROM idempotency_keys
+       WHERE key > ? AND last BETWEEN ? AND ? ${end === undefined ? "" : "AND key <= ?"} ORDER BY key`,
+      after,
+      from,
+      to,
+      ...(end === undefined ? [] : [end]),
+    ) as unknown as StoredKey[];
+    if (found.length > 0) yield found;
+    if (end === undefined) return;
+    after = end;
+    await endLongTurn();
+  }
 }

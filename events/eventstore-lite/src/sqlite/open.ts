@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import type { KeyRange } from "../archive/keys.ts";
 import { createLogArchive } from "../archive/log-archive.ts";
 import { createSegmentFolder, type SegmentStorage } from "../archive/storage.ts";
 import {
@@ -35,7 +34,7 @@ import {
   readHead,
   readStreamHead,
 } from "./read/heads.ts";
-import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readWholeKeys } from "./read/read.ts";
+import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { ThreadOptions } from "./writer/writer-thread.ts";
 
@@ -112,12 +111,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec);
-  const archiving = {
-    id: thread.storeId,
-    ...createSegmentRecorder(queue),
-    readWholeKeys: (range: KeyRange) => readWholeKeys(reader, range),
-    verifyLive: verifier.verify,
-  };
+  const archiving = { id: thread.storeId, ...createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),

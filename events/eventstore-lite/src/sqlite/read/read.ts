@@ -15,6 +15,7 @@ import { endLongTurn } from "../../next-turn.ts";
 import { decodeAll, type OpenQuery } from "../../read.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../../store.ts";
 import { archiveEnd } from "../archive.ts";
+import { readWholeKeys } from "../archived-keys.ts";
 import { lastPosition, lastPositionUntil } from "./bounds.ts";
 import { CANONICAL, FOLDED, readChunks, type Shape, WHOLE } from "./chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";
@@ -59,34 +60,6 @@ export async function* readCanonical(
 export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
   yield* readWholeKeys(log.database, range);
   yield* log.archive.keys(range);
-}
-
-/** Keys that one statement looks at: a millisecond, and some more where it answers all of them. */
-const CHUNK_KEYS = 2_048;
-
-/** In the order of the keys. No index leads from a position to its keys: each append would pay for it. */
-export async function* readWholeKeys(
-  reader: DatabaseReader,
-  { from, to }: KeyRange,
-): AsyncGenerator<readonly StoredKey[], void, void> {
-  for (let after = ""; ;) {
-    const end = reader.get(
-      `SELECT key FROM idempotency_keys WHERE key > ? ORDER BY key LIMIT 1 OFFSET ${CHUNK_KEYS - 1}`,
-      after,
-    )?.["key"];
-    const found = reader.all(
-      `SELECT key, digest, first, last, version FROM idempotency_keys
-       WHERE key > ? AND last BETWEEN ? AND ? ${end === undefined ? "" : "AND key <= ?"} ORDER BY key`,
-      after,
-      from,
-      to,
-      ...(end === undefined ? [] : [String(end)]),
-    ) as unknown as StoredKey[];
-    if (found.length > 0) yield found;
-    if (end === undefined) return;
-    after = String(end);
-    await endLongTurn();
-  }
 }
 
 /** The chunks of a query with at most `limit` rows in all, none of them empty. */
