@@ -1,16 +1,7 @@
 import { KeyReused, StoreUnavailable } from "../errors.ts";
-import type { Appended, StoredKey } from "../store.ts";
+import type { FindArchivedKey } from "../archive/keys.ts";
+import type { Appended } from "../store.ts";
 import type { PreparedAppend } from "./prepare.ts";
-
-/** What segments say of a key. */
-export interface ArchivedKey {
-  /** Undefined: the hash of the key is that of another one. */
-  readonly kept: StoredKey | undefined;
-  /** How many segments were looked through, which are all that may hold the key. */
-  readonly compared: number;
-}
-
-export type FindArchivedKey = (key: string) => Promise<ArchivedKey>;
 
 /** Answers an append whose key may be archived. */
 export type CompareKey = (append: PreparedAppend) => Promise<Appended>;

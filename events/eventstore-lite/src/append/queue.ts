@@ -17,7 +17,8 @@ import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./messag
 import type { PreparedAppend } from "./prepare.ts";
 import { createStartPieces, type PieceOptions, type StartPieces } from "./start-pieces.ts";
 
-import { type CompareKey, createCompareKey, type FindArchivedKey } from "./compare-key.ts";
+import type { FindArchivedKey } from "../archive/keys.ts";
+import { type CompareKey, createCompareKey } from "./compare-key.ts";
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
 /**

@@ -1,7 +1,6 @@
 import type { Awaitable } from "../awaitable.ts";
 import { GENESIS_HASH } from "../chain.ts";
 import type { StoredKey } from "../store.ts";
-import type { KeyRange } from "./keys.ts";
 
 /** What the log's database holds of a sealed segment whose events it no longer has. */
 export interface SegmentEntry {
@@ -34,6 +33,12 @@ export interface ArchivedStream extends StreamPlace {
   readonly stream: string;
   /** Segments that hold some of its events. */
   readonly segments: number;
+}
+
+/** Of the positions at which appends ended, both inclusive. */
+export interface KeyRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** The part of an archive that is in the log's database, which each engine reads in its own way. */

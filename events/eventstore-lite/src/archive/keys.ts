@@ -1,6 +1,5 @@
-import type { ArchivedKey } from "../append/compare-key.ts";
 import type { EventStore, StoredKey } from "../store.ts";
-import type { ArchiveTable, Catalogue } from "./catalogue.ts";
+import type { ArchiveTable, Catalogue, KeyRange } from "./catalogue.ts";
 import type { OpenSegments } from "./open-segments.ts";
 
 /**
@@ -36,11 +35,15 @@ export function createKeyReader(
   };
 }
 
-/** Of the positions at which appends ended, both inclusive. */
-export interface KeyRange {
-  readonly from: number;
-  readonly to: number;
+/** What segments say of a key. */
+export interface ArchivedKey {
+  /** Undefined: the hash of the key is that of another one. */
+  readonly kept: StoredKey | undefined;
+  /** How many segments were looked through, which are all that may hold the key. */
+  readonly compared: number;
 }
+
+export type FindArchivedKey = (key: string) => Promise<ArchivedKey>;
 
 /** Looks for a key in the segments that may hold it. Throws what reading them throws. */
 export async function findArchivedKey(

@@ -1,10 +1,9 @@
 import type { FoldedRow, StoredEvent } from "../codec.ts";
 import { endLongTurn } from "../next-turn.ts";
 import type { OpenQuery } from "../read.ts";
-import type { FindArchivedKey } from "../append/compare-key.ts";
 import type { StoredKey } from "../store.ts";
-import { findArchivedKey, type KeyRange, readArchivedKeys } from "./keys.ts";
-import type { ArchiveTable, Catalogue, SegmentEntry } from "./catalogue.ts";
+import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./keys.ts";
+import type { ArchiveTable, Catalogue, KeyRange, SegmentEntry } from "./catalogue.ts";
 import type { OpenSegment, OpenSegments } from "./open-segments.ts";
 
 /** Events of a segment that are looked at in one go: less than a millisecond. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import type { KeyRange } from "../archive/keys.ts";
+import type { KeyRange } from "../archive/catalogue.ts";
 import { endLongTurn } from "../next-turn.ts";
 import type { StoredKey } from "../store.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";

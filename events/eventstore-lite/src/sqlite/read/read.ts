@@ -8,7 +8,7 @@ import {
   type ResolvedQuery,
   wholeFromSegment,
 } from "../../archive/read-through.ts";
-import type { KeyRange } from "../../archive/keys.ts";
+import type { KeyRange } from "../../archive/catalogue.ts";
 import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
