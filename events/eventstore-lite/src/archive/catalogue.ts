@@ -51,8 +51,8 @@ export interface ArchiveTable {
   requireRight?(): Promise<void>;
   /** The idempotency keys that the database has whole, of appends that ended in the range. */
   wholeKeys(range: KeyRange): AsyncIterable<readonly StoredKey[]>;
-  /** The numbers of the segments that may hold an idempotency key, from 1 on. */
-  keySegments(key: string): Awaitable<readonly number[]>;
+  /** Of each of some idempotency keys the numbers of the segments that may hold it, from 1 on. */
+  keySegments(keys: readonly string[]): Awaitable<readonly (readonly number[])[]>;
   /** One place for each segment that holds events of the stream, in the order of positions. */
   streamPlaces(stream: string): Awaitable<readonly StreamPlace[]>;
   /** Some of the streams whose names follow on a name, in the order of names; none: there are no more. */

@@ -52,7 +52,7 @@ export async function findArchivedKey(
   open: OpenSegments,
   key: string,
 ): Promise<ArchivedKey> {
-  const numbers = await table.keySegments(key);
+  const [numbers = []] = await table.keySegments([key]);
   await catalogue.refresh();
   for (const number of numbers) {
     const { keys } = await open(catalogue.entries()[number - 1]!);
@@ -72,12 +72,10 @@ export async function* readArchivedKeys(
   await catalogue.refresh();
   for (const [index, entry] of catalogue.entries().entries()) {
     if (entry.keysFrom === 0 || entry.keysFrom > to || entry.last < from) continue;
-    const found: StoredKey[] = [];
-    for (const key of (await open(entry)).keys) {
-      // Others are whole, or another segment has them too.
-      const isWithin = key.last >= from && key.last <= to;
-      if (isWithin && (await table.keySegments(key.key)).includes(index + 1)) found.push(key);
-    }
+    const keys = (await open(entry)).keys.filter(({ last }) => last >= from && last <= to);
+    const segments = await table.keySegments(keys.map(({ key }) => key));
+    // Others are whole, or another segment has them too.
+    const found = keys.filter((_, at) => segments[at]!.includes(index + 1));
     if (found.length > 0) yield found;
   }
 }

@@ -59,9 +59,15 @@ export function createArchiveTable(reader: Reader): ArchiveTable {
     },
     requireRight: () => requireRight(reader),
     wholeKeys: (range) => readWholeKeys(reader, range),
-    async keySegments(key) {
-      const rows = await reader.all<{ segment: number }>("SELECT segment FROM log.key_segments($1) AS segment", key);
-      return rows.map(({ segment }) => segment);
+    async keySegments(keys) {
+      const segments = keys.map((): number[] => []);
+      const rows = await reader.all<{ at: number; segment: number }>(
+        `SELECT k.at, segment
+         FROM jsonb_array_elements_text($1::text::jsonb) WITH ORDINALITY AS k (key, at), log.key_segments(k.key) AS segment`,
+        JSON.stringify(keys),
+      );
+      for (const { at, segment } of rows) segments[at - 1]!.push(segment);
+      return segments;
     },
     streamPlaces: (stream) =>
       reader.all<StreamPlace>(

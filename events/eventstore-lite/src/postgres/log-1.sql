@@ -133,13 +133,12 @@ RETURN ('x' || left(encode(sha256(convert_to(p_key, 'UTF8')), 'hex'), 11))::bit(
 
 -- The numbers of the segments that may hold a key.
 CREATE FUNCTION key_segments(p_key text) RETURNS SETOF bigint LANGUAGE sql STABLE
-SET search_path FROM CURRENT
-AS $$
+BEGIN ATOMIC
   SELECT entry - k.hash
   FROM (SELECT hash_key(p_key) AS hash OFFSET 0) AS k,
     unnest((SELECT a.entries FROM archived_keys a WHERE a.page <= k.hash ORDER BY a.page DESC LIMIT 1)) AS entry
-  WHERE entry BETWEEN k.hash AND k.hash + (1 << 19) - 1
-$$;
+  WHERE entry BETWEEN k.hash AND k.hash + (1 << 19) - 1;
+END;
 
 CREATE TABLE snapshots (
   name text COLLATE "C" PRIMARY KEY,

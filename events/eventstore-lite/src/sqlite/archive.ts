@@ -70,7 +70,7 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
       return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
     },
     wholeKeys: (range) => readWholeKeys(reader, range),
-    keySegments: (key) => findKeySegments(reader, key),
+    keySegments: (keys) => keys.map((key) => findKeySegments(reader, key)),
     streamPlaces: (stream) =>
       reader.all(
         `SELECT position, version FROM archived_streams
