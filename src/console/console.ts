@@ -11,6 +11,7 @@ import { notReadyPage } from "./pages/error-page.tsx";
 import type { ConsoleSettings, Live, LogSpan, Made, ConsolePage, OtherPage, View } from "./view.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
+import { createStates } from "../../projections/states.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { type Moment, parseMoment, type Place, findPlace } from "../projector/moment.ts";
 
@@ -163,7 +164,7 @@ export function createPastPages(
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
     const view = { ...rest, past, asOf, position, time, now, live: undefined, formToken: undefined };
     const read = namesReadBy(readBy, page);
-    // Each time that it lacks one, `read` names one more.
+    // Each time that it lacks some, `read` names more.
     for (;;) {
       const states = await past.at<ProjectionName>(position, [...read]);
       if (states === undefined) return { outcome: "not_ready" };
@@ -175,30 +176,38 @@ export function createPastPages(
 
 const LACKING = "a state is lacking";
 
-/** Made to its last component, and so with all that it reads; `read` gets the names of that. */
+/**
+ * Made to its last component, and so with all that it reads; `read` gets the names of that. What is lacking is empty for
+ * the page, which is then of no use: so one attempt finds most of the names, and they are folded together.
+ */
 async function makePage(
   page: ConsolePage,
   view: Omit<View, "state"> & { readonly asOf: string },
   states: Partial<States>,
   read: Set<ProjectionName>,
 ): Promise<Made | typeof LACKING> {
-  const lacking = new Error(LACKING);
+  let isLacking = false;
   const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
     read.add(name);
     const found = states[name];
-    if (found === undefined) throw lacking;
-    return found;
+    if (found !== undefined) return found;
+    isLacking = true;
+    return createStates([name]).get(name);
   };
   try {
     const made = await page({ ...view, state });
-    if (made === undefined) return undefined;
-    if ("location" in made) return { ...made, location: hrefAt(made.location, view.asOf) };
-    if ("missing" in made) return { missing: keepMoment(made.missing, view.asOf) };
-    return "disclosed" in made ? { ...made, page: keepMoment(made.page, view.asOf) } : keepMoment(made, view.asOf);
+    const kept = made === undefined ? undefined : keepMomentIn(made, view.asOf);
+    return isLacking ? LACKING : kept;
   } catch (fault) {
-    if (fault === lacking) return LACKING;
+    if (isLacking) return LACKING;
     throw fault;
   }
+}
+
+function keepMomentIn(made: Exclude<Made, undefined>, asOf: string): Made {
+  if ("location" in made) return { ...made, location: hrefAt(made.location, asOf) };
+  if ("missing" in made) return { missing: keepMoment(made.missing, asOf) };
+  return "disclosed" in made ? { ...made, page: keepMoment(made.page, asOf) } : keepMoment(made, asOf);
 }
 
 /** Where the moment is; or why there is none. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
+import { countPeopleAt } from "../../projections/contacts.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -261,7 +262,9 @@ const SLIDER_STEPS = 1_000;
 
 /** The figures of the overview, then and now. */
 function Changes({ view: { state, stateNow = state, position } }: { readonly view: View }): VNode {
-  const [then, now] = [readFigures(state), readFigures(stateNow)];
+  const contacts = stateNow("contacts");
+  const then = readFigures(state, countPeopleAt(contacts, position));
+  const now = readFigures(stateNow, contacts.people.size);
   return (
     <section class="changes" aria-labelledby="since">
       <b id="since">What changed since:</b>
@@ -288,7 +291,8 @@ function Changes({ view: { state, stateNow = state, position } }: { readonly vie
   );
 }
 
-function readFigures(state: View["state"]): readonly (readonly [label: string, count: number])[] {
+/** `recipients` is counted apart: their list takes long to open. */
+function readFigures(state: View["state"], recipients: number): readonly (readonly [label: string, count: number])[] {
   const { sent, skipped, failed } = state("stats");
   const { clicks, suspected } = state("suspected").all;
   const channels = channelsOf(state("deliveries"));
@@ -298,7 +302,7 @@ function readFigures(state: View["state"]): readonly (readonly [label: string, c
     ["Failed", failed],
     ["Clicks by people", clicks - suspected],
     ["Dispatches", channels.reduce((sum, [, { dispatched }]) => sum + dispatched, 0)],
-    ["Recipients", state("contacts").people.size],
+    ["Recipients", recipients],
   ];
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type IdempotencyKey, openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createRandom } from "../harness/random.ts";
 import { clicksPart } from "./mixed-clicks.ts";
@@ -9,6 +10,10 @@ import { restPart } from "./mixed-rest.ts";
 
 /** Events handed to the store before it is waited for. */
 const BATCH_EVENTS = 1_000;
+
+/** As many quarters of an hour as are kept: 90 days of a chart, and as long before, of which each has a busy part. */
+const DAYS = 180;
+const BUSY_MS = 5 * HOUR_MS;
 
 /** A moment in UUIDv7's first 48 bits; any will do. */
 const FIRST_ID_MS = Date.parse("2026-11-20T00:00:00Z");
@@ -29,6 +34,8 @@ export interface MixedLogOptions {
   readonly people?: number;
   /** Each so many-th click comes under an idempotency key; default: none does. */
   readonly keyEach?: number;
+  /** Spreads the events over the half year before now; default: all are of now. */
+  readonly isSpread?: boolean;
   readonly onProgress?: (events: number) => void;
 }
 
@@ -37,13 +44,15 @@ export interface MixedLogOptions {
  * dead letters, now and then a run with its messages, imports, token refreshes. People and links are bounded.
  */
 export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
-  const { seed = 1, people = 0, keyEach, onProgress } = options;
-  await using store = await openSqliteStore<Event>({ file, codec });
+  const { seed = 1, people = 0, keyEach, isSpread = false, onProgress } = options;
+  const end = { position: 0 };
+  const startMs = Date.now() - (DAYS - 1) * DAY_MS - BUSY_MS;
+  const clock = isSpread ? () => startMs + busyTime((DAYS * end.position) / (events + 1)) : Date.now;
+  await using store = await openSqliteStore<Event>({ file, codec, clock });
   if ((await store.head()).position > 0) throw new Error(`${file} is not empty`);
   const random = createRandom(seed);
   const parts = [clicksPart(), outreachPart(people), restPart()];
   let batch: Promise<unknown>[] = [];
-  const end = { position: 0 };
   let clicks = 0;
 
   const emit: Emit = (stream, newEvents) => {
@@ -72,6 +81,12 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   }
 }
 
+/** In ms since the first day, of which `days` have passed: all that happens on a day happens in its busy part. */
+function busyTime(days: number): number {
+  const day = Math.floor(days);
+  return day * DAY_MS + Math.floor((days - day) * BUSY_MS);
+}
+
 /** Outcomes name positions, so what the store gave must be what was foreseen. */
 function expectPosition(actual: number, foreseen: number): void {
   if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
@@ -94,14 +109,15 @@ function idOf(position: number, random: Random): string {
 }
 
 if (import.meta.main) {
-  const [file, events, people = "0", keyEach] = process.argv.slice(2);
+  const [file, events, people = "0", spread, keyEach = "0"] = process.argv.slice(2);
   if (file === undefined || !(Number(events) > 0)) {
-    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [KEY_EACH]]");
+    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [spread|now [KEY_EACH]]]");
     process.exit(2);
   }
   await writeMixedLog(file, Number(events), {
     people: Number(people),
-    ...(keyEach !== undefined && { keyEach: Number(keyEach) }),
+    ...(Number(keyEach) > 0 && { keyEach: Number(keyEach) }),
+    isSpread: spread === "spread",
     onProgress: (done) => process.stderr.write(`\r${done} `),
   });
 }

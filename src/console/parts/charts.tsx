@@ -93,6 +93,11 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
   const top = Math.ceil(most / step) * step;
   const toY = (value: number): number => rounded(HEIGHT - (value / top) * (HEIGHT - 8));
   const width = (100 - LEFT) / bars.length;
+  /** Of one kind, on those of the kinds before it; a bar is one wide. */
+  const drawBar = (at: number, nth: number, kind: Kind, counts: Bar<Kind>["counts"]): string => {
+    const below = series.slice(0, nth).reduce((sum, one) => sum + counts[one.kind], 0);
+    return counts[kind] === 0 ? "" : `M${rounded(at + 0.15)} ${toY(below)}h.7V${toY(below + counts[kind])}h-.7z`;
+  };
   const every = Math.ceil(bars.length / LABELS_MAX);
   return (
     <svg
@@ -111,38 +116,33 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
           </text>
         </>
       ))}
-      {bars.map((bar, at) => {
-        let below = 0;
-        const left = LEFT + at * width;
-        return (
-          <g>
-            <title>{sayBar(series, bar)}</title>
-            <rect class="zone" x={percent(left)} y={0} width={percent(width)} height={HEIGHT} />
-            {bar.before ? (
-              <rect
-                class="before"
-                x={percent(left + width * 0.05)}
-                y={toY(bar.before)}
-                width={percent(width * 0.9)}
-                height={rounded(HEIGHT - toY(bar.before))}
-              />
-            ) : null}
-            {series.map(({ kind, color }) => {
-              const from = below;
-              below += bar.counts[kind];
-              return bar.counts[kind] === 0 ? null : (
-                <rect
-                  class={`bar-${color}`}
-                  x={percent(left + width * 0.15)}
-                  y={toY(below)}
-                  width={percent(width * 0.7)}
-                  height={rounded(toY(from) - toY(below))}
-                />
-              );
-            })}
-          </g>
-        );
-      })}
+      {bars.map((bar, at) => (
+        <g>
+          <title>{sayBar(series, bar)}</title>
+          <rect class="zone" x={percent(LEFT + at * width)} width={percent(width)} height={HEIGHT} />
+          {bar.before ? (
+            <rect
+              class="before"
+              x={percent(LEFT + (at + 0.05) * width)}
+              y={toY(bar.before)}
+              width={percent(width * 0.9)}
+              height={rounded(HEIGHT - toY(bar.before))}
+            />
+          ) : null}
+        </g>
+      ))}
+      <svg
+        x={`${LEFT}%`}
+        width={`${100 - LEFT}%`}
+        height={HEIGHT}
+        viewBox={`0 0 ${bars.length} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        pointer-events="none"
+      >
+        {series.map(({ kind, color }, nth) => (
+          <path class={`bar-${color}`} d={bars.map(({ counts }, at) => drawBar(at, nth, kind, counts)).join("")} />
+        ))}
+      </svg>
       {bars.map(({ label }, at) =>
         (bars.length - 1 - at) % every === 0 ? (
           <text

@@ -44,8 +44,8 @@ const GROUP_EVENTS_MIN = 3;
 /** From the first to the last of a group. */
 const GROUP_MS_MAX = 3_600_000;
 
-/** Events of an opened group; the log has the rest. */
-const GROUP_SHOWN_MAX = 20;
+/** Events of an opened group, which is folded: with 20 a page of news came to 200 KB. The log has the rest. */
+const GROUP_SHOWN_MAX = 10;
 
 function findGroup({ type }: Recorded): GroupName | undefined {
   return (Object.keys(GROUPS) as GroupName[]).find((name) => (GROUPS[name] as readonly EventType[]).includes(type));

@@ -55,26 +55,29 @@ test("the axis has at most four ticks, round, even, from zero to the highest bar
     { numRuns: 50 },
   ));
 
+/** By the number of its bar, from where to where each part of this color goes. */
+function drawnParts(chart: string, color: number): ReadonlyMap<number, { readonly from: number; readonly to: number }> {
+  const path = new RegExp(`<path class="bar-${color}" d="([^"]*)"`).exec(chart)?.[1] ?? "";
+  const parts = path.matchAll(/M(\d+)\.15 ([\d.]+)h\.7V([\d.]+)h-\.7z/g);
+  return new Map([...parts].map(([, at, from, to]) => [Number(at), { from: Number(from), to: Number(to) }]));
+}
+
 test("the height of each part of a bar is in proportion to its number, and the parts stand on each other", () =>
   fc.assert(
     fc.asyncProperty(someCounts, async (all) => {
       const chart = chartOf(all);
-      const rects = [...chart.matchAll(/<rect class="bar-\d" [^>]*? y="([\d.]+)" [^>]*?height="([\d.]+)"/g)];
       const top = (await ticksOf(chart)).at(-1) ?? 0;
-      const drawn = all.flatMap(({ people, bots }) => [people, bots]).filter((count) => count > 0);
-      expect(rects).toHaveLength(drawn.length);
       const full = Number(/<line [^>]*y1="([\d.]+)"/.exec(chart)?.[1]) - 8;
-      for (const [at, [, , height]] of rects.entries()) {
-        expect(Math.abs(Number(height) - ((drawn[at] ?? 0) / top) * full)).toBeLessThan(0.05);
+      const [people, bots] = [drawnParts(chart, 1), drawnParts(chart, 3)];
+      expect([...people.keys()]).toEqual(all.flatMap((bar, at) => (bar.people > 0 ? [at] : [])));
+      expect([...bots.keys()]).toEqual(all.flatMap((bar, at) => (bar.bots > 0 ? [at] : [])));
+      for (const [at, bar] of all.entries()) {
+        for (const [part, count] of [[people.get(at), bar.people] as const, [bots.get(at), bar.bots] as const]) {
+          if (part !== undefined) expect(Math.abs(part.from - part.to - (count / top) * full)).toBeLessThan(0.05);
+        }
+        const [lower, upper] = [people.get(at), bots.get(at)];
+        if (lower !== undefined && upper !== undefined) expect(upper.from).toBe(lower.to);
       }
-      const both = all.findIndex(({ people, bots }) => people > 0 && bots > 0);
-      if (both === -1) return;
-      const first = all
-        .slice(0, both)
-        .flatMap(({ people, bots }) => [people, bots])
-        .filter((count) => count > 0).length;
-      const [lower, upper] = rects.slice(first, first + 2);
-      expect(Math.abs(Number(upper?.[1]) + Number(upper?.[2]) - Number(lower?.[1]))).toBeLessThan(0.05);
     }),
     { numRuns: 50 },
   ));

@@ -142,11 +142,11 @@ test("two are shown one by one, and so is what lies more than an hour apart", as
   expect(positionsOf(hour)).toEqual([Array.from({ length: 61 }, (_, at) => 62 - at), [1]]);
 });
 
-test("a long group shows the newest 20, and leads to all of it and to nothing else", async () => {
+test("a long group shows the newest 10, and leads to all of it and to nothing else", async () => {
   const harness = await openConsole();
   await harness.append("elsewhere", person("ada"), ...Array.from({ length: 25 }, () => click("a")), person("bob"));
   const page = await pageAt(harness, "/activity");
-  expect(await textsAt(page, "details .sentence")).toHaveLength(20);
+  expect(await textsAt(page, "details .sentence")).toHaveLength(10);
   const all = /href="([^"]*)">All 25 events/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
   const shown = (await textsAt(await pageAt(harness, all), ".when")).flatMap(({ links }) => links);
   expect(shown).toEqual(Array.from({ length: 25 }, (_, at) => `/activity/${26 - at}`));
