@@ -1,4 +1,5 @@
-import { openSqliteStore } from "eventstore-lite";
+import { createHash } from "node:crypto";
+import { type IdempotencyKey, openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -31,6 +32,8 @@ export interface MixedLogOptions {
   readonly seed?: number;
   /** Imported before anything else; the few that runs write to are the first of them. */
   readonly people?: number;
+  /** Each so many-th click comes under an idempotency key; default: none does. */
+  readonly keyEach?: number;
   /** Spreads the events over the half year before now; default: all are of now. */
   readonly isSpread?: boolean;
   readonly onProgress?: (events: number) => void;
@@ -41,7 +44,7 @@ export interface MixedLogOptions {
  * dead letters, now and then a run with its messages, imports, token refreshes. People and links are bounded.
  */
 export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
-  const { seed = 1, people = 0, isSpread = false, onProgress } = options;
+  const { seed = 1, people = 0, keyEach, isSpread = false, onProgress } = options;
   const end = { position: 0 };
   const startMs = Date.now() - (DAYS - 1) * DAY_MS - BUSY_MS;
   const clock = isSpread ? () => startMs + busyTime((DAYS * end.position) / (events + 1)) : Date.now;
@@ -50,6 +53,7 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   const random = createRandom(seed);
   const parts = [clicksPart(), outreachPart(people), restPart()];
   let batch: Promise<unknown>[] = [];
+  let clicks = 0;
 
   const emit: Emit = (stream, newEvents) => {
     const first = end.position + 1;
@@ -57,8 +61,12 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
       end.position++;
       return makeEvent(type, idOf(end.position, random), data, { caller: "mixed-log" });
     });
-    if (made.length > 0)
-      batch.push(store.append(stream, made).then((appended) => expectPosition(appended.first, first)));
+    const isKeyed = keyEach !== undefined && newEvents[0]?.type === "LinkClicked";
+    for (const [index, one] of (isKeyed ? made.map((event) => [event]) : [made]).entries()) {
+      if (one.length === 0) continue;
+      const key = isKeyed && (clicks += 1) % keyEach === 0 ? keyOf(one[0]!.id) : undefined;
+      batch.push(store.append(stream, one, key).then((appended) => expectPosition(appended.first, first + index)));
+    }
     return first;
   };
 
@@ -84,6 +92,12 @@ function expectPosition(actual: number, foreseen: number): void {
   if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
 }
 
+/** As long as a request's. */
+function keyOf(id: string): IdempotencyKey {
+  const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+  return { key: `request/${hash(id)}`, digest: hash(`body of ${id}`) };
+}
+
 /** A UUIDv7 of its own for each position. */
 function idOf(position: number, random: Random): string {
   const time = (FIRST_ID_MS + position).toString(16).padStart(12, "0");
@@ -95,13 +109,14 @@ function idOf(position: number, random: Random): string {
 }
 
 if (import.meta.main) {
-  const [file, events, people = "0", spread] = process.argv.slice(2);
+  const [file, events, people = "0", spread, keyEach = "0"] = process.argv.slice(2);
   if (file === undefined || !(Number(events) > 0)) {
-    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [spread]]");
+    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [spread|now [KEY_EACH]]]");
     process.exit(2);
   }
   await writeMixedLog(file, Number(events), {
     people: Number(people),
+    ...(Number(keyEach) > 0 && { keyEach: Number(keyEach) }),
     isSpread: spread === "spread",
     onProgress: (done) => process.stderr.write(`\r${done} `),
   });
