@@ -64,6 +64,8 @@ export interface Contacts {
   hashes: Map<string, 1>;
   /** Code of a recipient's own link -> their network id. */
   links: Map<string, string>;
+  /** Pairs of entries that turned out to be one person: both were there from `since` on, until the event at `until`. */
+  merged: { since: number; until: number }[];
   /** Messages that the network took. */
   taken: number;
   /** Ids of the recipients that it refused since it took the last message, each once. */
@@ -72,7 +74,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 13,
+  version: 14,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -97,6 +99,7 @@ export const contacts: Projection<Contacts> = {
     fields: new Map(),
     hashes: new Map(),
     links: new Map(),
+    merged: [],
     taken: 0,
     refused: [],
   }),
@@ -111,6 +114,13 @@ export const contacts: Projection<Contacts> = {
 export function findContact(state: Contacts, who: Recipient): Contact | undefined {
   const key = keyOf(state, who);
   return key === undefined ? formerHolder(state, who) : state.people.get(key);
+}
+
+/** How many people were known at a position, by what is known of them now: each from their first event on. */
+export function countPeopleAt({ people, merged }: Contacts, position: number): number {
+  let count = merged.filter(({ since, until }) => since <= position && position < until).length;
+  for (const { positions } of people.values()) if ((positions[0] ?? Infinity) <= position) count++;
+  return count;
 }
 
 /** A person by all that is known under their id and under their handle, also before an event says that the two are one. */
@@ -166,35 +176,35 @@ function noteRead(state: Contacts, { data, position }: Folded<"PersonalDataRead"
 function evolveContact(state: Contacts, event: Folded): Contact | undefined {
   switch (event.type) {
     case "RecipientAdded":
-      return add(state, event.data);
+      return add(state, event.data, event.position);
     case "ConsentRecorded":
-      return recordConsent(meant(state, event.data.recipient), event.data);
+      return recordConsent(meant(state, event.data.recipient, event.position), event.data);
     case "RecipientSuppressed":
-      return suppress(state, event.data);
+      return suppress(state, event.data, event.position);
     case "PersonForgotten":
       mark(state, event.data.hashes);
       return undefined;
     case "RecipientRetryAllowed":
-      return allowRetry(meant(state, event.data.recipient));
+      return allowRetry(meant(state, event.data.recipient, event.position));
     case "DirectMessageReceived":
-      return receive(meet(state, event.data.recipient), event.data.received_at);
+      return receive(meet(state, event.data.recipient, event.position), event.data.received_at);
     case "DirectMessageSkipped":
-      return skip(meet(state, event.data.recipient), event.data);
+      return skip(meet(state, event.data.recipient, event.position), event.data);
     case "DirectMessageAttempted": {
       const { recipient, personal_links = [] } = event.data;
       for (const { code } of personal_links) state.links.set(code, recipient.id);
-      return attempt(meet(state, recipient), event.data, event.time);
+      return attempt(meet(state, recipient, event.position), event.data, event.time);
     }
     case "PersonalLinkClicked": {
       const id = state.links.get(event.data.code);
       return id === undefined ? undefined : findContact(state, { id });
     }
     case "DirectMessageSent":
-      return take(state, meet(state, event.data.recipient));
+      return take(state, meet(state, event.data.recipient, event.position));
     case "DirectMessageInDoubt":
-      return doubt(meet(state, event.data.recipient));
+      return doubt(meet(state, event.data.recipient, event.position));
     case "DirectMessageFailed":
-      return fail(state, meet(state, event.data.recipient), event.data);
+      return fail(state, meet(state, event.data.recipient, event.position), event.data);
     case "AccountUnlinked":
       // What another account is refused says nothing of this one.
       state.refused = [];
@@ -204,10 +214,14 @@ function evolveContact(state: Contacts, event: Folded): Contact | undefined {
   }
 }
 
-function suppress(state: Contacts, { recipient, hashes = [] }: DataOf<"RecipientSuppressed">): Contact | undefined {
+function suppress(
+  state: Contacts,
+  { recipient, hashes = [] }: DataOf<"RecipientSuppressed">,
+  position: number,
+): Contact | undefined {
   mark(state, hashes);
   if (recipient === undefined) return undefined;
-  const contact = meant(state, recipient);
+  const contact = meant(state, recipient, position);
   contact.suppressed = true;
   return contact;
 }
@@ -225,9 +239,9 @@ const CORRECTABLE: readonly SkipReason[] = [
   "protected",
 ];
 
-function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefined {
+function add(state: Contacts, added: DataOf<"RecipientAdded">, position: number): Contact | undefined {
   if (isUnnamed(added.recipient)) return undefined;
-  const contact = meet(state, added.recipient);
+  const contact = meet(state, added.recipient, position);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
   contact.listed = true;
@@ -349,8 +363,8 @@ function count(state: Contacts, field: string, by: 1 | -1): void {
   else state.fields.delete(field);
 }
 
-/** The person of this event, made or merged when id and handle turn out to be one. */
-function meet(state: Contacts, who: Recipient): Contact {
+/** The person of the event at `position`, made or merged when id and handle turn out to be one. */
+function meet(state: Contacts, who: Recipient, position: number): Contact {
   if (isUnnamed(who)) return newContact();
   const byId = keyOfId(state, who);
   const byHandle = keyOfHandle(state, who);
@@ -360,15 +374,15 @@ function meet(state: Contacts, who: Recipient): Contact {
     contact = newContact();
     state.people.set(key, contact);
   }
-  if (byHandle !== undefined && byHandle !== key) absorb(state, contact, byHandle);
+  if (byHandle !== undefined && byHandle !== key) absorb(state, contact, byHandle, position);
   name(state, key, contact, who);
   return contact;
 }
 
 /** The contact that an operator names: the handle may be a former one. */
-function meant(state: Contacts, who: Recipient): Contact {
+function meant(state: Contacts, who: Recipient, position: number): Contact {
   const former = keyOf(state, who) === undefined ? formerHolder(state, who) : undefined;
-  return former ?? meet(state, who);
+  return former ?? meet(state, who, position);
 }
 
 /** True for an erased recipient, who has no name to be found by. */
@@ -452,9 +466,11 @@ function leave(state: Contacts, handle: string, holder: Contact | undefined): vo
 const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in_doubt", "sent"];
 
 /** Two entries turned out to be one person. */
-function absorb(state: Contacts, into: Contact, otherKey: string): void {
+function absorb(state: Contacts, into: Contact, otherKey: string, position: number): void {
   const other = state.people.get(otherKey);
   if (other === undefined) return;
+  const since = Math.max(into.positions[0] ?? position, other.positions[0] ?? position);
+  state.merged.push({ since, until: position });
   state.people.delete(otherKey);
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
   Object.assign(into, united(into, other));

@@ -5,6 +5,7 @@ export const LONGEST = [
   "test/outreach/what-if/model.test.ts",
   "test/browser/journey.test.ts",
   "test/browser/console.test.ts",
+  "test/browser/actions.test.ts",
   "test/browser/sandbox.test.ts",
   "events/eventstore-lite/test/contract.test.ts",
   "test/process/suppressions.test.ts",

@@ -66,7 +66,7 @@ async function fetchAgain() {
   const page = await fetchPage(href);
   // Another filter was chosen meanwhile.
   if (href !== address) return;
-  for (const id of ["#main", "#shown", "#moment"]) {
+  for (const id of ["#main", "#shown", "#moment", "#menu", "#verified"]) {
     const shown = document.querySelector(id);
     if (shown !== null) Idiomorph.morph(shown, page.querySelector(id), MORPH);
   }
@@ -107,7 +107,7 @@ function watchSlider(slider) {
   slider.addEventListener("input", () => {
     const moment = EXACT.format(Number(slider.value));
     slider.setAttribute("aria-valuetext", moment);
-    slider.nextElementSibling.textContent = moment;
+    document.querySelector("[data-value]").textContent = moment;
   });
   slider.addEventListener("change", () => {
     clearTimeout(rest);

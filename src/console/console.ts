@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { msOf } from "../../projections/time.ts";
+import { findLast } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { PastStates } from "../projector/past-states.ts";
@@ -11,6 +12,7 @@ import { notReadyPage } from "./pages/error-page.tsx";
 import type { ConsoleSettings, Live, LogSpan, Made, ConsolePage, OtherPage, View } from "./view.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
+import { createStates } from "../../projections/states.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { type Moment, parseMoment, type Place, findPlace } from "../projector/moment.ts";
 
@@ -45,22 +47,25 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
+  const stateNow: View["state"] = (name) => projector.state(name);
+
   const renderNow = async (page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> => {
     const { position, time } = projector;
     const read = namesReadBy(readBy, page);
     const state: View["state"] = (name) => {
       read.add(name);
-      return projector.state(name);
+      return stateNow(name);
     };
     const now = nowIn(time);
-    const moment = { state, position, time, now, live, asOf: undefined, span: await readSpan(store, now) };
+    const verified = await findLast(store, "LogVerified", position);
+    const span = await readSpan(store, now);
+    const moment = { state, stateNow, position, time, now, live, verified, asOf: undefined, span };
     return rendered(await page({ ...visit, ...moment, past, store, settings }));
   };
 
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
     const present = nowIn(projector.time);
     const span = await readSpan(store, present);
-    const stateNow: View["state"] = (name) => projector.state(name);
     const made = await makePast(page, { ...visit, store, settings, span, stateNow, asOf, present });
     switch (made.outcome) {
       case "shown":
@@ -130,7 +135,7 @@ function readText(file: URL): string {
 /** What a page as of an earlier moment is made of, beside the states. */
 export interface PastVisit extends Omit<
   View,
-  "state" | "past" | "position" | "time" | "now" | "asOf" | "live" | "formToken"
+  "state" | "past" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified"
 > {
   readonly asOf: string;
   /** The present, in ms since 1970. */
@@ -161,9 +166,10 @@ export function createPastPages(
     if ("why" in found) return { outcome: "no_moment", why: found.why };
     const { position, time, until } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
-    const view = { ...rest, past, asOf, position, time, now, live: undefined, formToken: undefined };
+    const verified = await findLast(visit.store, "LogVerified", position);
+    const view = { ...rest, past, asOf, position, time, now, verified, live: undefined, formToken: undefined };
     const read = namesReadBy(readBy, page);
-    // Each time that it lacks one, `read` names one more.
+    // Each time that it lacks some, `read` names more.
     for (;;) {
       const states = await past.at<ProjectionName>(position, [...read]);
       if (states === undefined) return { outcome: "not_ready" };
@@ -175,30 +181,38 @@ export function createPastPages(
 
 const LACKING = "a state is lacking";
 
-/** Made to its last component, and so with all that it reads; `read` gets the names of that. */
+/**
+ * Made to its last component, and so with all that it reads; `read` gets the names of that. What is lacking is empty for
+ * the page, which is then of no use: so one attempt finds most of the names, and they are folded together.
+ */
 async function makePage(
   page: ConsolePage,
   view: Omit<View, "state"> & { readonly asOf: string },
   states: Partial<States>,
   read: Set<ProjectionName>,
 ): Promise<Made | typeof LACKING> {
-  const lacking = new Error(LACKING);
+  let isLacking = false;
   const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
     read.add(name);
     const found = states[name];
-    if (found === undefined) throw lacking;
-    return found;
+    if (found !== undefined) return found;
+    isLacking = true;
+    return createStates([name]).get(name);
   };
   try {
     const made = await page({ ...view, state });
-    if (made === undefined) return undefined;
-    if ("location" in made) return { ...made, location: hrefAt(made.location, view.asOf) };
-    if ("missing" in made) return { missing: keepMoment(made.missing, view.asOf) };
-    return "disclosed" in made ? { ...made, page: keepMoment(made.page, view.asOf) } : keepMoment(made, view.asOf);
+    const kept = made === undefined ? undefined : keepMomentIn(made, view.asOf);
+    return isLacking ? LACKING : kept;
   } catch (fault) {
-    if (fault === lacking) return LACKING;
+    if (isLacking) return LACKING;
     throw fault;
   }
+}
+
+function keepMomentIn(made: Exclude<Made, undefined>, asOf: string): Made {
+  if ("location" in made) return { ...made, location: hrefAt(made.location, asOf) };
+  if ("missing" in made) return { missing: keepMoment(made.missing, asOf) };
+  return "disclosed" in made ? { ...made, page: keepMoment(made.page, asOf) } : keepMoment(made, asOf);
 }
 
 /** Where the moment is; or why there is none. */

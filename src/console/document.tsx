@@ -1,11 +1,14 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
+import { countPeopleAt } from "../../projections/contacts.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
+import { countInWords, grouped } from "../platform/phrases.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { addressWith } from "./hrefs.ts";
+import { Histogram, type QuarterCount } from "./parts/charts.tsx";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { Time } from "./parts/time.tsx";
 import type { Notice, View } from "./view.ts";
@@ -61,11 +64,14 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
                 <Icon name="list" />
                 reachlog
               </a>
-              <Menu path={path} />
+              <Menu view={view} path={path} />
               <Foot view={view} />
             </header>
             <div>
-              <FindForm wanted={view.query.get("q") ?? ""} />
+              <div class="top">
+                <FindForm wanted={view.query.get("q") ?? ""} />
+                <Verified view={view} />
+              </div>
               {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
               {isOverview && view.asOf !== undefined ? <Changes view={view} /> : null}
               {awaySince === undefined ? null : <AwayBar since={awaySince} />}
@@ -82,16 +88,59 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
   );
 }
 
-function Menu({ path }: { readonly path: PagePath | undefined }): VNode {
+interface MenuProps {
+  readonly view: View;
+  readonly path: PagePath | undefined;
+}
+
+function Menu({ view, path }: MenuProps): VNode {
   return (
-    <nav aria-label="Pages">
+    <nav id="menu" aria-label="Pages">
       {PAGES.map((page) => (
         <a href={page.path} aria-current={page.path === path ? "page" : undefined}>
           <Icon name={page.icon} />
           {page.title}
+          {page.path === "/deliveries" ? <DeadLetters view={view} /> : null}
         </a>
       ))}
     </nav>
+  );
+}
+
+/** How many wait for a decision now; renders nothing on a page of an earlier moment, where none can be made. */
+function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNode | null {
+  if (live === undefined) return null;
+  const dead = channelsOf(stateNow("deliveries")).reduce((sum, [, channel]) => sum + channel.dead, 0);
+  if (dead === 0) return null;
+  return (
+    <span class="badge bad" role="img" aria-label={countInWords(dead, "dead letter")}>
+      {grouped(dead)}
+    </span>
+  );
+}
+
+/** What the newest verification found, up to which position and when: on each page, and never more than that. */
+function Verified({ view: { verified } }: { readonly view: View }): VNode {
+  const [tone, icon, words] =
+    verified === undefined
+      ? (["", "circle-question-mark", "Log not verified yet"] as const)
+      : verified.data.result === "whole"
+        ? (["whole", "shield-check", `Log whole up to ${grouped(verified.data.position)}`] as const)
+        : (["red", "triangle-alert", "Log broken"] as const);
+  return (
+    <section id="verified" aria-label="Verification">
+      <a class={tone} href="/activity">
+        <Icon name={icon} />
+        <span>
+          {words}
+          {verified === undefined ? null : (
+            <>
+              , verified <Time at={verified.time} />
+            </>
+          )}
+        </span>
+      </a>
+    </section>
   );
 }
 
@@ -99,8 +148,8 @@ function Menu({ path }: { readonly path: PagePath | undefined }): VNode {
 function FindForm({ wanted }: { readonly wanted: string }): VNode {
   const label = "Why did @… get a message? A handle, a link, a run, an event, a position";
   return (
-    <form class="top" role="search" method="get" action="/find">
-      <label class="find">
+    <form class="find" role="search" method="get" action="/find">
+      <label>
         <Icon name="search" />
         <input
           name="q"
@@ -191,7 +240,7 @@ function NoticeBar({ view: { query, asOf }, notice: { text, isFault, nextStep } 
 
 /** Which moment the page is of, and the way to any other: known moments, a day or a time, and a slider over the log. */
 function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverview: boolean }): VNode | null {
-  const { asOf, position, time, query, now, span, settings } = view;
+  const { asOf, position, time, query, now, span, settings, stateNow } = view;
   if (span === undefined) return null;
   const { timezone } = settings;
   const shown = Temporal.Instant.fromEpochMilliseconds(Math.max(now, span.from)).toZonedDateTimeISO(timezone);
@@ -241,14 +290,17 @@ function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverv
             </label>{" "}
             <button>Go</button>
           </form>
-          <input
-            type="range"
-            aria-label="Moment between the first event and now"
-            min={span.from}
-            max={span.to}
-            step={Math.max(1, Math.ceil((span.to - span.from) / SLIDER_STEPS))}
-            value={shown.epochMilliseconds}
-          />
+          <div class="slider">
+            <Histogram {...span} quarters={countQuarters(stateNow)} />
+            <input
+              type="range"
+              aria-label="Moment between the first event and now"
+              min={span.from}
+              max={span.to}
+              step={Math.max(1, Math.ceil((span.to - span.from) / SLIDER_STEPS))}
+              value={shown.epochMilliseconds}
+            />
+          </div>
           <span data-value />
         </div>
       </details>
@@ -256,12 +308,22 @@ function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverv
   );
 }
 
+/** Messages and clicks, also those after the moment of the page. */
+function* countQuarters(stateNow: View["stateNow"]): Generator<QuarterCount, void, void> {
+  for (const [start, { sent, skipped, failed }] of stateNow("timeline").quarters)
+    yield { start, count: sent + skipped + failed, failed };
+  for (const [start, { clicks, bots }] of stateNow("suspected").quarters)
+    yield { start, count: clicks + bots, failed: 0 };
+}
+
 /** Steps of the slider: as many as a wide screen shows apart. */
 const SLIDER_STEPS = 1_000;
 
 /** The figures of the overview, then and now. */
-function Changes({ view: { state, stateNow = state, position } }: { readonly view: View }): VNode {
-  const [then, now] = [readFigures(state), readFigures(stateNow)];
+function Changes({ view: { state, stateNow, position } }: { readonly view: View }): VNode {
+  const contacts = stateNow("contacts");
+  const then = readFigures(state, countPeopleAt(contacts, position));
+  const now = readFigures(stateNow, contacts.people.size);
   return (
     <section class="changes" aria-labelledby="since">
       <b id="since">What changed since:</b>
@@ -288,7 +350,8 @@ function Changes({ view: { state, stateNow = state, position } }: { readonly vie
   );
 }
 
-function readFigures(state: View["state"]): readonly (readonly [label: string, count: number])[] {
+/** `recipients` is counted apart: their list takes long to open. */
+function readFigures(state: View["state"], recipients: number): readonly (readonly [label: string, count: number])[] {
   const { sent, skipped, failed } = state("stats");
   const { clicks, suspected } = state("suspected").all;
   const channels = channelsOf(state("deliveries"));
@@ -298,7 +361,7 @@ function readFigures(state: View["state"]): readonly (readonly [label: string, c
     ["Failed", failed],
     ["Clicks by people", clicks - suspected],
     ["Dispatches", channels.reduce((sum, [, { dispatched }]) => sum + dispatched, 0)],
-    ["Recipients", state("contacts").people.size],
+    ["Recipients", recipients],
   ];
 }
 
@@ -327,16 +390,6 @@ export function Section({ id, title, children }: { id: string; title: string; ch
       {children}
     </section>
   );
-}
-
-/** 12,345 */
-export function grouped(number: number): string {
-  return number.toLocaleString("en-US");
-}
-
-/** `1 click`, `1,200 clicks` */
-export function countInWords(number: number, one: string, several = `${one}s`): string {
-  return `${grouped(number)} ${number === 1 ? one : several}`;
 }
 
 /** A whole HTML document. What others wrote is no markup in it, and turns the direction of nothing that stands beside it. */

@@ -35,8 +35,10 @@ export interface View {
   readonly asOf: string | undefined;
   /** From the first event to the present; undefined: the log is empty. */
   readonly span: LogSpan | undefined;
-  /** The states of now on a page of an earlier moment. */
-  readonly stateNow?: View["state"];
+  /** The states of now, also on a page of an earlier moment. */
+  readonly stateNow: View["state"];
+  /** The newest verification of the log; undefined: there is none up to `position`. */
+  readonly verified: Recorded<"LogVerified"> | undefined;
   /** What this process does at present, which no log knows; undefined on a page of the past. */
   readonly live: Live | undefined;
   readonly settings: ConsoleSettings;

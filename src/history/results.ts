@@ -106,6 +106,20 @@ export function createResults(states: ResultStates, by: Grouping, interval: Inte
   return inTimeSlices(addUp(states, by, interval));
 }
 
+/** What came of the messages of an interval and of the one before, without the clicks of links that several share. */
+export function sumMessages({ messages }: Results, interval: Interval): Promise<ResultTable["total"]> {
+  return inTimeSlices(sumUp([...messages.values()], interval));
+}
+
+function* sumUp(messages: readonly Message[], interval: Interval): Steps<ResultTable["total"]> {
+  const previous = precedingInterval(interval);
+  const [total, before] = [createTally({}), createTally({})];
+  yield* eachWithin(messages, interval, (message) => addMessage(total, message));
+  if (previous === undefined) return { figures: toFigures(total), previous: null };
+  yield* eachWithin(messages, previous, (message) => addMessage(before, message));
+  return { figures: toFigures(total), previous: toFigures(before) };
+}
+
 /** Ends of steps, between which others have their turn: what comes meanwhile counts the next time. */
 type Steps<Result> = Generator<void, Result, void>;
 
@@ -182,13 +196,10 @@ function* tally({ results, visits }: ResultStates, by: Grouping, interval: Inter
     groups.set(key, row);
     return row;
   };
-  const within = createBounds(interval);
-  for (const [at, message] of naming.messages.entries()) {
-    if (at % STEP_ENTRIES === 0) yield;
-    if (!within(message.at)) continue;
+  yield* eachWithin(naming.messages, interval, (message) => {
     addMessage(total, message);
     for (const name of naming.rowsOf(message)) addMessage(findTally(name), message);
-  }
+  });
   let steps = 0;
   for (const [day, link, counts] of visitsWithin(visits, interval)) {
     if (++steps % STEP_ENTRIES === 0) yield;
@@ -199,6 +210,14 @@ function* tally({ results, visits }: ResultStates, by: Grouping, interval: Inter
     if (name !== undefined) addVisits(findTally(name).visits!, counts);
   }
   return { groups, total };
+}
+
+function* eachWithin(messages: readonly Message[], interval: Interval, add: (message: Message) => void): Steps<void> {
+  const within = createBounds(interval);
+  for (const [at, message] of messages.entries()) {
+    if (at % STEP_ENTRIES === 0) yield;
+    if (within(message.at)) add(message);
+  }
 }
 
 /** Whether a UTC day, or an ISO 8601 time, is within: the days that bound it sort before their times. */

@@ -144,7 +144,7 @@ async function catchUp(
   await catchUpStates(store, { names, part: states.part }, own, {
     ...range,
     stops: stretches(Math.min(...own.values()), range.to),
-    onStop: () => snapshotWriter.saveLong(own),
+    onStop: (stop) => snapshotWriter.saveLong(own, stop === range.to),
     onProgress() {
       for (const [name, reached] of own) positions.set(name, reached);
     },

@@ -60,7 +60,7 @@ export type Positions = Map<ProjectionName, number>;
  * Positions after which a long catch-up is saved: a start that is killed resumes there, and every past moment has a
  * snapshot near it.
  */
-const STRETCH_POSITIONS = 250_000;
+const STRETCH_POSITIONS = 40_000;
 
 /** Where a long catch-up is saved on its way. */
 export function* stretches(from: number, to: number): Generator<number> {

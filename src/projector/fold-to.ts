@@ -86,22 +86,27 @@ interface Passing<Name extends ProjectionName> {
   readonly every: number;
 }
 
+/** Of the positions between two snapshots: so many events take less time to fold than a large state to encode. */
+const LITTLE = 1 / 4;
+
 /** Where a fold stops to keep snapshots: once a stride, where there is none yet. They shorten the next way, no more. */
 async function keepPassed<Name extends ProjectionName>(
   { store, states, positions, to, every }: Passing<Name>,
   since: number,
 ) {
   const from = Math.min(...positions.values());
-  const stride = strideAt((await store.head()).position, every);
-  const stops = Array.from({ length: Math.floor(to / stride) }, (_, slot) => (slot + 1) * stride);
+  const { position: head } = await store.head();
+  const strides = new Map(states.names.map((name) => [name, strideAt(head, { name, every })]));
+  const step = Math.min(...strides.values());
+  const stops = Array.from({ length: Math.floor(to / step) }, (_, slot) => (slot + 1) * step);
   const last = new Map(positions);
   const folded = new Map<Name, number>();
   const onStop = async (position: number): Promise<void> => {
-    if (position % stride !== 0) return;
-    for (const name of states.names) {
-      if (positions.get(name) !== position || !isDue(position, last.get(name) ?? 0, every)) continue;
-      // Where nothing changed, the one before serves as well; but not where all between would be read to see that.
-      if (states.foldedBy(name) === (folded.get(name) ?? 0) && !isReadAlongLog(name)) continue;
+    for (const [name, stride] of strides) {
+      if (position % stride !== 0 || positions.get(name) !== position) continue;
+      if (!isDue(position, last.get(name) ?? 0, { name, every })) continue;
+      // Where little changed, the one before serves nearly as well; but not where all between would be read to see that.
+      if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));
       const snapshot = { version: projectionOf(name).version, position, state: await packState(states.get(name)) };
@@ -111,7 +116,7 @@ async function keepPassed<Name extends ProjectionName>(
   return {
     stopping: { stops: stops.filter((stop) => stop > from), onStop },
     async end(): Promise<void> {
-      for (const name of folded.keys()) await thinPast(store, name, every).catch(() => {});
+      for (const name of folded.keys()) await thinPast(store, { name, every }).catch(() => {});
     },
   };
 }

@@ -63,7 +63,7 @@ export async function restoreStates(
   const snapshotWriter = createSnapshotWriter({ store, states, positions, past, sliceMs, late });
   const onTime = { names: [...positions.keys()], part: states.part };
   const stops = stretches(Math.min(...positions.values()), head.position);
-  const onStop = (): Promise<void> => snapshotWriter.saveLong(positions);
+  const onStop = (stop: number): Promise<void> => snapshotWriter.saveLong(positions, stop === head.position);
   await catchUpStates(store, onTime, positions, { to: head.position, stops, onStop });
   const lateStates = createStates([...late.keys()], from);
   const lateWriter = createSnapshotWriter({ store, states: lateStates, positions: late, past, sliceMs });

@@ -1,11 +1,17 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
-import type { Positions } from "./fold-range.ts";
+import { isReadAlongLog, type Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState } from "./snapshots.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
+
+/**
+ * The same on a long catch-up for what is read by types: few of its events lie between, and a list of recipients takes
+ * long to encode.
+ */
+const LONG_BY_TYPE_POSITIONS = 240_000;
 
 /** The projections take turns, so that no turn encodes more than one state. */
 const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.length);
@@ -23,6 +29,10 @@ export interface PastKept {
   /** Of each projection the position of the last one. */
   readonly last: Positions;
   readonly every: number;
+}
+
+function lengthToSave(name: ProjectionName, isEnd: boolean): number {
+  return isEnd || isReadAlongLog(name) ? SNAPSHOT_EVERY_POSITIONS : LONG_BY_TYPE_POSITIONS;
 }
 
 /** After these the states are other ones, and what is made of the former is void. */
@@ -54,10 +64,10 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     saved.set(name, { position, folded: states.foldedBy(name) });
     const state = await packState(states.get(name), { sliceMs, onEncoded });
     const snapshot = { version: projectionOf(name).version, position, state };
-    if (!isDue(position, lastPast.get(name) ?? 0, every)) return store.snapshots.save(name, snapshot);
+    if (!isDue(position, lastPast.get(name) ?? 0, { name, every })) return store.snapshots.save(name, snapshot);
     lastPast.set(name, position);
     await store.snapshots.save(name, snapshot, pastName({ projection: name, position, since: position }));
-    await thinPast(store, name, every);
+    await thinPast(store, { name, every });
   };
 
   const save = (name: ProjectionName, position: number): Promise<void> => {
@@ -97,10 +107,10 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
     encoding: (type: EventType): Promise<void> | undefined =>
       encoding?.types.has(type) === true ? encoding.encoded : undefined,
-    /** Saves every projection that came a long way since its last snapshot. */
-    async saveLong(reached: Positions): Promise<void> {
+    /** Saves every projection that came a long way since its last snapshot, on the way to a position or at its end. */
+    async saveLong(reached: Positions, isEnd: boolean): Promise<void> {
       for (const [name, position] of reached) {
-        if (position - readSaved(name).position >= SNAPSHOT_EVERY_POSITIONS) await save(name, position);
+        if (position - readSaved(name).position >= lengthToSave(name, isEnd)) await save(name, position);
       }
     },
     /** Saves these at once; they stand at `position`. */

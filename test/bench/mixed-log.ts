@@ -1,5 +1,7 @@
-import { openSqliteStore } from "eventstore-lite";
+import { createHash } from "node:crypto";
+import { type IdempotencyKey, openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createRandom } from "../harness/random.ts";
 import { clicksPart } from "./mixed-clicks.ts";
@@ -8,6 +10,10 @@ import { restPart } from "./mixed-rest.ts";
 
 /** Events handed to the store before it is waited for. */
 const BATCH_EVENTS = 1_000;
+
+/** As many quarters of an hour as are kept: 90 days of a chart, and as long before, of which each has a busy part. */
+const DAYS = 180;
+const BUSY_MS = 5 * HOUR_MS;
 
 /** A moment in UUIDv7's first 48 bits; any will do. */
 const FIRST_ID_MS = Date.parse("2026-11-20T00:00:00Z");
@@ -26,6 +32,10 @@ export interface MixedLogOptions {
   readonly seed?: number;
   /** Imported before anything else; the few that runs write to are the first of them. */
   readonly people?: number;
+  /** Each so many-th click comes under an idempotency key; default: none does. */
+  readonly keyEach?: number;
+  /** Spreads the events over the half year before now; default: all are of now. */
+  readonly isSpread?: boolean;
   readonly onProgress?: (events: number) => void;
 }
 
@@ -34,13 +44,16 @@ export interface MixedLogOptions {
  * dead letters, now and then a run with its messages, imports, token refreshes. People and links are bounded.
  */
 export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
-  const { seed = 1, people = 0, onProgress } = options;
-  await using store = await openSqliteStore<Event>({ file, codec });
+  const { seed = 1, people = 0, keyEach, isSpread = false, onProgress } = options;
+  const end = { position: 0 };
+  const startMs = Date.now() - (DAYS - 1) * DAY_MS - BUSY_MS;
+  const clock = isSpread ? () => startMs + busyTime((DAYS * end.position) / (events + 1)) : Date.now;
+  await using store = await openSqliteStore<Event>({ file, codec, clock });
   if ((await store.head()).position > 0) throw new Error(`${file} is not empty`);
   const random = createRandom(seed);
   const parts = [clicksPart(), outreachPart(people), restPart()];
   let batch: Promise<unknown>[] = [];
-  const end = { position: 0 };
+  let clicks = 0;
 
   const emit: Emit = (stream, newEvents) => {
     const first = end.position + 1;
@@ -48,8 +61,12 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
       end.position++;
       return makeEvent(type, idOf(end.position, random), data, { caller: "mixed-log" });
     });
-    if (made.length > 0)
-      batch.push(store.append(stream, made).then((appended) => expectPosition(appended.first, first)));
+    const isKeyed = keyEach !== undefined && newEvents[0]?.type === "LinkClicked";
+    for (const [index, one] of (isKeyed ? made.map((event) => [event]) : [made]).entries()) {
+      if (one.length === 0) continue;
+      const key = isKeyed && (clicks += 1) % keyEach === 0 ? keyOf(one[0]!.id) : undefined;
+      batch.push(store.append(stream, one, key).then((appended) => expectPosition(appended.first, first + index)));
+    }
     return first;
   };
 
@@ -64,9 +81,21 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   }
 }
 
+/** In ms since the first day, of which `days` have passed: all that happens on a day happens in its busy part. */
+function busyTime(days: number): number {
+  const day = Math.floor(days);
+  return day * DAY_MS + Math.floor((days - day) * BUSY_MS);
+}
+
 /** Outcomes name positions, so what the store gave must be what was foreseen. */
 function expectPosition(actual: number, foreseen: number): void {
   if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
+}
+
+/** As long as a request's. */
+function keyOf(id: string): IdempotencyKey {
+  const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+  return { key: `request/${hash(id)}`, digest: hash(`body of ${id}`) };
 }
 
 /** A UUIDv7 of its own for each position. */
@@ -80,13 +109,15 @@ function idOf(position: number, random: Random): string {
 }
 
 if (import.meta.main) {
-  const [file, events, people = "0"] = process.argv.slice(2);
+  const [file, events, people = "0", spread, keyEach = "0"] = process.argv.slice(2);
   if (file === undefined || !(Number(events) > 0)) {
-    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE]");
+    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [spread|now [KEY_EACH]]]");
     process.exit(2);
   }
   await writeMixedLog(file, Number(events), {
     people: Number(people),
+    ...(Number(keyEach) > 0 && { keyEach: Number(keyEach) }),
+    isSpread: spread === "spread",
     onProgress: (done) => process.stderr.write(`\r${done} `),
   });
 }

@@ -3,17 +3,18 @@ import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench/child";
 
 /**
- * A log of so many mixed events, after the import of so many people, to read only, or to copy: made once a run, or kept in
+ * A log of so many mixed events, after the import of so many people, all of now or `spread` over half a year, to read only, or to copy: made once a run, or kept in
  * the folder; in a process of its own, so that no benchmark inherits its garbage.
  */
-export async function mixedLog(folder: string, events: number, people = 0): Promise<string> {
-  const file = join(folder, `mixed-${events}-${people}.sqlite`);
+export async function mixedLog(folder: string, events: number, people = 0, spread?: "spread"): Promise<string> {
+  const parameters = [String(events), String(people), ...(spread === undefined ? [] : [spread])];
+  const file = join(folder, `mixed-${parameters.join("-")}.sqlite`);
   if (existsSync(file)) return file;
   process.stderr.write(`  writing ${events.toLocaleString("en")} mixed events …\n`);
   const program = join(import.meta.dirname, "mixed-log.ts");
   const partial = `${file}.partial`;
   rmSync(partial, { force: true });
-  await outputOf([process.execPath, program, partial, String(events), String(people)]);
+  await outputOf([process.execPath, program, partial, ...parameters]);
   renameSync(partial, file);
   return file;
 }

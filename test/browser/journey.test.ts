@@ -184,7 +184,8 @@ for (const way of WAYS) {
       const notify = (message: string) => service.post("/api/notify", { message }, BEARER);
       // Slack refuses the first, and with it the channel; the second fails without a request.
       for (const message of ["first", "second"]) expect((await notify(message)).status).toBe(502);
-      await operator.follow("Deliveries");
+      await operator.sees(operator.page.getByRole("link", { name: "Deliveries 2 dead letters", exact: true }));
+      await operator.follow("Deliveries 2 dead letters");
       await operator.press("Resume chat");
       await operator.sees("2 dispatches were given up.");
 
@@ -197,7 +198,7 @@ for (const way of WAYS) {
       await operator.sees("1 dead letter was retried.");
       await operator.sees("None match.");
       expect(new URL(operator.page.url()).searchParams.get("error")).toBe("no_request");
-      await operator.follow("Deliveries");
+      await operator.follow("Deliveries 1 dead letter");
       await operator.sees("1 dispatch was given up.");
     });
 
@@ -265,6 +266,7 @@ for (const way of WAYS) {
       expect(Number(/whole up to position (\d+)/i.exec(await region("Proof").innerText())?.[1])).toBeGreaterThanOrEqual(
         head,
       );
+      await operator.sees(operator.page.getByRole("link", { name: /^Log whole up to \d+, verified / }));
     });
   });
 }

@@ -60,7 +60,7 @@ test("a log of this version is well, and not a byte of it is changed", async () 
     findings: {
       settings: ["ok", expect.any(String)],
       warning: ["warning", expect.any(String)],
-      log: ["ok", "format 4, that of this version"],
+      log: ["ok", "format 5, that of this version"],
       events: ["ok", "the newest event of each of 1 types is one that this version reads"],
       vault: ["ok", expect.stringContaining("has the format of this version")],
       keys: ["ok", expect.stringContaining("has the format of this version")],
@@ -89,7 +89,7 @@ describe("what this version cannot serve is named, and not changed:", () => {
       "a newer log",
       () => setFormat("log.sqlite", 99),
       "log",
-      "it has format 99, and this version knows formats up to 4",
+      "it has format 99, and this version knows formats up to 5",
     ],
     ["a newer vault", () => setFormat("log.vault.sqlite", 99), "vault", "of another version of reachlog"],
     ["newer keys", () => setFormat("log.keys.sqlite", 99), "keys", "of another version of reachlog"],
@@ -126,7 +126,7 @@ test("an older log is well, and what the first start does to it is said and not 
   const { code, findings } = await check();
   expect([code, findings["log"]]).toEqual([
     0,
-    ["ok", expect.stringMatching(/^format 2: the first start makes it 4, .* make a backup before$/)],
+    ["ok", expect.stringMatching(/^format 2: the first start makes it 5, .* make a backup before$/)],
   ]);
   expect(bytes()).toEqual(before);
 });
@@ -134,7 +134,7 @@ test("an older log is well, and what the first start does to it is said and not 
 test("beside a service that has the log open it finds the same", async () => {
   await using _world = await openCommands(undefined, env);
   const { code, findings } = await check();
-  expect([code, findings["log"]]).toEqual([0, ["ok", "format 4, that of this version"]]);
+  expect([code, findings["log"]]).toEqual([0, ["ok", "format 5, that of this version"]]);
 });
 
 test("of a log on PostgreSQL it says that it was not examined, and asks no server", async () => {

@@ -6,6 +6,7 @@ import { oddIn } from "../harness/page.ts";
 import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 
 const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/runs", "/activity", "/activity/1"];
 
@@ -37,12 +38,62 @@ test("the overview shows the quota, each channel, and what needs attention, but 
   expect(page).not.toContain("keyed-hash");
 });
 
+test("each page says up to which position the log was verified and when, as of its moment, and no more", async () => {
+  const harness = await openConsole();
+  const verified = (result: "whole" | "broken", position: number) =>
+    harness.append("log", { type: "LogVerified", data: { position, hash: "h", checked: position, result } });
+  const markAt = async (path: string) => (await textsAt(await pageAt(harness, path), "#verified"))[0]?.text;
+  await harness.append("outreach", person("ada"), person("bob"));
+  for (const path of PAGES) expect(await markAt(path)).toBe("Log not verified yet");
+  await verified("whole", 2);
+  await harness.append("outreach", person("cid"));
+  for (const path of PAGES) expect(await markAt(path)).toMatch(/^Log whole up to 2, verified \d{4}-.* UTC$/);
+  await verified("broken", 4);
+  expect(await markAt("/people")).toMatch(/^Log broken, verified /);
+  expect(await markAt("/people?as_of=4")).toMatch(/^Log whole up to 2, /);
+  expect(await markAt("/people?as_of=2")).toBe("Log not verified yet");
+});
+
+test("the menu counts dead letters on each page of now, and none where there are none", async () => {
+  const harness = await openConsole();
+  const letter = (source: number) =>
+    outcomeOf("DispatchAbandoned", { source, channel: "chat", lane: "clicks", detail: "no", refused: true });
+  await harness.append(
+    "link-go.example/a",
+    ...["a", "b"].map((short_code) => clickOf({ short_code, channels: ["chat"] })),
+  );
+  expect(await pageAt(harness, "/people")).not.toContain("dead letter");
+  await harness.append("delivery-chat", letter(1), letter(2));
+  for (const path of PAGES) expect(await pageAt(harness, path)).toContain('aria-label="2 dead letters">2</span>');
+  expect(await pageAt(harness, "/people?as_of=4")).not.toContain("dead letter");
+});
+
+test("the overview shows the rates of the days that the page Results shows, and what they are rates of", async () => {
+  const harness = await openConsole();
+  const ratesAt = async () => (await textsAt(await pageAt(harness, "/"), ".figures > div")).slice(4);
+  expect((await ratesAt()).map(({ text }) => text)).toEqual([
+    "Replied–0 of 0 sent in 30 days",
+    "Clicked–0 of 0 tracked in 30 days",
+  ]);
+  for (const id of ["1", "2", "3", "4"]) {
+    const of = { attempt_id: id, run_id: "r1", recipient: { id, username: `user_${id}` } };
+    await harness.append(
+      "outreach",
+      { type: "DirectMessageAttempted", data: { ...of, text: "Hi", variant: "A", day: "2026-11-20" } },
+      { type: "DirectMessageSent", data: { ...of, message_id: id, settled_by: "answer" } },
+    );
+  }
+  const reply = { recipient: { id: "1" }, message_id: "r", received_at: "2999-01-01T00:00:00.000Z" };
+  await harness.append("outreach", { type: "DirectMessageReceived", data: reply });
+  expect((await ratesAt())[0]).toEqual({ text: "Replied25.0 %1 of 4 sent in 30 days", links: ["/results"] });
+});
+
 test("each figure of the overview leads to the messages that it counts", async () => {
   const harness = await openConsole();
   const skip = { run_id: "r1", recipient: { username: "ada" }, reason: "no_consent" } as const;
   await harness.append("outreach", { type: "DirectMessageSkipped", data: skip });
   const links = (await textsAt(await pageAt(harness, "/"), ".figures dt")).flatMap(({ links: hrefs }) => hrefs);
-  expect(links).toHaveLength(4);
+  expect(links).toHaveLength(6);
   const [, skipped = ""] = links;
   const [sentence] = await textsAt(await pageAt(harness, skipped), "ol.events .sentence");
   expect(sentence?.text).toContain("@ada");

@@ -20,6 +20,8 @@ export interface Operator {
   /** Presses a button, a switch too, and waits for the page that it leads to. */
   press(name: string | RegExp, role?: "button" | "switch"): Promise<void>;
   unfold(summary: string): Promise<void>;
+  /** Opens what the first element that fits the selector leads to, on the page that is there. */
+  open(selector: string): Promise<void>;
   fill(label: string, text: string): Promise<void>;
   chooseFile(label: string, path: string): Promise<void>;
   /** Moves a slider to its very beginning, and waits for the page that it leads to: with script alone. */
@@ -37,6 +39,10 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
   const page = await context.newPage();
   noteWhatIsWrong(page, wrong);
   const hand = way === "by keyboard alone" ? keyboardOn(page) : mouseOn(page);
+  const use = async (target: Locator, key: "Enter" | "Space"): Promise<void> => {
+    await expectReachable(target);
+    await hand.use(target, key);
+  };
   const leading = async (act: () => Promise<void>): Promise<void> => {
     await Promise.all([page.waitForEvent("load"), act()]);
   };
@@ -44,14 +50,15 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
     page,
     wrong,
     openTab: () => tabOf(context, way, wrong),
-    follow: (name) => leading(() => hand.use(page.getByRole("link", { name, exact: true }).first(), "Enter")),
+    follow: (name) => leading(() => use(page.getByRole("link", { name, exact: true }).first(), "Enter")),
     press: (name, role = "button") =>
-      leading(() => hand.use(page.getByRole(role, { name, exact: typeof name === "string" }).first(), "Space")),
-    unfold: (summary) => hand.use(page.locator("summary").getByText(summary, { exact: true }).first(), "Enter"),
+      leading(() => use(page.getByRole(role, { name, exact: typeof name === "string" }).first(), "Space")),
+    unfold: (summary) => use(page.locator("summary").getByText(summary, { exact: true }).first(), "Enter"),
+    open: (selector) => use(page.locator(selector).first(), "Enter"),
     fill: (label, text) => hand.fill(page.getByLabel(label, { exact: true }).filter({ visible: true }).first(), text),
     async chooseFile(label, path) {
       const chooser = page.waitForEvent("filechooser");
-      await hand.use(page.getByLabel(label).first(), "Space");
+      await use(page.getByLabel(label).first(), "Space");
       await (await chooser).setFiles(path);
     },
     slideToStart: (slider) => leading(() => hand.slideToStart(slider)),
@@ -104,6 +111,23 @@ function keyboardOn(page: Page): Hand {
       await page.keyboard.press("Home");
     },
   };
+}
+
+/** The least side of what is pressed, in CSS pixels (WCAG 2.2, 2.5.8); a link within a sentence may be smaller. */
+const TARGET_PX_MIN = 24;
+
+/** Throws where a thumb would miss it, or a part of it lies beside the screen. */
+async function expectReachable(target: Locator): Promise<void> {
+  await target.scrollIntoViewIfNeeded();
+  const fault = await target.evaluate((element, least) => {
+    const { left, right, width, height } = element.getBoundingClientRect();
+    if (left < -0.5 || right > innerWidth + 0.5) return `is cut off: from ${left} to ${right} of ${innerWidth} pixels`;
+    if (element.scrollWidth > Math.ceil(width) || element.scrollHeight > Math.ceil(height))
+      return "is cut off in itself";
+    const isInline = getComputedStyle(element).display === "inline";
+    return !isInline && Math.min(width, height) < least ? `is ${width} by ${height} pixels` : "";
+  }, TARGET_PX_MIN);
+  if (fault !== "") throw new Error(`${await target.evaluate((element) => element.outerHTML)} ${fault}`);
 }
 
 /** Presses Tab until the target is focused, and looks whether one sees that it is. */

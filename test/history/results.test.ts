@@ -9,6 +9,8 @@ import {
   GROUPINGS,
   parseInterval,
   RESULT_ROWS_MAX,
+  sumMessages,
+  type Figures,
   type Grouping,
   type Interval,
 } from "../../src/history/results.ts";
@@ -229,6 +231,20 @@ describe("an interval", () => {
       [undefined, "yesterday"],
     ] as const)
       expect(() => interval(from, to)).toThrow(ServiceError);
+  });
+
+  test("has the same messages where they are summed up without the clicks of links", async () => {
+    const states = fold(STORY);
+    const withoutClicks = (of: Figures) => ({ ...of, clicks: null });
+    for (const interval of [
+      ALWAYS,
+      parseInterval("2026-11-21", "2026-11-21", 0),
+      parseInterval("2026-11-22", undefined, 0),
+    ]) {
+      const { figures, previous } = (await createResults(states, "run", interval)).total;
+      const expected = { figures: withoutClicks(figures), previous: previous && withoutClicks(previous) };
+      expect(await sumMessages(states.results, interval)).toEqual(expected);
+    }
   });
 
   test("counts messages by their intent and clicks by when they came, beside the interval before", async () => {

@@ -3,7 +3,14 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
-import { contacts, findContact, findPerson, positionsAbout, type Contacts } from "../../projections/contacts.ts";
+import {
+  contacts,
+  countPeopleAt,
+  findContact,
+  findPerson,
+  positionsAbout,
+  type Contacts,
+} from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
@@ -575,6 +582,20 @@ test("whatever happened, every way to a person leads to one, and the counts are 
     }),
     { numRuns: 1_000 },
   );
+});
+
+test("whatever happened, the people of an earlier position are counted by what is known of them now", () => {
+  let merges = 0;
+  fc.assert(
+    fc.property(histories(), ({ events }) => {
+      let state = contacts.initial();
+      const sizes = events.map((event) => (state = contacts.evolve(state, event)).people.size);
+      expect(events.map(({ position }) => countPeopleAt(state, position))).toEqual(sizes);
+      merges += state.merged.length;
+    }),
+    { numRuns: 300 },
+  );
+  expect(merges).toBeGreaterThan(20);
 });
 
 test("whatever happened, no recipient who was suppressed by id, or has our message, is ever open again by itself", () => {

@@ -14,14 +14,16 @@ export type Benches = Readonly<Record<string, Bench>>;
  * The command line of a set of benchmarks: runs those that are named, or all, and prints one table.
  * `peers` are other people's software, which has to be installed: they run only when they are asked for.
  * `--logs` names a folder that keeps the long logs for the next run: the longest takes a quarter of an hour to write.
+ * `--events` is the length of the log, for those whose log may have any.
  */
 export async function runBenches(benches: Benches, peers: Benches, args: readonly string[]): Promise<void> {
   const known = { ...benches, ...peers };
-  const usage = `usage: bench [${Object.keys(known).join(" | ")} ...] [--json] [--peers] [--quick] [--logs DIR]\n`;
+  const usage = `usage: bench [${Object.keys(known).join(" | ")} ...] [--json] [--peers] [--quick] [--logs DIR] [--events N]\n`;
   const given = parse(args);
-  const { json, peers: withPeers, quick, help, logs } = given?.values ?? {};
+  const { json, peers: withPeers, quick, help, logs, events } = given?.values ?? {};
   const names = given?.positionals ?? [];
-  if (given === undefined || help === true || names.some((name) => !Object.hasOwn(known, name))) {
+  const isLength = events === undefined || Number(events) > 0;
+  if (given === undefined || help === true || !isLength || names.some((name) => !Object.hasOwn(known, name))) {
     (help === true ? process.stdout : process.stderr).write(usage);
     process.exitCode = help === true ? 0 : 2;
     return;
@@ -30,7 +32,12 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
     names.includes(name) || (Object.hasOwn(peers, name) ? withPeers === true : names.length === 0);
   const wanted = Object.entries(known).filter(([name]) => isWanted(name));
   const { rows, notes } = await inTemporaryFolder((directory) =>
-    runAll(wanted, { quick: quick === true, directory, logs: logs ?? directory }),
+    runAll(wanted, {
+      quick: quick === true,
+      directory,
+      logs: logs ?? directory,
+      ...(events === undefined ? {} : { events: Number(events) }),
+    }),
   );
   process.stdout.write(
     json === true
@@ -42,7 +49,8 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
 /** Undefined where there is something that nobody knows. */
 function parse(args: readonly string[]) {
   const flag = { type: "boolean" } as const;
-  const options = { json: flag, peers: flag, quick: flag, help: flag, logs: { type: "string" } } as const;
+  const text = { type: "string" } as const;
+  const options = { json: flag, peers: flag, quick: flag, help: flag, logs: text, events: text } as const;
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch {

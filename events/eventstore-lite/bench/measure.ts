@@ -24,6 +24,8 @@ export interface Bar {
 export interface BenchOptions {
   /** Small and short: shows that all works, not how fast. */
   readonly quick: boolean;
+  /** Of the long log of a benchmark whose log may have any length; default: its own. */
+  readonly events?: number;
   /** Of this run alone and removed after it. */
   readonly directory: string;
   /** Holds the logs that benchmarks only read, or copy: the same folder, or one that outlasts the run. */

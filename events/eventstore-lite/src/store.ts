@@ -265,7 +265,7 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
    * cover them: position, stream, version, id, type, time in ms, data and meta, one a line.
    */
   readCanonical(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly Uint8Array[]>;
-  /** The idempotency keys of appends that ended within [from, to], in the order of the keys. Reads all keys that there are. */
+  /** The idempotency keys of appends that ended within [from, to]; those that are archived meanwhile may come twice. Reads all keys that the database has whole. */
   readKeys(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly StoredKey[]>;
   /** Catch-up, then live: every matching event from `from` on, in order, none twice, until `signal` aborts. */
   subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;

@@ -3,8 +3,6 @@ import {
   compactSqliteLog,
   createSegmentFolder,
   type EventStore,
-  type NewEvent,
-  openPostgresStore,
   openSqliteStore,
   proveEvent,
   SegmentDamaged,
@@ -17,93 +15,16 @@ import {
 } from "eventstore-lite";
 import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import postgres from "postgres";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
-import { newDatabase } from "../testing/postgres-server.ts";
+import { archiveTo, createPlaces, eventsOf } from "./archive-places.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
-
-interface Place {
-  readonly folder: string;
-  open(segments?: SegmentStorage): Promise<EventStore>;
-  /** As an attacker, or an administrator who errs, changes the tables. */
-  change(sql: string): Promise<unknown>;
-  /** The same of one who may change what guards the tables too. */
-  withoutTriggers(sql: string): Promise<unknown>;
-}
-
-const PLACES: readonly (readonly [engine: string, make: () => Promise<Place>])[] = [
-  [
-    "SQLite",
-    async () => {
-      const file = newLogPath();
-      const folder = join(dirname(file), "segments");
-      return {
-        folder,
-        open: (segments = createSegmentFolder(folder)) => openSqliteStore({ file, segments }),
-        async change(sql) {
-          const db = new DatabaseSync(file);
-          try {
-            db.exec(sql);
-          } finally {
-            db.close();
-          }
-        },
-        async withoutTriggers(sql) {
-          const db = new DatabaseSync(file);
-          try {
-            for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
-              db.exec(`DROP TRIGGER ${String(name)}`);
-            db.exec(sql);
-          } finally {
-            db.close();
-          }
-        },
-      };
-    },
-  ],
-  [
-    "PostgreSQL",
-    async () => {
-      const folder = join(dirname(newLogPath()), "segments");
-      const url = await newDatabase();
-      const change = async (sql: string): Promise<void> => {
-        const owner = postgres(url, { max: 1, onnotice: () => {} });
-        try {
-          await owner.unsafe(`SET search_path = eventstore; ${sql}`);
-        } finally {
-          await owner.end();
-        }
-      };
-      return {
-        folder,
-        change,
-        open: (segments = createSegmentFolder(folder)) => openPostgresStore({ url, segments }),
-        async withoutTriggers(sql) {
-          for (const table of ["segments", "archived_streams"])
-            await change(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
-          await change(sql);
-        },
-      };
-    },
-  ],
-];
+const PLACES = createPlaces(newLogPath);
 
 const STREAMS = 5;
-
-/** Some bytes of each event do not compress. */
-function eventsOf(count: number, bytes = 20): NewEvent[] {
-  return Array.from({ length: count }, (_, index) =>
-    newEvent(`T${index % 3}`, {
-      index,
-      text: Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex"),
-    }),
-  );
-}
 
 async function fill(store: EventStore, count: number): Promise<void> {
   const appends = eventsOf(count).map((event, index) =>
@@ -122,16 +43,28 @@ async function readAll(store: EventStore) {
     backwards: await take(store.read({ backwards: true, limit: 50 })),
     folded: (await take(store.readFolded({ types: ["T1"] }))).flat().map(({ position: at, data }) => [at, data]),
     canonical: (await take(store.readCanonical({ from: 1, to: position }))).flat().map(text),
-    keys: (await take(store.readKeys({ from: 1, to: position }))).flat(),
+    keys: (await take(store.readKeys({ from: 1, to: position })))
+      .flat()
+      .toSorted((one, other) => one.first - other.first),
     streams: await Promise.all([0, 1, 2, 3, 4].map((one) => store.streamHead(`s${one}`))),
     hashes: await Promise.all(Array.from({ length: position + 2 }, (_, at) => store.hashAt(at))),
   };
 }
 
-const archiveTo = (store: EventStore, to: number) => take(store.archive({ to }));
+async function backupOf(store: EventStore): Promise<string> {
+  const file = newLogPath();
+  await store.backup(file);
+  return file;
+}
+
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
-describe.each(PLACES)("on %s", (_, makePlace) => {
+/** SQL that claims that a segment holds a range. */
+const claimSegment = (first: number, last: number): string =>
+  `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types)
+   VALUES (${first}, ${last}, 'none', 1, '', coalesce((SELECT hash FROM events WHERE position = ${last}), x''), 0, 0, '{}')`;
+
+describe.each(PLACES)("on %s", (engine, makePlace) => {
   test("an archived log gives the same in every way, also after a restart, and its database no longer has it", async () => {
     const place = await makePlace();
     let before: Awaited<ReturnType<typeof readAll>>;
@@ -367,6 +300,38 @@ describe.each(PLACES)("on %s", (_, makePlace) => {
     expect(await store.verify()).toMatchObject({ ok: true });
   });
 
+  test("a file that a cut-off call left is taken as it is, and others are left alone", async () => {
+    const place = await makePlace();
+    const folder = createSegmentFolder(place.folder);
+    await using store = await place.open();
+    await fill(store, 100);
+    const copy = await backupOf(store);
+    {
+      // Another copy of the log has the same beginning in other segments, and goes on otherwise.
+      await using other = await openSqliteStore({ file: copy, segments: folder });
+      await archiveTo(other, 30);
+      await archiveTo(other, 95);
+      await other.append("s0", eventsOf(20));
+      await archiveTo(other, 119);
+    }
+    await store.append("s0", eventsOf(40));
+    const before = await readAll(store);
+    const files = filesIn(place.folder);
+    expect(files).toHaveLength(3);
+    expect(await archiveTo(store, 20)).toMatchObject([{ first: 1, last: 20 }]);
+    await using restored = await openSqliteStore({ file: await backupOf(store), segments: folder });
+    const ranges = (await archiveTo(restored, 130)).map(({ first, last }) => [first, last]);
+    expect(ranges).toEqual([
+      [1, 30],
+      [31, 95],
+      [96, 130],
+    ]);
+    expect((await readAll(restored)).events).toEqual(before.events);
+    expect((await restored.archived()).map(({ name }) => name).slice(0, 2)).toEqual(files.slice(0, 2));
+    expect(filesIn(place.folder)).toEqual(expect.arrayContaining(files));
+    expect(await restored.verify()).toMatchObject({ ok: true, checked: 140 });
+  });
+
   test("a file of a segment's name with other events is refused, and nothing leaves the log", async () => {
     const place = await makePlace();
     await using store = await place.open();
@@ -405,6 +370,17 @@ describe.each(PLACES)("on %s", (_, makePlace) => {
       expect(String(await refusalOf(place.change(change)))).toContain("append-only");
     }
     expect(await store.verify()).toMatchObject({ ok: true, checked: 50 });
+    if (engine === "SQLite") {
+      // A server has roles for that.
+      for (const [first, last] of [
+        [41, 50],
+        [42, 45],
+        [41, 60],
+      ])
+        expect(String(await refusalOf(place.change(claimSegment(first!, last!))))).toContain(
+          "the next events of the log",
+        );
+    }
     for (const change of [
       // It is of no stream the newest, so that only its absence shows.
       "DELETE FROM archived_streams WHERE position = 18",

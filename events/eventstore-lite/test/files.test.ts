@@ -44,7 +44,7 @@ test("every commit of the writer is fsynced, and neither connection trusts the f
     wal_autocheckpoint: 1_000,
     journal_size_limit: 67_108_864,
     page_size: 8_192,
-    user_version: 4,
+    user_version: 5,
   };
   for (const [name, value] of Object.entries(settings)) expect([name, pragma(db, name)]).toEqual([name, value]);
   expect(pragma(reader, "trusted_schema")).toBe(0);

@@ -24,7 +24,7 @@ test("a log of format 1 is brought to the present one, and keeps all that it hol
     expect(repeat).toMatchObject({ first: 1, repeated: true });
     expect(await store.after(store.cursor(2))).toBe(3);
   }
-  expect(formatOf(file)).toBe(4);
+  expect(formatOf(file)).toBe(5);
   await using again = await openSqliteStore({ file });
   expect(again.epoch).toBe(epoch);
 });
@@ -35,11 +35,11 @@ test("kill -9 in the middle of that leaves format 1 as it was, which the next st
   const program = fileURLToPath(new URL("./migrate-and-die.ts", import.meta.url));
   const child = Bun.spawn([process.execPath, program, file], { stdout: "pipe", stderr: "inherit" });
   await child.exited;
-  expect([child.signalCode, await new Response(child.stdout).text()]).toEqual(["SIGKILL", "format 4\n"]);
+  expect([child.signalCode, await new Response(child.stdout).text()]).toEqual(["SIGKILL", "format 5\n"]);
   expect(formatOf(file)).toBe(1);
   await using store = await openSqliteStore({ file });
   expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
-  expect(formatOf(file)).toBe(4);
+  expect(formatOf(file)).toBe(5);
 });
 
 test("a log of format 2 learns how its epochs began", async () => {
@@ -52,7 +52,7 @@ test("a log of format 2 learns how its epochs began", async () => {
   for (const file of [original, copy]) makeFormat2(file);
   await using first = await openSqliteStore({ file: original });
   await using second = await openSqliteStore({ file: copy });
-  expect([first.begunAs, second.begunAs, formatOf(original)]).toEqual(["new", "backup", 4]);
+  expect([first.begunAs, second.begunAs, formatOf(original)]).toEqual(["new", "backup", 5]);
 });
 
 test("events of a log of format 3 can be archived, and cannot leave it otherwise", async () => {
@@ -63,7 +63,7 @@ test("events of a log of format 3 can be archived, and cannot leave it otherwise
   }
   makeFormat3(file);
   await using store = await openSqliteStore({ file });
-  expect(formatOf(file)).toBe(4);
+  expect(formatOf(file)).toBe(5);
   const remove = (position: number) => () => {
     const db = new DatabaseSync(file);
     try {
@@ -78,6 +78,26 @@ test("events of a log of format 3 can be archived, and cannot leave it otherwise
   expect(remove(2)).toThrow("events are append-only");
 });
 
+test("keys of a log of format 4 are known for ever, and those of archived events leave it with the next segment", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file });
+    await store.append("a", [newEvent()]);
+    for (const key of ["two", "three"]) await store.append("a", [newEvent()], { key });
+    await take(store.archive({ to: 1 }));
+  }
+  makeFormat4(file, "INSERT INTO idempotency_keys (key, first, last, version) VALUES ('one', 1, 1, 1)");
+  await using store = await openSqliteStore({ file });
+  expect(formatOf(file)).toBe(5);
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
+  const repeats = () => Promise.all(["one", "two", "three"].map((key) => store.append("a", [newEvent()], { key })));
+  expect(await repeats()).toMatchObject([1, 2, 3].map((first) => ({ first, repeated: true })));
+  await take(store.archive({ to: 2 }));
+  expect(wholeKeysOf(file)).toEqual(["three"]);
+  expect(await repeats()).toMatchObject([1, 2, 3].map((first) => ({ first, repeated: true })));
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
+});
+
 /** As it was before epochs told how they began, and keys what was asked under them. */
 function makeFormat2(file: string): void {
   makeFormat3(file);
@@ -88,10 +108,30 @@ function makeFormat2(file: string): void {
   db.close();
 }
 
+/** As it was before segments held keys, with what `change` does besides. */
+function makeFormat4(file: string, change: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(`DROP TRIGGER segments_follow_the_log; DROP TABLE archived_keys;
+    ALTER TABLE segments DROP COLUMN keys_from; PRAGMA user_version = 4; ${change}`);
+  db.close();
+}
+
+function wholeKeysOf(file: string): unknown[] {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return db
+      .prepare("SELECT key FROM idempotency_keys")
+      .all()
+      .map(({ key }) => key);
+  } finally {
+    db.close();
+  }
+}
+
 /** As it was before there were segments. */
 function makeFormat3(file: string): void {
   const db = new DatabaseSync(file);
-  db.exec(`DROP TABLE segments; DROP TABLE archived_streams; DROP TRIGGER events_are_never_deleted;
+  db.exec(`DROP TABLE segments; DROP TABLE archived_streams; DROP TABLE archived_keys; DROP TRIGGER events_are_never_deleted;
     CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
       BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
     PRAGMA user_version = 3`);

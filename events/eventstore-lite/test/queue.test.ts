@@ -21,6 +21,7 @@ function createTestQueue(limits: Partial<Limits> = {}) {
     isFollowed: () => false,
     onDurable: () => undefined,
     onCommit: (commit) => commits.push(commit),
+    findArchivedKey: async () => ({ kept: undefined, compared: 0 }),
   });
   /** `last` is the data of the last event. */
   const append = (count = 1, last: unknown = {}) => {

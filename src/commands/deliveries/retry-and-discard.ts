@@ -11,6 +11,7 @@ import {
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
 import { parseDispatchFilter, type FilterTexts } from "../../delivery/dead-letter-filter.ts";
+import { countInWords } from "../../platform/phrases.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
@@ -105,8 +106,8 @@ async function confirm(
 
 /** `1 dead letter`, `312 dispatches in doubt` */
 export function nameNumber(count: number, status: LetterStatus): string {
-  const [one, many] = { dead: ["dead letter", "dead letters"], in_doubt: ["dispatch", "dispatches"] }[status];
-  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}${status === "in_doubt" ? " in doubt" : ""}`;
+  const [one, many] = status === "dead" ? (["dead letter"] as const) : (["dispatch", "dispatches"] as const);
+  return `${countInWords(count, one, many)}${status === "in_doubt" ? " in doubt" : ""}`;
 }
 
 /** Resolves positions to event ids. */

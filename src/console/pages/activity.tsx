@@ -2,13 +2,13 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
-import { formatCaller } from "../../history/words/phrases.ts";
+import { formatCaller, grouped } from "../../history/words/phrases.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
 import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { ConsoleDocument, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
 import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
@@ -17,7 +17,7 @@ import { Icon } from "../parts/icon.tsx";
 import { renderStateChanges } from "../parts/state-changes.tsx";
 import { Time } from "../parts/time.tsx";
 import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../view.ts";
-import { renderProof } from "./verification.tsx";
+import { Proof } from "./verification.tsx";
 
 const EVENTS_SHOWN = 100;
 
@@ -58,7 +58,7 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
         <h1>Activity</h1>
         <p>All that happened, in order. Nothing is ever changed.</p>
       </div>
-      {await renderProof(view)}
+      <Proof view={view} />
       <ul class="tabs" aria-label="What is shown">
         {SHOWN.map((one) => (
           <li>

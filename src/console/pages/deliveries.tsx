@@ -26,7 +26,8 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-letter-actions.tsx";
-import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
+import { countInWords, grouped } from "../../platform/phrases.ts";
+import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
@@ -249,7 +250,7 @@ function Dispatch({ view, one, children }: DispatchProps): VNode {
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
   const doubtful = "doubtful_since" in request ? request.doubtful_since : undefined;
   return (
-    <li id={`${channel}-${source.position}`}>
+    <li id={`${channel}-${source.position}`} class="letter">
       <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence view={view} event={source} />
       <p class="quiet">
         <b>{channel}</b>, {describeEnd(request)}, <Time at={outcome.time} /> (

@@ -2,12 +2,12 @@
 import type { VNode } from "preact";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
-import { formatSentence, plain } from "../../history/words/phrases.ts";
+import { countInWords, formatSentence, grouped, plain } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
-import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
-import { RecipientLink } from "../parts/events.tsx";
+import { ConsoleDocument, Section } from "../document.tsx";
+import { cut, RecipientLink } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
@@ -163,10 +163,8 @@ function Cut({ count }: { readonly count: number }): VNode | null {
 }
 
 function shortened(text: string): string {
-  if (text.length <= CHARACTERS_SHOWN) return text;
-  // No character is cut in half.
-  const beginning = text.slice(0, CHARACTERS_SHOWN).replace(/[\ud800-\udbff]$/, "");
-  return `${beginning}… (${grouped(text.length)} characters)`;
+  const { shown, isCut } = cut([text], CHARACTERS_SHOWN);
+  return isCut ? `${formatSentence(shown)}… (${grouped(text.length)} characters)` : text;
 }
 
 function people(count: number): string {

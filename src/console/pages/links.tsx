@@ -8,8 +8,9 @@ import { noClicks, type SuspectedCounts } from "../../../projections/suspected.t
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { hrefForLink } from "../hrefs.ts";
-import { ClicksChart, RangePicker } from "../parts/charts.tsx";
-import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
+import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
+import { countInWords, grouped } from "../../platform/phrases.ts";
+import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";

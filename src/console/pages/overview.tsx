@@ -1,17 +1,21 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { EVENT_TYPES, type Recorded } from "../../../events/catalog.ts";
+import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import { usedAt } from "../../../projections/quota.ts";
 import { noMessages } from "../../../projections/timeline.ts";
-import { findLast } from "../../log/event-log.ts";
+import { type ResultRate, sumMessages } from "../../history/results.ts";
+import { formatPercent } from "../../history/results-format.ts";
 import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
-import { BarChart, ClicksChart, RangePicker, readBars } from "../parts/charts.tsx";
+import { BarChart } from "../parts/charts.tsx";
+import { ClicksChart, RangePicker, readBars } from "../parts/time-charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
-import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
+import { countInWords, grouped } from "../../platform/phrases.ts";
+import { ConsoleDocument, Section } from "../document.tsx";
+import { DAYS_SHOWN, Figure, lastDays } from "./results.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
@@ -27,8 +31,7 @@ const NEWEST_LINES = 12;
 export async function overviewPage(view: View): Promise<VNode> {
   const run = await runCard(view);
   const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
-  const verified = await findLast(view.store, "LogVerified", view.position);
-  const attention = needsAttention(view, inDoubt, verified);
+  const attention = needsAttention(view, inDoubt);
   const types = EVENT_TYPES.filter((type) => !ROUTINE.includes(type));
   const events = await newestEvents(view, { types, limit: NEWEST_READ });
   return (
@@ -50,7 +53,7 @@ export async function overviewPage(view: View): Promise<VNode> {
           </ul>
         </section>
       )}
-      <Figures view={view} inDoubt={inDoubt} />
+      {await renderFigures(view, inDoubt)}
       <RangePicker view={view} path="/" />
       <div class="charts">
         <MessagesChart view={view} />
@@ -116,27 +119,33 @@ function QuotaCard({ view }: Viewed): VNode {
   );
 }
 
-/** All messages by their outcome, each the way to who they were to, when and why. */
-function Figures({ view, inDoubt }: Viewed & { readonly inDoubt: number }): VNode {
+/** All messages by their outcome, each the way to who they were to, when and why; and the rates of the last days. */
+async function renderFigures(view: View, inDoubt: number): Promise<VNode> {
   const { sent, skipped, failed } = view.state("stats");
-  const figures = [
-    ["Sent", sent, "/activity?type=DirectMessageSent"],
-    ["Skipped", skipped, "/activity?type=DirectMessageSkipped"],
-    ["Failed", failed, "/activity?type=DirectMessageFailed"],
-    ["In doubt", inDoubt, "/people?status=in_doubt"],
-  ] as const;
+  const { figures, previous } = await sumMessages(view.state("results"), lastDays(view.now));
+  const { replied, tracked, reply_rate, click_rate } = figures;
   return (
     <dl class="card figures" aria-label="All messages">
-      {figures.map(([label, number, href]) => (
-        <div>
-          <dt>
-            <a href={href}>{label}</a>
-          </dt>
-          <dd class="figure">{grouped(number)}</dd>
-        </div>
-      ))}
+      <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)} />
+      <Figure title="Skipped" href="/activity?type=DirectMessageSkipped" value={grouped(skipped)} />
+      <Figure title="Failed" href="/activity?type=DirectMessageFailed" value={grouped(failed)} />
+      <Figure title="In doubt" href="/people?status=in_doubt" value={grouped(inDoubt)} />
+      <Figure title="Replied" href="/results" {...rateInWords(reply_rate, previous?.reply_rate)}>
+        {grouped(replied)} of {grouped(figures.sent)} sent in {DAYS_SHOWN} days
+      </Figure>
+      <Figure title="Clicked" href="/results" {...rateInWords(click_rate, previous?.click_rate)}>
+        {grouped(tracked.clicked)} of {grouped(tracked.recipients)} tracked in {DAYS_SHOWN} days
+      </Figure>
     </dl>
   );
+}
+
+/** A rate, and its change against the days before. */
+function rateInWords(rate: ResultRate | null, before: ResultRate | null | undefined) {
+  const value = rate === null ? "–" : formatPercent(rate.rate);
+  if (rate === null || before == null) return { value };
+  const points = (rate.rate - before.rate) * 100;
+  return { value, change: `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points` };
 }
 
 function MessagesChart({ view }: Viewed): VNode {
@@ -211,7 +220,8 @@ async function instances({ live }: View): Promise<VNode | null> {
   );
 }
 
-function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVerified"> | undefined): readonly VNode[] {
+function needsAttention(view: View, inDoubt: number): readonly VNode[] {
+  const { verified } = view;
   const { user, authorized } = view.state("account");
   const skewMs = view.live?.skewMs() ?? 0;
   const sentences = [

@@ -28,15 +28,16 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/rate-statistics.ts";
 import { hrefForLink } from "../hrefs.ts";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { RunLink } from "../parts/events.tsx";
-import { Card } from "../parts/run-card.tsx";
+import { grouped } from "../../platform/phrases.ts";
+import { ConsoleDocument, Section } from "../document.tsx";
+import { RateBar } from "../parts/charts.tsx";
+import { OptionalLink, RunLink } from "../parts/events.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
 import { readSort, sortRows } from "../sorted-page.ts";
 import { readChoice, readText, type View } from "../view.ts";
 
 /** Shown where no interval is asked for. */
-const DAYS_SHOWN = 30;
+export const DAYS_SHOWN = 30;
 
 /** Outcomes of messages, beside the interval before, with how sure that is. */
 export async function resultsPage(view: View): Promise<VNode> {
@@ -67,16 +68,14 @@ export async function resultsPage(view: View): Promise<VNode> {
         <>
           <Total table={table} />
           <Verdict view={view} by={by} rows={table.rows} />
-          <div class="charts">
-            <RateChart view={view} title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
-            <RateChart
-              view={view}
-              title="Clicked, of recipients who granted tracking"
-              by={by}
-              table={table}
-              rateOf={({ click_rate }) => click_rate}
-            />
-          </div>
+          <RateChart view={view} title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
+          <RateChart
+            view={view}
+            title="Clicked, of recipients who granted tracking"
+            by={by}
+            table={table}
+            rateOf={({ click_rate }) => click_rate}
+          />
           <AllRows view={view} by={by} table={table} />
           <Text view={view} rows={table.rows} />
         </>
@@ -93,7 +92,11 @@ function intervalIn(view: View): Interval {
   } catch (fault) {
     if (!(fault instanceof ServiceError)) throw fault;
   }
-  return parseInterval(isoTime(view.now - (DAYS_SHOWN - 1) * DAY_MS), undefined, view.now);
+  return lastDays(view.now);
+}
+
+export function lastDays(now: number): Interval {
+  return parseInterval(isoTime(now - (DAYS_SHOWN - 1) * DAY_MS), undefined, now);
 }
 
 function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonly interval: Interval }): VNode {
@@ -123,46 +126,64 @@ function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonl
 function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
   const { sent, failed, in_doubt, replied, reply_rate, clicks, tracked } = total.figures;
   const { previous } = total;
+  const { total: all = 0, unique = 0, suspected = 0, bots = 0 } = clicks ?? {};
   return (
-    <div class="cards">
-      <Figure title="Sent" value={sent} before={previous?.sent}>
+    <dl class="card figures" aria-label="All rows">
+      <Figure title="Sent" value={grouped(sent)} change={changeInWords(sent, previous?.sent)}>
         {grouped(failed)} failed, {grouped(in_doubt)} in doubt
       </Figure>
-      <Figure title="Replied" value={replied} before={previous?.replied}>
+      <Figure title="Replied" value={grouped(replied)} change={changeInWords(replied, previous?.replied)}>
         {reply_rate === null ? "nothing sent" : `${formatPercent(reply_rate.rate)} of those sent`}
       </Figure>
-      <Figure title="Clicks, total" value={clicks?.total ?? 0} before={previous?.clicks?.total}>
-        {grouped(clicks?.suspected ?? 0)} suspected to be X itself and {grouped(clicks?.bots ?? 0)} by bots, not counted
+      <Figure title="Clicks, total" value={grouped(all)} change={changeInWords(all, previous?.clicks?.total)}>
+        {grouped(suspected)} suspected to be X itself and {grouped(bots)} by bots, not counted
       </Figure>
-      <Figure title="Clicks, unique visitors" value={clicks?.unique ?? 0} before={previous?.clicks?.unique}>
+      <Figure
+        title="Clicks, unique visitors"
+        value={grouped(unique)}
+        change={changeInWords(unique, previous?.clicks?.unique)}
+      >
         an estimate, each once a link and day
       </Figure>
-      <Figure title="Recipients who clicked" value={tracked.clicked} before={previous?.tracked.clicked}>
+      <Figure
+        title="Recipients who clicked"
+        value={grouped(tracked.clicked)}
+        change={changeInWords(tracked.clicked, previous?.tracked.clicked)}
+      >
         of {grouped(tracked.recipients)} who granted tracking; {firstClick(total.figures)}
       </Figure>
-    </div>
+    </dl>
   );
 }
 
 interface FigureProps {
   readonly title: string;
-  readonly value: number;
-  readonly before: number | undefined;
-  readonly children: ComponentChildren;
+  /** Where it leads. */
+  readonly href?: string;
+  readonly value: string;
+  readonly change?: string | undefined;
+  /** What it is of. */
+  readonly children?: ComponentChildren;
 }
 
-function Figure({ title, value, before, children }: FigureProps): VNode {
+/** A member of a list of figures. */
+export function Figure({ title, href, value, change, children }: FigureProps): VNode {
   return (
-    <Card title={title}>
-      <p class="figure">
-        {grouped(value)} <small>{before === undefined ? "" : changeInWords(value, before)}</small>
-      </p>
-      <p class="quiet">{children}</p>
-    </Card>
+    <div>
+      <dt>
+        <OptionalLink href={href}>{title}</OptionalLink>
+      </dt>
+      <dd class="figure">
+        {value}
+        {change === undefined ? null : <small> {change}</small>}
+      </dd>
+      {children === undefined ? null : <dd class="quiet">{children}</dd>}
+    </div>
   );
 }
 
-function changeInWords(value: number, before: number): string {
+function changeInWords(value: number, before: number | undefined): string | undefined {
+  if (before === undefined) return undefined;
   if (before === 0) return value === 0 ? "0 before" : "none before";
   const change = Math.round((value / before - 1) * 100);
   return `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before`;
@@ -218,10 +239,12 @@ interface RateChartProps {
 /** Rows of a chart: more are in the table alone. */
 const CHART_ROWS_MAX = 26;
 
-/** A rate of each row with its interval, above that of the previous interval. */
+/** A rate of each row with its interval, beside that of the previous interval. */
 function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps): VNode | null {
   const drawn = rows.slice(-CHART_ROWS_MAX).filter(({ figures }) => rateOf(figures) !== null);
   if (drawn.length === 0) return null;
+  const rates = drawn.flatMap(({ figures, previous }) => [rateOf(figures), previous && rateOf(previous)]);
+  const top = Math.min(1, Math.ceil(Math.max(...rates.map((rate) => rate?.high ?? 0)) * 10) / 10);
   return (
     <figure class="chart">
       <figcaption>
@@ -235,6 +258,7 @@ function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps)
             <span class="key bar-3" aria-hidden="true" />
             before
           </li>
+          <li>bars from 0 to {formatPercent(top)}</li>
         </ul>
       </figcaption>
       <Table label={title} columns={[...GROUP_MEMBERS[by], "rate", "before"]}>
@@ -242,36 +266,15 @@ function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps)
           <tr>
             <Names view={view} by={by} row={row} />
             <td>
-              <RateBar rate={rateOf(row.figures)} />
+              <RateBar rate={rateOf(row.figures)} top={top} />
             </td>
             <td>
-              <RateBar rate={row.previous && rateOf(row.previous)} isBefore />
+              <RateBar rate={row.previous && rateOf(row.previous)} top={top} isBefore />
             </td>
           </tr>
         ))}
       </Table>
     </figure>
-  );
-}
-
-const WIDTH = 100;
-
-/** A rate with its interval, drawn from 0 to 100 %. */
-function RateBar({ rate, isBefore = false }: { readonly rate: ResultRate | null; readonly isBefore?: boolean }): VNode {
-  if (rate === null) return <span class="quiet">none</span>;
-  const { low, high } = rate;
-  return (
-    <span class={isBefore ? "rate quiet" : "rate"}>
-      <svg viewBox={`0 0 ${WIDTH} 10`} aria-hidden="true" preserveAspectRatio="none">
-        <rect class="track" x={0} y={4} width={WIDTH} height={2} />
-        <rect class={isBefore ? "bar-3" : "interval"} x={low * WIDTH} y={2} width={(high - low) * WIDTH} height={6} />
-        <rect class="point" x={rate.rate * WIDTH - 1} y={0} width={2} height={10} />
-      </svg>
-      {formatPercent(rate.rate)}{" "}
-      <span class="quiet">
-        ({formatPercent(low)} to {formatPercent(high)})
-      </span>
-    </span>
   );
 }
 

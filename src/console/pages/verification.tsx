@@ -1,27 +1,26 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { findLast } from "../../log/event-log.ts";
 import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../hrefs.ts";
-import { countInWords, grouped } from "../document.tsx";
+import { countInWords, grouped } from "../../platform/phrases.ts";
 import { By } from "../parts/events.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";
 import type { View } from "../view.ts";
 
 /** Whether the log is whole, as far as that was verified; and what proves it to others. */
-export async function renderProof(view: View): Promise<VNode> {
-  const last = await findLast(view.store, "LogVerified", view.position);
+export function Proof({ view }: { readonly view: View }): VNode {
+  const { verified } = view;
   const progress = view.live?.verification();
   return (
     <section class="card" aria-labelledby="proof">
       <h2 id="proof">Proof</h2>
-      {last === undefined ? (
+      {verified === undefined ? (
         <p>The log was not verified yet.</p>
       ) : (
-        <LastVerification last={last} head={view.position} />
+        <LastVerification last={verified} head={view.position} />
       )}
       {progress === undefined ? (
         <ActionForm view={view} back="/activity" action="/console/audit/verify">

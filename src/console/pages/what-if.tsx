@@ -10,7 +10,8 @@ import {
   toRows,
   type WhatIfReport,
 } from "../../outreach/what-if/report.ts";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { grouped } from "../../platform/phrases.ts";
+import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";

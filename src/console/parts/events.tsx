@@ -5,9 +5,8 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
-import { formatCaller, type Mention, type Sentence } from "../../history/words/phrases.ts";
+import { formatCaller, grouped, type Mention, type Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
-import { grouped } from "../document.tsx";
 import type { View } from "../view.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
@@ -120,7 +119,7 @@ function hrefFor(mention: Mention): string | undefined {
 }
 
 /** The beginning of a sentence: what is longest in it is what others wrote, and that is cut too. */
-function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
+export function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
   const shown: (string | Mention)[] = [];
   let left = most;
   for (const part of sentence) {

@@ -3,8 +3,7 @@ import type { VNode } from "preact";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { positionsOf, type Sources } from "../../../events/sources.ts";
 import { msOf } from "../../../projections/time.ts";
-import { join, other, say, type Sentence } from "../../history/words/phrases.ts";
-import { countInWords, grouped } from "../document.tsx";
+import { countInWords, grouped, join, other, say, type Sentence } from "../../history/words/phrases.ts";
 import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
 import type { View } from "../view.ts";
 import { Time } from "./time.tsx";
@@ -44,8 +43,8 @@ const GROUP_EVENTS_MIN = 3;
 /** From the first to the last of a group. */
 const GROUP_MS_MAX = 3_600_000;
 
-/** Events of an opened group; the log has the rest. */
-const GROUP_SHOWN_MAX = 20;
+/** Events of an opened group, which is folded: with 20 a page of news came to 200 KB. The log has the rest. */
+const GROUP_SHOWN_MAX = 10;
 
 function findGroup({ type }: Recorded): GroupName | undefined {
   return (Object.keys(GROUPS) as GroupName[]).find((name) => (GROUPS[name] as readonly EventType[]).includes(type));
@@ -75,19 +74,29 @@ export function toLines(events: readonly Recorded[]): readonly Line[] {
   );
 }
 
-/** Lines of the news, each with the events behind it. */
+/** Lines of the news, each with the events behind it, under the day of their newest event. */
 export function Lines({ view, lines }: { readonly view: View; readonly lines: readonly Line[] }): VNode {
   if (lines.length === 0) return <p class="empty">No events.</p>;
+  const { timezone: timeZone } = view.settings;
+  const day = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", timeZone });
+  const days = Map.groupBy(lines, ({ events }) => day.format(msOf(events[0]!.time)));
   return (
-    <ol class="events">
-      {lines.map(({ name, events }) =>
-        name === undefined ? (
-          <EventRow view={view} event={events[0]!} />
-        ) : (
-          <GroupRow view={view} name={name} events={events} />
-        ),
-      )}
-    </ol>
+    <>
+      {[...days].map(([name, of]) => (
+        <>
+          <h3>{name}</h3>
+          <ol class="events">
+            {of.map(({ name: group, events }) =>
+              group === undefined ? (
+                <EventRow view={view} event={events[0]!} />
+              ) : (
+                <GroupRow view={view} name={group} events={events} />
+              ),
+            )}
+          </ol>
+        </>
+      ))}
+    </>
   );
 }
 

@@ -28,6 +28,7 @@ import {
   type ListCursor,
 } from "../../delivery/list-dispatches.ts";
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
+import { countInWords, grouped } from "../../platform/phrases.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
@@ -321,9 +322,9 @@ const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
 function saying(done: string) {
   return ({ done: number, left, left_count }: ReturnType<typeof decidedJson>, { status }: Fields): string => {
     const [one, many] = status === "in_doubt" ? ["dispatch", "dispatches"] : ["dead letter", "dead letters"];
-    const letters = `${number.toLocaleString("en-US")} ${number === 1 ? `${one} was` : `${many} were`} ${done}`;
+    const letters = `${countInWords(number, `${one} was`, `${many} were`)} ${done}`;
     if (left_count === 0) return `${letters}.`;
     const reasons = [...new Set(left.map((one) => WHY_LEFT[one.why]))].join("; ");
-    return `${letters}, ${left_count.toLocaleString("en-US")} skipped (${reasons}).`;
+    return `${letters}, ${grouped(left_count)} skipped (${reasons}).`;
   };
 }

@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { BarChart, ClicksChart, fitToData, RangePicker } from "../../../src/console/parts/charts.tsx";
+import { BarChart, Histogram, type QuarterCount } from "../../../src/console/parts/charts.tsx";
+import { ClicksChart, fitToData, RangePicker } from "../../../src/console/parts/time-charts.tsx";
 import type { View } from "../../../src/console/view.ts";
 import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarters.ts";
 import { rowsOf, textsAt } from "../pages.ts";
@@ -55,26 +56,29 @@ test("the axis has at most four ticks, round, even, from zero to the highest bar
     { numRuns: 50 },
   ));
 
+/** By the number of its bar, from where to where each part of this color goes. */
+function drawnParts(chart: string, color: number): ReadonlyMap<number, { readonly from: number; readonly to: number }> {
+  const path = new RegExp(`<path class="bar-${color}" d="([^"]*)"`).exec(chart)?.[1] ?? "";
+  const parts = path.matchAll(/M(\d+)\.15 ([\d.]+)h\.7V([\d.]+)h-\.7z/g);
+  return new Map([...parts].map(([, at, from, to]) => [Number(at), { from: Number(from), to: Number(to) }]));
+}
+
 test("the height of each part of a bar is in proportion to its number, and the parts stand on each other", () =>
   fc.assert(
     fc.asyncProperty(someCounts, async (all) => {
       const chart = chartOf(all);
-      const rects = [...chart.matchAll(/<rect class="bar-\d" [^>]*? y="([\d.]+)" [^>]*?height="([\d.]+)"/g)];
       const top = (await ticksOf(chart)).at(-1) ?? 0;
-      const drawn = all.flatMap(({ people, bots }) => [people, bots]).filter((count) => count > 0);
-      expect(rects).toHaveLength(drawn.length);
       const full = Number(/<line [^>]*y1="([\d.]+)"/.exec(chart)?.[1]) - 8;
-      for (const [at, [, , height]] of rects.entries()) {
-        expect(Math.abs(Number(height) - ((drawn[at] ?? 0) / top) * full)).toBeLessThan(0.05);
+      const [people, bots] = [drawnParts(chart, 1), drawnParts(chart, 3)];
+      expect([...people.keys()]).toEqual(all.flatMap((bar, at) => (bar.people > 0 ? [at] : [])));
+      expect([...bots.keys()]).toEqual(all.flatMap((bar, at) => (bar.bots > 0 ? [at] : [])));
+      for (const [at, bar] of all.entries()) {
+        for (const [part, count] of [[people.get(at), bar.people] as const, [bots.get(at), bar.bots] as const]) {
+          if (part !== undefined) expect(Math.abs(part.from - part.to - (count / top) * full)).toBeLessThan(0.05);
+        }
+        const [lower, upper] = [people.get(at), bots.get(at)];
+        if (lower !== undefined && upper !== undefined) expect(upper.from).toBe(lower.to);
       }
-      const both = all.findIndex(({ people, bots }) => people > 0 && bots > 0);
-      if (both === -1) return;
-      const first = all
-        .slice(0, both)
-        .flatMap(({ people, bots }) => [people, bots])
-        .filter((count) => count > 0).length;
-      const [lower, upper] = rects.slice(first, first + 2);
-      expect(Math.abs(Number(upper?.[1]) + Number(upper?.[2]) - Number(lower?.[1]))).toBeLessThan(0.05);
     }),
     { numRuns: 50 },
   ));
@@ -182,4 +186,30 @@ test("the period as long before is outlined behind each bar, and named in the le
   expect(shownAt("range=7d", many.toReversed()).chart).toContain("as long before");
   expect(shownAt("range=30d", many.toReversed()).chart).not.toContain("as long before");
   expect(shownAt("range=7d", [1]).chart).not.toContain("as long before");
+});
+
+/** Of each bar of a histogram of that many quarters its place, height and color. */
+async function barsIn(length: number, quarters: readonly QuarterCount[]): Promise<readonly string[]> {
+  const from = QUARTER_MS * 10;
+  const page = renderToString(h(Histogram, { from, to: from + length * QUARTER_MS, quarters }));
+  const bars = page.matchAll(/<rect (?:class="([^"]*)" )?x="([\d.]+)" y="[\d.]+" width="0.6" height="([\d.]+)"/g);
+  return [...bars].map(([, color = "", x, height]) => [x, height, color].join(" ").trimEnd());
+}
+
+const countAt = (quarter: number, count: number, failed = 0): QuarterCount => ({
+  start: QUARTER_MS * quarter,
+  count,
+  failed,
+});
+
+test("a histogram has a bar where something happened, as high as its share of the most, and in red what failed", async () => {
+  expect(await barsIn(10, [countAt(10, 4), countAt(12, 8, 2), countAt(12, 8), countAt(19, 1)])).toEqual([
+    "0.2 4",
+    "2.2 16",
+    "2.2 2 bar-4",
+    "9.2 1.5",
+  ]);
+  // Of a long time many quarters are one bar; the first may have begun before the log.
+  expect(await barsIn(1_000, [countAt(9, 1), countAt(10, 1), countAt(19, 2)])).toEqual(["0.2 16"]);
+  expect(await barsIn(1, [countAt(10, 1)])).toEqual([]);
 });

@@ -55,7 +55,7 @@ async function recorded(...newEvents: readonly NewEvent[]): Promise<readonly Rec
   }));
 }
 
-const VIEW = { state: () => runs.initial() } as unknown as View;
+const VIEW = { state: () => runs.initial(), settings: { timezone: "UTC" } } as unknown as View;
 
 const positionsOf = (events: readonly Recorded[]) =>
   toLines(events).map((line) => line.events.map(({ position }) => position));
@@ -136,17 +136,29 @@ test.each(NEVER_GROUPED.map((event) => [event.type, event] as const))(
   },
 );
 
+test("lines stand under the day of their newest event, in the time zone that days are of", async () => {
+  const lines = toLines(await recorded(click("a"), click("a"), click("a"), ...NEVER_GROUPED.slice(0, 2)));
+  const daysIn = async (timezone: string) => {
+    const view = { ...VIEW, settings: { timezone } } as View;
+    const page = renderToString(h(Lines, { view, lines }));
+    return [(await textsAt(page, "h3")).map(({ text }) => text), page.split("<ol").length - 1];
+  };
+  // Midnight in UTC, and a minute before.
+  expect(await daysIn("UTC")).toEqual([["Friday 20 November", "Thursday 19 November"], 3]);
+  expect(await daysIn("Asia/Tokyo")).toEqual([["Friday 20 November"], 2]);
+});
+
 test("two are shown one by one, and so is what lies more than an hour apart", async () => {
   expect(positionsOf(await recorded(click("a"), click("b")))).toEqual([[2], [1]]);
   const hour = await recorded(...Array.from({ length: 62 }, () => click("a")));
   expect(positionsOf(hour)).toEqual([Array.from({ length: 61 }, (_, at) => 62 - at), [1]]);
 });
 
-test("a long group shows the newest 20, and leads to all of it and to nothing else", async () => {
+test("a long group shows the newest 10, and leads to all of it and to nothing else", async () => {
   const harness = await openConsole();
   await harness.append("elsewhere", person("ada"), ...Array.from({ length: 25 }, () => click("a")), person("bob"));
   const page = await pageAt(harness, "/activity");
-  expect(await textsAt(page, "details .sentence")).toHaveLength(20);
+  expect(await textsAt(page, "details .sentence")).toHaveLength(10);
   const all = /href="([^"]*)">All 25 events/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
   const shown = (await textsAt(await pageAt(harness, all), ".when")).flatMap(({ links }) => links);
   expect(shown).toEqual(Array.from({ length: 25 }, (_, at) => `/activity/${26 - at}`));

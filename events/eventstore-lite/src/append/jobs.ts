@@ -7,7 +7,7 @@ import type { PreparedAppend } from "./prepare.ts";
 export interface AppendJob {
   readonly kind: "append";
   readonly append: PreparedAppend;
-  resolve(appended: Appended): void;
+  resolve(appended: Appended | Promise<Appended>): void;
   reject(error: Error): void;
 }
 

@@ -1,5 +1,5 @@
-import type { DurableSegment } from "../archive/archive.ts";
-import type { ExpectedVersion, Lease, Snapshot } from "../store.ts";
+import type { SegmentFile } from "../archive/archive.ts";
+import type { ExpectedVersion, Lease, Snapshot, StoredKey } from "../store.ts";
 
 /**
  * What a failure of the engine means for the log.
@@ -43,7 +43,8 @@ export type Operation =
       readonly nowMs: number;
     }
   | { readonly kind: "releaseLease"; readonly name: string; readonly token: number }
-  | { readonly kind: "recordSegment"; readonly sealed: DurableSegment }
+  | { readonly kind: "recordSegment"; readonly file: SegmentFile }
+  | { readonly kind: "recordKeys"; readonly last: number; readonly keys: readonly StoredKey[] }
   | { readonly kind: "close" };
 
 export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };
@@ -96,6 +97,8 @@ export const LEASE_LOST = 3;
 export const UNFINISHED = 4;
 /** 0, 0, 0 */
 export const KEY_REUSED = 5;
+/** 0, 0, 0: a segment may hold the key, so that its keys have to be compared first */
+export const KEY_ARCHIVED = 6;
 
 /** Stands between two fields: neither names nor JSON can hold it. */
 const SEPARATOR = "\n";
@@ -110,6 +113,8 @@ export interface SentAppend {
   /** Empty when there is none, as `digest` and `lease`. */
   readonly key: string;
   readonly digest: string;
+  /** In how many of the segments that may hold the key it was found not to be. */
+  readonly comparedSegments: number;
   readonly lease: string;
   readonly token: number;
   /** {@link EVENT_FIELDS} of each event, one after the other. */
@@ -135,8 +140,8 @@ export interface Batch {
 /** All of a batch is joined at once: a text of each append on the way to it would be so much garbage more. */
 export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly SentAppend[]): string {
   const parts: string[] = [String(nowMs), wantsHashes ? "1" : "0"];
-  for (const { stream, expected, key, digest, lease, token, count, fields } of appends) {
-    parts.push(stream, String(expected), key, digest, lease, String(token), String(count));
+  for (const { stream, expected, key, digest, comparedSegments, lease, token, count, fields } of appends) {
+    parts.push(stream, String(expected), key, digest, String(comparedSegments), lease, String(token), String(count));
     for (const field of fields) parts.push(field);
   }
   return parts.join(SEPARATOR);
@@ -159,12 +164,13 @@ export function decodeBatch(text: string): Batch {
     const expected = decodeExpected(next());
     const key = next();
     const digest = next();
+    const comparedSegments = Number(next());
     const lease = next();
     const token = Number(next());
     const countInAll = Number(next());
     const count = Math.min(countInAll, (fields.length - at) / EVENT_FIELDS);
     const missing = countInAll - count;
-    appends.push({ stream, expected, key, digest, lease, token, fields, start: at, count, missing });
+    appends.push({ stream, expected, key, digest, comparedSegments, lease, token, fields, start: at, count, missing });
     at += count * EVENT_FIELDS;
   }
   return { nowMs, wantsHashes, appends };

@@ -29,9 +29,14 @@ export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "re
 }
 
 /** The record of a segment too: the rows that it removes go in one transaction, between two of appends. */
-export function createSegmentRecorder(queue: Queue): ArchiverStore["record"] {
-  return async (sealed) => {
-    await queue.perform({ kind: "recordSegment", sealed });
+export function createSegmentRecorder(queue: Queue): Pick<ArchiverStore, "record" | "recordKeys"> {
+  return {
+    async record(file) {
+      await queue.perform({ kind: "recordSegment", file });
+    },
+    async recordKeys(last, keys) {
+      await queue.perform({ kind: "recordKeys", last, keys });
+    },
   };
 }
 

@@ -59,7 +59,7 @@ export function prepareAppend<E extends NewEvent>(
   const count = events.length;
   const token = fence?.token ?? 0;
   return andThen(codec.encode(events, isChecked), (encoded) => {
-    const append = { stream, expected, key, digest, lease, token, fields, count };
+    const append = { stream, expected, key, digest, comparedSegments: 0, lease, token, fields, count };
     let pieces: PieceSender | undefined;
     let [chars, charsSent] = [0, 0];
     try {

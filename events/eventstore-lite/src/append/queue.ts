@@ -16,6 +16,9 @@ import { createLoad } from "./load.ts";
 import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
 import { createStartPieces, type PieceOptions, type StartPieces } from "./start-pieces.ts";
+
+import type { FindArchivedKey } from "../archive/keys.ts";
+import { type CompareKey, createCompareKey } from "./compare-key.ts";
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
 /**
@@ -32,6 +35,7 @@ export interface QueueOptions extends PieceOptions {
   readonly send: (request: Request) => void;
   readonly onDurable: (batch: DurableBatch) => void;
   readonly onCommit: (commit: Commit) => void;
+  readonly findArchivedKey: FindArchivedKey;
 }
 
 /**
@@ -97,11 +101,13 @@ export function createQueue(options: QueueOptions): Queue {
     pump();
   }
 
+  const appendWhole = (append: PreparedAppend): Promise<Appended> =>
+    new Promise((resolve, reject) => enqueue({ kind: "append", append, resolve, reject }));
+  const settling = { ...options, compareKey: createCompareKey(options.findArchivedKey, appendWhole) };
+
   return {
     failed: failure.promise,
-    append: (append) =>
-      append.pieces?.end(append) ??
-      new Promise((resolve, reject) => enqueue({ kind: "append", append, resolve, reject })),
+    append: (append) => append.pieces?.end(append) ?? appendWhole(append),
     startPieces: createStartPieces(options, isIdle, load, sent),
     perform: (operation) =>
       new Promise((resolve, reject) => enqueue({ kind: "operation", operation, resolve, reject })),
@@ -111,7 +117,7 @@ export function createQueue(options: QueueOptions): Queue {
       pump();
       for (const job of jobs) load.giveBack(eventsOf(job), charsOf(job));
       if (reply.kind === "fault") fail(jobs, errorOf(reply), reply.fault === "fatal" || reply.fault === "diverged");
-      else settle(jobs, reply, options);
+      else settle(jobs, reply, settling);
     },
     onAway({ cause }) {
       away = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
@@ -135,10 +141,14 @@ export function createQueue(options: QueueOptions): Queue {
 function settle(
   jobs: readonly Job[],
   reply: Exclude<Reply, FaultReply>,
-  { onDurable, onCommit }: Pick<QueueOptions, "onDurable" | "onCommit">,
+  {
+    onDurable,
+    onCommit,
+    compareKey,
+  }: Pick<QueueOptions, "onDurable" | "onCommit"> & { readonly compareKey: CompareKey },
 ): void {
   if (reply.kind === "batch") {
-    const batch = settleBatch(jobs as AppendJob[], reply);
+    const batch = settleBatch(jobs as AppendJob[], reply, compareKey);
     onDurable(batch);
     onCommit({ events: countEvents(batch), ms: reply.commitMs });
   } else for (const job of jobs as OperationJob[]) job.resolve(reply.lease);

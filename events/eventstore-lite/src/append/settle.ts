@@ -11,12 +11,14 @@ import {
   VersionConflict,
 } from "../errors.ts";
 import type { Appended } from "../store.ts";
+import type { CompareKey } from "./compare-key.ts";
 import type { AppendJob } from "./jobs.ts";
 import {
   APPENDED,
   type BatchReply,
   CONFLICT,
   type FaultReply,
+  KEY_ARCHIVED,
   KEY_REUSED,
   LEASE_LOST,
   REPEATED,
@@ -37,10 +39,14 @@ export function countEvents({ appends }: DurableBatch): number {
   return appends.reduce((sum, { append }) => sum + append.count, 0);
 }
 
-/** Gives each append of a batch its own verdict, and returns what is new in the log. */
+/**
+ * Gives each append of a batch its own verdict, and returns what is new in the log. `compareKey` answers an append whose key
+ * may be archived.
+ */
 export function settleBatch(
   jobs: readonly AppendJob[],
   { timeMs, hashes, verdicts, refusals }: BatchReply,
+  compareKey: CompareKey,
 ): DurableBatch {
   const appends: { append: PreparedAppend; appended: Appended }[] = [];
   let at = 0;
@@ -62,6 +68,8 @@ export function settleBatch(
       job.reject(new VersionConflict(stream, expected, first));
     } else if (code === KEY_REUSED) {
       job.reject(new KeyReused());
+    } else if (code === KEY_ARCHIVED) {
+      job.resolve(compareKey(job.append));
     } else if (code === UNFINISHED) {
       job.reject(new InvalidAppend(refusals[first] ?? "an event could not be finished"));
     } else if (code === LEASE_LOST) {

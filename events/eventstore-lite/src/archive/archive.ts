@@ -1,7 +1,9 @@
 import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { type Segment, sealSegments } from "../segment.ts";
-import type { EventStore, Head } from "../store.ts";
-import type { Catalogue, SegmentEntry, StreamPlace } from "./catalogue.ts";
+import type { EventStore, Head, StoredKey } from "../store.ts";
+import type { ArchiveTable, Catalogue, SegmentEntry } from "./catalogue.ts";
+import { createKeyReader } from "./keys.ts";
+import type { OpenSegment, OpenSegments } from "./open-segments.ts";
 import { proveApart } from "./prove-apart.ts";
 import type { SegmentStorage } from "./storage.ts";
 
@@ -11,17 +13,16 @@ import type { SegmentStorage } from "./storage.ts";
  */
 export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
 
+/** Keys of one transaction, which appends wait for: not longer than for the removal of a segment's events. */
+const RECORDED_KEYS_MAX = 1_024;
+
 /** Digits of a position in a file's name: the names have the order of the positions. */
 const POSITION_DIGITS = 12;
 /** Hex digits of the chain's end in a file's name: a log that was restored and went on otherwise writes other files. */
 const HASH_DIGITS = 16;
 
-/** A segment that is durable, as the engine records it. */
-export interface DurableSegment {
-  readonly entry: SegmentEntry;
-  /** The last event of each of its streams. */
-  readonly streams: readonly (StreamPlace & { readonly stream: string })[];
-}
+/** A segment that is durable, as the engine records it. What else there is to know of it, the engine takes from its events. */
+export type SegmentFile = Pick<SegmentEntry, "first" | "last" | "name" | "bytes" | "sha256" | "hash" | "keysFrom">;
 
 /** What sealing needs of an engine. */
 export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" | "hashAt" | "head"> {
@@ -29,7 +30,9 @@ export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" |
    * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
    * one, which another process may have archived.
    */
-  record(sealed: DurableSegment): Promise<void>;
+  record(file: SegmentFile): Promise<void>;
+  /** Has the database keep a hash of keys alone which the segment that ends at position `last` holds. */
+  recordKeys(last: number, keys: readonly StoredKey[]): Promise<void>;
 }
 
 /**
@@ -39,10 +42,15 @@ export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" |
  */
 export async function* archiveEvents(
   store: ArchiverStore,
+  table: Pick<ArchiveTable, "requireRight" | "wholeKeys">,
   catalogue: Catalogue,
   storage: SegmentStorage,
+  open: OpenSegments,
   { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
 ): AsyncGenerator<SegmentEntry, void, void> {
+  await table.requireRight?.();
+  const files = parseNames(await storage.list());
+  const readKeys = createKeyReader(store, table);
   for (;;) {
     await catalogue.refresh();
     const { end } = catalogue;
@@ -51,52 +59,107 @@ export async function* archiveEvents(
     if (end >= last) return;
     const hash = await store.hashAt(end);
     if (hash === undefined) throw new ChainBroken(end);
-    const segment = await sealNext(store, { position: end, hash }, last);
-    if (fullOnly && segment.header.last === last) return;
-    const sealed = await keep(store.id, storage, segment, { position: end, hash });
-    await store.record(sealed);
+    const after = { position: end, hash };
+    let segment = await findLeft(store, files.get(end + 1) ?? [], last);
+    if (segment === undefined) {
+      const { header, bytes } = await sealNext({ ...store, readKeys }, after, last);
+      if (fullOnly && header.last === last) return;
+      await write(storage, nameFile(header), bytes);
+      segment = header;
+    }
+    await store.record(await prove(store.id, storage, segment, after));
     await catalogue.refresh();
-    if (catalogue.end === end) throw new ChainBroken(segment.header.last);
-    yield sealed.entry;
+    if (catalogue.end === end) throw new ChainBroken(end + 1);
+    // Another process may have been faster, with more or fewer events.
+    const recorded = catalogue.entries()[catalogue.locate(end + 1)]!;
+    await recordKeys(store, await open(recorded));
+    yield recorded;
   }
 }
 
-async function sealNext(store: ArchiverStore, after: Pick<Head, "position" | "hash">, to: number): Promise<Segment> {
-  // A key stays in the database, where each append looks for it.
-  const keyless = { ...store, readKeys: readNoKeys };
-  for await (const segment of sealSegments(keyless, after, to, ARCHIVED_BYTES_MAX)) return segment;
+async function sealNext(
+  store: Parameters<typeof sealSegments>[0],
+  after: Pick<Head, "position" | "hash">,
+  to: number,
+): Promise<Segment> {
+  for await (const segment of sealSegments(store, after, to, ARCHIVED_BYTES_MAX)) return segment;
   throw new ChainBroken(after.position + 1);
 }
 
-async function* readNoKeys(): AsyncGenerator<never, void, void> {}
+/**
+ * What the file holds counts, which an earlier call may have written with other keys. What is cut off here leaves keys
+ * whole, and a later segment takes them.
+ */
+async function recordKeys(store: ArchiverStore, { last, keys }: OpenSegment): Promise<void> {
+  for (let at = 0; at < keys.length; at += RECORDED_KEYS_MAX)
+    await store.recordKeys(last, keys.slice(at, at + RECORDED_KEYS_MAX));
+}
 
-/** Writes a segment, unless a call that was cut off has, reads it back and proves it. Throws {@link SegmentDamaged}. */
-async function keep(
+/** Of a file's name: the range of the segment, and the hash after its last event or the beginning of it. */
+type SegmentName = Pick<SegmentFile, "first" | "last" | "hash">;
+
+function nameFile({ first, last, hash }: SegmentName): string {
+  return `${digits(first)}-${digits(last)}-${hash.slice(0, HASH_DIGITS)}.zst`;
+}
+
+const NAME = new RegExp(
+  String.raw`^(\d{${POSITION_DIGITS},})-(\d{${POSITION_DIGITS},})-([0-9a-f]{${HASH_DIGITS}})\.zst$`,
+);
+
+/** The segments among some files, by their first position. */
+function parseNames(names: readonly string[]): ReadonlyMap<number, SegmentName[]> {
+  const found = new Map<number, SegmentName[]>();
+  for (const name of names) {
+    const [, first, last, hash] = NAME.exec(name) ?? [];
+    if (hash === undefined) continue;
+    const segment = { first: Number(first), last: Number(last), hash };
+    found.set(segment.first, [...(found.get(segment.first) ?? []), segment]);
+  }
+  return found;
+}
+
+/**
+ * The longest of the segments that begin with the same event, up to position `to`, which hold events of this log: a call that
+ * was cut off left it, or another copy of the log has it. It is taken as it is, and none is removed.
+ */
+async function findLeft(
+  store: Pick<ArchiverStore, "hashAt">,
+  files: readonly SegmentName[],
+  to: number,
+): Promise<SegmentName | undefined> {
+  for (const { first, last, hash } of files.toSorted((one, other) => other.last - one.last)) {
+    const held = last <= to ? await store.hashAt(last) : undefined;
+    if (held?.startsWith(hash) === true) return { first, last, hash: held };
+  }
+  return undefined;
+}
+
+/** Of two that seal the same events at once one writes the file, and the other takes it as it is. */
+async function write(storage: SegmentStorage, name: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await storage.write(name, bytes);
+  } catch (error) {
+    if (!(error instanceof SegmentDamaged) || (await storage.read(name)) === undefined) throw error;
+  }
+}
+
+/** Reads a segment back and proves it. Throws {@link SegmentDamaged}. */
+async function prove(
   log: string,
   storage: SegmentStorage,
-  { header, bytes }: Segment,
+  segment: SegmentName,
   after: Pick<Head, "position" | "hash">,
-): Promise<DurableSegment> {
-  const { first, last, hash } = header;
-  const name = `${digits(first)}-${digits(last)}-${hash.slice(0, HASH_DIGITS)}.zst`;
-  // Another version may compress the same events to other bytes.
-  const kept = await storage.read(name);
-  if (kept === undefined) await storage.write(name, bytes);
-  const size = kept?.length ?? bytes.length;
-  const [proof] = await proveApart(storage, {
-    log,
-    segments: [{ name, bytes: size, events: last - first + 1, after }],
-  });
+): Promise<SegmentFile> {
+  const { first, last, hash } = segment;
+  const name = nameFile(segment);
+  const wanted = { name, bytes: ARCHIVED_BYTES_MAX, events: last - first + 1, after };
+  const [proof] = await proveApart(storage, { log, segments: [wanted] });
   const damage = proof === undefined ? "it was not proved" : "damage" in proof ? proof.damage : undefined;
   if (proof === undefined || "damage" in proof || proof.header.hash !== hash) {
     throw new SegmentDamaged(`${name}: ${damage ?? "it holds other events"}. Move the file away`);
   }
-  const [firstTime, lastTime] = [Date.parse(header.from), Date.parse(header.until)];
-  const { sha256, types, streams } = proof;
-  return {
-    entry: { first, last, name, bytes: size, sha256, hash, firstTime, lastTime, types: { ...types } },
-    streams: streams.map(([stream, , version, position]) => ({ stream, version, position })),
-  };
+  const { bytes, sha256, keysFrom } = proof;
+  return { first, last, name, bytes, sha256, hash, keysFrom };
 }
 
 function digits(position: number): string {

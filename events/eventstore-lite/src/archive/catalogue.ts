@@ -1,5 +1,6 @@
 import type { Awaitable } from "../awaitable.ts";
 import { GENESIS_HASH } from "../chain.ts";
+import type { StoredKey } from "../store.ts";
 
 /** What the log's database holds of a sealed segment whose events it no longer has. */
 export interface SegmentEntry {
@@ -17,6 +18,8 @@ export interface SegmentEntry {
   readonly lastTime: number;
   /** How many events it has of each type. */
   readonly types: Readonly<Record<string, number>>;
+  /** The lowest position for which it holds an idempotency key; 0: it holds none. */
+  readonly keysFrom: number;
 }
 
 /** The last event that a segment holds of a stream. */
@@ -32,12 +35,24 @@ export interface ArchivedStream extends StreamPlace {
   readonly segments: number;
 }
 
+/** Of the positions at which appends ended, both inclusive. */
+export interface KeyRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** The part of an archive that is in the log's database, which each engine reads in its own way. */
 export interface ArchiveTable {
   /** The last position whose event is in a segment alone; 0: there is none. */
   end(): Awaitable<number>;
   /** Segments whose events all follow on a position, in their order. */
   segmentsAfter(position: number): Awaitable<readonly SegmentEntry[]>;
+  /** Throws {@link StoreUnusable} where this program may not take events out of the database. */
+  requireRight?(): Promise<void>;
+  /** The idempotency keys that the database has whole, of appends that ended in the range. */
+  wholeKeys(range: KeyRange): AsyncIterable<readonly StoredKey[]>;
+  /** Of each of some idempotency keys the numbers of the segments that may hold it, from 1 on. */
+  keySegments(keys: readonly string[]): Awaitable<readonly (readonly number[])[]>;
   /** One place for each segment that holds events of the stream, in the order of positions. */
   streamPlaces(stream: string): Awaitable<readonly StreamPlace[]>;
   /** Some of the streams whose names follow on a name, in the order of names; none: there are no more. */

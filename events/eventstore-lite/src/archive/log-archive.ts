@@ -30,7 +30,7 @@ export function openArchive(table: ArchiveTable, storage: Pick<SegmentStorage, "
 
 export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): LogArchive {
   const reader = openArchive(table, storage);
-  const { catalogue } = reader;
+  const { catalogue, open } = reader;
   const closing = new AbortController();
 
   async function verifyOnce(
@@ -54,7 +54,7 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
   return {
     reader,
     forStore: (store) => ({
-      archive: (options) => archiveEvents(store, catalogue, storage, options),
+      archive: (options) => archiveEvents(store, table, catalogue, storage, open, options),
       async archived() {
         await catalogue.refresh();
         return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));

@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
 import { SegmentDamaged } from "../errors.ts";
 import { createChain, type ReadSegment, readSegment } from "../segment.ts";
+import type { StoredKey } from "../store.ts";
 import type { SegmentEntry } from "./catalogue.ts";
 import type { SegmentStorage } from "./storage.ts";
 
@@ -12,10 +13,13 @@ const decompress = promisify(zstdDecompress);
 
 /** A segment whose events can be read in any order. */
 export interface OpenSegment {
+  /** The position of its last event. */
+  readonly last: number;
   /** The canonical bytes of the event at a position. */
   canonical(position: number): Buffer;
   /** The stored hash of the event at a position, in hex. */
   hash(position: number): string;
+  readonly keys: readonly StoredKey[];
 }
 
 export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
@@ -43,7 +47,7 @@ export function createOpenSegments(storage: Pick<SegmentStorage, "read">): OpenS
 }
 
 async function open(storage: Pick<SegmentStorage, "read">, entry: SegmentEntry): Promise<OpenSegment> {
-  const { header, canonical } = await named(entry, async () => {
+  const { header, canonical, keys } = await named(entry, async () => {
     const file = await readFile(storage, entry.name);
     return readSegment(await decompress(file).catch(refuseFrame));
   });
@@ -52,6 +56,8 @@ async function open(storage: Pick<SegmentStorage, "read">, entry: SegmentEntry):
   const hashes: string[] = [];
   const chain = createChain(header.before);
   return {
+    last: header.last,
+    keys,
     canonical: (position) => canonical[position - header.first]!,
     hash(position) {
       while (hashes.length <= position - header.first) {

@@ -7,8 +7,12 @@ import { toFields } from "./read-through.ts";
 /** What a segment was found to hold. */
 export interface ProvedSegment {
   readonly header: OpenedSegment["header"];
+  /** Of its file. */
+  readonly bytes: number;
   readonly sha256: string;
   readonly types: Readonly<Record<string, number>>;
+  /** The lowest position for which it holds an idempotency key; 0: it holds none. */
+  readonly keysFrom: number;
   /** Of each stream: the version of its first event here, and version and position of its last one. */
   readonly streams: readonly (readonly [stream: string, first: number, version: number, position: number])[];
 }
@@ -18,7 +22,7 @@ export interface ProvedSegment {
  * version of a stream is left out. Throws {@link SegmentDamaged}.
  */
 export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "position" | "hash">): ProvedSegment {
-  const { header, canonical } = openSegment(file, log, after);
+  const { header, canonical, keys } = openSegment(file, log, after);
   const types: Record<string, number> = Object.create(null) as Record<string, number>;
   const streams = new Map<string, [first: number, version: number, position: number]>();
   let previousTime = -Infinity;
@@ -38,8 +42,10 @@ export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "p
   }
   return {
     header,
+    bytes: file.length,
     sha256: hash("sha256", file, "hex"),
     types,
+    keysFrom: keys.reduce((lowest, { last }) => Math.min(lowest || last, last), 0),
     streams: [...streams].map(([stream, place]) => [stream, ...place]),
   };
 }

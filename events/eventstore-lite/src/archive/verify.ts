@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { isDeepStrictEqual } from "node:util";
 import type { Fault } from "../sqlite/verify/range.ts";
 import type { ArchiveTable, Catalogue, SegmentEntry } from "./catalogue.ts";
 import { describe } from "./open-segments.ts";
@@ -67,14 +68,15 @@ export async function verifyArchive(
 function faultOf(entry: SegmentEntry, proof: Proof | undefined): string | undefined {
   if (proof === undefined) return "it was not proved";
   if ("damage" in proof) return proof.damage;
-  const { header, types, sha256 } = proof;
+  const { header, types, keysFrom, sha256 } = proof;
   if (sha256 !== entry.sha256) return "its bytes are not those that were sealed";
   const isListed =
     header.last === entry.last &&
     header.hash === entry.hash &&
+    keysFrom === entry.keysFrom &&
     Date.parse(header.from) === entry.firstTime &&
     Date.parse(header.until) === entry.lastTime &&
-    JSON.stringify({ ...types }) === JSON.stringify(entry.types);
+    isDeepStrictEqual({ ...types }, entry.types);
   return isListed ? undefined : "it holds other events than the log says";
 }
 

@@ -7,6 +7,8 @@ export interface Columns {
   /** An array literal, as `appends` and `conditions`. */
   readonly floors: string;
   readonly keys: string;
+  /** An array literal: in how many of its segments each key was looked for. Empty where no append has one that was. */
+  readonly compared: string;
   readonly leases: string;
   readonly appends: string;
   /** Empty where no append has one. */
@@ -29,9 +31,11 @@ export function columnsOf(appends: readonly AppendRequest[], floorOf: (stream: s
   const conditions: number[] = [];
   const isConditional = appends.some(({ expected, key, lease }) => expected !== "any" || key !== "" || lease !== "");
   const columns: string[][] = [[], [], [], []];
-  for (const { stream, expected, key, lease, token, count, fields, start } of appends) {
+  const compared: number[] = [];
+  for (const { stream, expected, key, comparedSegments, lease, token, count, fields, start } of appends) {
     numbers.push(streams.place(stream), count);
     if (isConditional) conditions.push(numberOf(expected), keys.place(key), leases.place(lease), token);
+    if (comparedSegments > 0) compared[keys.place(key) - 1] = comparedSegments;
     for (let event = 0; event < count; event += 1) {
       const at = start + event * EVENT_FIELDS;
       for (const [field, column] of columns.entries()) column.push(fields[at + field]!);
@@ -42,6 +46,7 @@ export function columnsOf(appends: readonly AppendRequest[], floorOf: (stream: s
     streams: streams.text(),
     floors: `{${streams.names().map(floorOf).join()}}`,
     keys: keys.text(),
+    compared: compared.length === 0 ? "{}" : `{${Array.from(compared, (segments) => segments ?? 0).join()}}`,
     leases: leases.text(),
     appends: `{${numbers.join()}}`,
     conditions: `{${conditions.join()}}`,

@@ -6,7 +6,7 @@ import { answerBackup } from "../sqlite/backup.ts";
 import { fillCopy } from "../sqlite/fill-copy.ts";
 import { createArchiveTable } from "./archive.ts";
 import { lastPosition } from "./heads.ts";
-import { readBatches } from "./read.ts";
+import { readBatches, readKeys } from "./read.ts";
 import { openReader, TASK_MS_MAX } from "./reader.ts";
 
 export interface CopyOrder {
@@ -30,10 +30,12 @@ await answerBackup(async ({ url, schema, storeId, epochs, target }: CopyOrder, f
       id: storeId,
       epochs,
       events: readBatches({ database: reader, archive }, createDecode(identityCodec()), { to }),
-      rowsAfter: ({ name, key, columns, until }, after) =>
+      keys: readKeys({ database: reader, archive }, { from: 1, to }),
+      snapshotsAfter: (name) =>
         reader.all(
-          `SELECT ${columns} FROM log.${name} WHERE ${key} > $1 AND ${until} <= $2 ORDER BY ${key} LIMIT ${CHUNK_ROWS}`,
-          after,
+          `SELECT name, version, position, state FROM log.snapshots
+           WHERE name > $1 AND position <= $2 ORDER BY name LIMIT ${CHUNK_ROWS}`,
+          name,
           to,
         ),
     });

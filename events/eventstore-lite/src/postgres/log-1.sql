@@ -79,7 +79,8 @@ CREATE TABLE segments (
   hash bytea NOT NULL, -- of the last event
   first_time bigint NOT NULL, -- milliseconds since 1970, UTC
   last_time bigint NOT NULL,
-  types text NOT NULL -- JSON: how many events it has of each
+  types text NOT NULL, -- JSON: how many events it has of each
+  keys_from bigint NOT NULL -- the lowest position for which it holds an idempotency key; 0: it holds none
 );
 -- Of each segment the last event of each stream: by it a stream goes on whose events are all archived.
 CREATE TABLE archived_streams (
@@ -117,6 +118,27 @@ CREATE TABLE idempotency_keys (
   last bigint NOT NULL,
   version bigint NOT NULL
 );
+
+-- The keys that segments hold: of each the hash with the number of its segment, from 1 on, in ascending order. A row has all
+-- entries from the hash `page` on up to the next row's. One row a key would take some 70 bytes, where this takes 10.
+CREATE TABLE archived_keys (
+  page bigint PRIMARY KEY,
+  entries bigint[] NOT NULL
+);
+
+-- 44 bits of a key's hash, with room for the number of a segment in the other 19. Two keys may have one hash, so that the
+-- whole key decides, which the segment has.
+CREATE FUNCTION hash_key(p_key text) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN ('x' || left(encode(sha256(convert_to(p_key, 'UTF8')), 'hex'), 11))::bit(44)::bigint << 19;
+
+-- The numbers of the segments that may hold a key.
+CREATE FUNCTION key_segments(p_key text) RETURNS SETOF bigint LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT entry - k.hash
+  FROM (SELECT hash_key(p_key) AS hash OFFSET 0) AS k,
+    unnest((SELECT a.entries FROM archived_keys a WHERE a.page <= k.hash ORDER BY a.page DESC LIMIT 1)) AS entry
+  WHERE entry BETWEEN k.hash AND k.hash + (1 << 19) - 1;
+END;
 
 CREATE TABLE snapshots (
   name text COLLATE "C" PRIMARY KEY,
@@ -181,6 +203,8 @@ END $$;
 -- place in `leases` (0: none), token; it is empty where no append of the batch can be refused. `digests` has a line an
 -- append, and the last four one an event.
 --
+-- `compared` says of keys in how many segments they were looked for and not found.
+--
 -- Verdicts are four numbers each, as append/messages.ts has them. The rest is for the writer to compute the same hashes
 -- again: `base` and `base_hash` are the head before the batch, `head_hash` is that after it.
 --
@@ -188,7 +212,7 @@ END $$;
 CREATE FUNCTION append(
   p_writer uuid, p_seq bigint, p_epoch text, p_now bigint, p_known bigint, p_known_hash bytea,
   p_streams text, p_floors bigint[], p_keys text, p_leases text, p_appends bigint[], p_conditions bigint[],
-  p_digests text, p_ids text, p_types text, p_datas text, p_metas text,
+  p_digests text, p_ids text, p_types text, p_datas text, p_metas text, p_compared bigint[],
   OUT time_ms bigint, OUT base bigint, OUT base_hash bytea, OUT verdicts text, OUT head_hash bytea
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -220,6 +244,8 @@ DECLARE
   key_firsts bigint[];
   key_lasts bigint[];
   key_versions bigint[];
+  -- How many segments may hold it, beside those where it was looked for.
+  key_places bigint[];
   new_keys integer[] := '{}';
   -- Of each lease.
   tokens bigint[];
@@ -282,6 +308,15 @@ BEGIN
         array_agg(i.version ORDER BY k.at)
       INTO key_digests, key_firsts, key_lasts, key_versions
       FROM unnest(keys) WITH ORDINALITY AS k (key, at) LEFT JOIN idempotency_keys i ON i.key = k.key;
+    IF EXISTS (SELECT FROM archived_keys) THEN
+      -- How many entries of a row have the hash: those up to its last one, without those before its first one.
+      SELECT array_agg(
+          (SELECT width_bucket(k.hash + (1 << 19) - 1, a.entries) - width_bucket(k.hash - 1, a.entries)
+            FROM archived_keys a WHERE a.page <= k.hash ORDER BY a.page DESC LIMIT 1) - coalesce(p_compared[k.at], 0)
+          ORDER BY k.at)
+        INTO key_places
+        FROM (SELECT hash_key(n.key) AS hash, n.at FROM unnest(keys) WITH ORDINALITY AS n (key, at) OFFSET 0) AS k;
+    END IF;
   END IF;
   IF p_leases <> '' THEN
     SELECT array_agg(l.token ORDER BY n.at), array_agg(l.expires_at ORDER BY n.at) INTO tokens, expiries
@@ -309,6 +344,8 @@ BEGIN
           results[result + 3] := key_lasts[key];
           results[result + 4] := key_versions[key];
         END IF;
+      ELSIF key > 0 AND key_places[key] > 0 THEN
+        results[result + 1] := 6;
       ELSIF lease > 0 AND (tokens[lease] = p_conditions[result + 4] AND expiries[lease] > clock) IS NOT TRUE THEN
         results[result + 1] := 3;
       ELSIF (expected >= 0 AND version <> expected) OR (expected = -2 AND version > 0) OR (expected = -3 AND version = 0) THEN
@@ -375,7 +412,8 @@ LANGUAGE sql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$ SELECT EXISTS (SELECT FROM info i, unnest(i.place, place_now()) AS p (noted, now) WHERE p.noted <> p.now) $$;
 
--- Notes where the log is, for a writer that knows that it has lost nothing on its way there.
+-- Notes where the log is, for a writer that knows that it has lost nothing on its way there: what it has seen is an event of
+-- the log, or the end of a segment.
 CREATE FUNCTION note_place(p_epoch text, p_position bigint, p_hash text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -385,7 +423,8 @@ BEGIN
   PERFORM FROM turn FOR UPDATE;
   PERFORM require_epoch(p_epoch);
   UPDATE info SET place = place_now()
-    WHERE p_position <= archive_end() OR EXISTS (SELECT FROM events e WHERE e.position = p_position AND e.hash = decode(p_hash, 'hex'));
+    WHERE p_position = 0 OR EXISTS (SELECT FROM events e WHERE e.position = p_position AND e.hash = decode(p_hash, 'hex'))
+      OR EXISTS (SELECT FROM segments s WHERE s.last = p_position AND s.hash = decode(p_hash, 'hex'));
 END $$;
 
 -- Goes on with the log as with a restored one. As `copy`: only where it is elsewhere, since of several that find so one
@@ -540,38 +579,99 @@ BEGIN
   RETURN low;
 END $$;
 
--- Removes events that a segment holds.
-CREATE FUNCTION remove_archived(p_first bigint, p_last bigint) RETURNS void LANGUAGE sql
-SET search_path FROM CURRENT
-SET enable_seqscan = off
-SET jit = off
-AS $$ DELETE FROM events WHERE position BETWEEN p_first AND p_last $$;
-
--- Records a segment and removes its events. Without effect unless it is the next one.
-CREATE FUNCTION record_segment(p_epoch text, p_entry text, p_streams text) RETURNS void
+-- Records a segment and removes its events. Without effect unless it is the next one, and ends with an event of that hash.
+-- Of the segment only its file is taken as it is said to be: all else comes from the events that are removed.
+CREATE FUNCTION record_segment(p_epoch text, p_file text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '2s'
+SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
-  entry jsonb := p_entry::jsonb;
-  first bigint := entry ->> 'first';
-  last bigint := entry ->> 'last';
+  file jsonb := p_file::jsonb;
+  first bigint := file ->> 'first';
+  last bigint := file ->> 'last';
 BEGIN
   PERFORM require_epoch(p_epoch);
   -- One at a time; readers go on.
   LOCK TABLE segments IN SHARE ROW EXCLUSIVE MODE;
-  PERFORM FROM events e WHERE e.position = last AND encode(e.hash, 'hex') = entry ->> 'hash' AND first = archive_end() + 1;
+  PERFORM FROM events e WHERE e.position = last AND encode(e.hash, 'hex') = file ->> 'hash' AND first = archive_end() + 1;
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  INSERT INTO segments VALUES (last, first, entry ->> 'name', (entry ->> 'bytes')::bigint, entry ->> 'sha256',
-    decode(entry ->> 'hash', 'hex'), (entry ->> 'firstTime')::bigint, (entry ->> 'lastTime')::bigint,
-    (p_entry::json -> 'types')::text);
+  -- The next event builds on the newest one.
+  IF NOT EXISTS (SELECT FROM events e WHERE e.position > last) THEN
+    RAISE EXCEPTION 'the newest event is never archived';
+  END IF;
+  INSERT INTO segments
+    SELECT last, first, file ->> 'name', (file ->> 'bytes')::bigint, file ->> 'sha256', decode(file ->> 'hash', 'hex'),
+      min(t.first_time), max(t.last_time), json_object_agg(t.type, t.events)::text, (file ->> 'keysFrom')::bigint
+    FROM (
+      SELECT e.type, count(*) AS events, min(e.time) AS first_time, max(e.time) AS last_time
+      FROM events e WHERE e.position BETWEEN first AND last GROUP BY e.type
+    ) t
+    HAVING sum(t.events) = last - first + 1;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'events between positions % and % are missing', first, last;
+  END IF;
   INSERT INTO archived_streams (stream, position, version)
-    SELECT s.stream, s.position, s.version
-    FROM json_to_recordset(p_streams::json) AS s (stream text, position bigint, version bigint);
-  PERFORM remove_archived(first, last);
+    SELECT e.stream, max(e.position), max(e.version) FROM events e
+    WHERE e.position BETWEEN first AND last GROUP BY e.stream;
+  DELETE FROM events e WHERE e.position BETWEEN first AND last;
+END $$;
+
+-- Replaces whole keys by their hashes, which the segment that ends at that position holds. A key that the log knows
+-- otherwise, or no longer whole, stays as it is.
+CREATE FUNCTION record_keys(p_epoch text, p_last bigint, p_keys text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '2s'
+SET jit = off
+-- Each of the keys is looked for in an index, whatever the statistics say of the tables.
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+  segment bigint := (SELECT count(*) FROM segments s WHERE s.last <= p_last HAVING max(s.last) = p_last);
+  removed bigint[];
+BEGIN
+  PERFORM require_epoch(p_epoch);
+  LOCK TABLE archived_keys IN SHARE ROW EXCLUSIVE MODE;
+  -- The number of a segment has 19 bits.
+  IF segment IS NULL OR segment >= 1 << 19 THEN
+    RETURN;
+  END IF;
+  WITH gone AS (
+    DELETE FROM idempotency_keys i
+    USING json_to_recordset(p_keys::json) AS k (key text, digest text, first bigint, last bigint, version bigint)
+    WHERE i.key = k.key AND (i.digest, i.first, i.last, i.version) = (k.digest, k.first, k.last, k.version)
+    RETURNING i.key
+  )
+  SELECT array_agg(hash_key(gone.key) + segment) INTO removed FROM gone;
+  -- A row has 64 at the most, which are 512 bytes; a full one is cut in equal parts.
+  WITH located AS (
+    SELECT coalesce((SELECT max(a.page) FROM archived_keys a WHERE a.page <= r.entry), 0) AS page, r.entry
+    FROM unnest(removed) AS r (entry)
+  ), merged AS (
+    SELECT l.page, l.entry FROM located l
+    UNION
+    SELECT a.page, unnest(a.entries) FROM (SELECT DISTINCT l.page FROM located l) p JOIN archived_keys a ON a.page = p.page
+  ), counted AS (
+    SELECT m.page, m.entry, row_number() OVER (PARTITION BY m.page ORDER BY m.entry) - 1 AS at,
+      count(*) OVER (PARTITION BY m.page) AS entries
+    FROM merged m
+  ), cut AS (
+    -- Entries of one hash stay together.
+    SELECT c.page, c.entry,
+      min(c.at * ceil(c.entries / 64.0)::bigint / c.entries) OVER (PARTITION BY c.page, c.entry >> 19) AS part
+    FROM counted c
+  )
+  INSERT INTO archived_keys (page, entries)
+    SELECT CASE c.part WHEN 0 THEN c.page ELSE min(c.entry) >> 19 << 19 END, array_agg(c.entry ORDER BY c.entry)
+    FROM cut c GROUP BY c.page, c.part
+  ON CONFLICT (page) DO UPDATE SET entries = excluded.entries;
 END $$;
 
 -- Answers to writers that are long gone; their batches would be refused by the server's own deadline.

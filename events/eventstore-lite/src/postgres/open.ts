@@ -100,6 +100,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
     onCommit: options.onCommit ?? (() => {}),
+    findArchivedKey: archive.reader.findKey,
   });
   opening.defer(() => reader.close());
   opening.defer(() => queue.close());
@@ -108,7 +109,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec, place);
-  const archiving = { id: place.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
+  const archiving = { id: place.storeId, ...createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(place.storeId, epochs, () => lastPosition(reader)),
@@ -157,7 +158,7 @@ function createReading<E extends NewEvent>(
     readStored: (query = {}) => oneByOne(readBatches(log, decodeStored, query)),
     readFolded: (query = {}) => readFolded(log, decodeFolded, query),
     readCanonical: (query) => readCanonical(log, query),
-    readKeys: (query) => readKeys(database, query),
+    readKeys: (query) => readKeys(log, query),
     head: () => readHead(database),
     streamHead: (stream) => readStreamHead(database, stream),
     hashAt: async (position) => (await readHashAt(database, position)) ?? archive.hashAt(position),

@@ -52,12 +52,12 @@ function queryOf(sql: DatabaseSql, { schema, epoch }: Omit<OpenedEpoch, "databas
         LeaseRow[]
       >`SELECT * FROM ${log}.acquire_lease(${epoch}, ${name}, ${holder}, ${ttlMs}, ${steal}, ${nowOf(nowMs)})`;
     }
-    case "recordSegment": {
-      const { entry, streams } = operation.sealed;
+    case "recordSegment":
+      return sql<LeaseRow[]>`SELECT ${log}.record_segment(${epoch}, ${JSON.stringify(operation.file)}::text)`;
+    case "recordKeys":
       return sql<
         LeaseRow[]
-      >`SELECT ${log}.record_segment(${epoch}, ${JSON.stringify(entry)}::text, ${JSON.stringify(streams)}::text)`;
-    }
+      >`SELECT ${log}.record_keys(${epoch}, ${operation.last}, ${JSON.stringify(operation.keys)}::text)`;
     default:
       return sql<LeaseRow[]>`SELECT ${log}.release_lease(${epoch}, ${operation.name}, ${operation.token})`;
   }

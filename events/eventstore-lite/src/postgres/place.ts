@@ -65,7 +65,7 @@ export async function confirmPlace(
   reader: Reader,
   { url, schema, epoch }: PostgresLogPlace & { readonly epoch: string },
   { position, hash }: Pick<Head, "position" | "hash">,
-  archive: Pick<ArchiveReader, "hashAt">,
+  archive: Pick<ArchiveReader, "hashAt" | "catalogue">,
 ): Promise<Presence> {
   const found = await reader.get<{ epoch: string; holds: boolean; moved: boolean }>(
     `SELECT t.epoch, $1::bigint = 0 OR EXISTS
@@ -79,8 +79,10 @@ export async function confirmPlace(
   if (!found.holds && (await archive.hashAt(position)) !== hash) return "lost";
   // After a failover that lost nothing: a later start is not to take it for a restore.
   if (found.moved) {
+    const { catalogue } = archive;
+    const noted = found.holds ? { last: position, hash } : catalogue.entries()[catalogue.locate(position)]!;
     await once(url, (database) =>
-      database.run((sql) => sql`SELECT ${sql(schema)}.note_place(${epoch}, ${position}, ${hash})`),
+      database.run((sql) => sql`SELECT ${sql(schema)}.note_place(${epoch}, ${noted.last}, ${noted.hash})`),
     );
   }
   return "same";

@@ -9,12 +9,13 @@ import {
   type ResolvedQuery,
   wholeFromSegment,
 } from "../archive/read-through.ts";
+import type { KeyRange } from "../archive/catalogue.ts";
 import type { Awaitable } from "../awaitable.ts";
 import type { Decode, FoldedRow } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../read.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
-import { readArchiveEnd } from "./archive.ts";
+import { readArchiveEnd, readWholeKeys } from "./archive.ts";
 import { lastPosition } from "./heads.ts";
 import type { Parameter, Reader } from "./reader.ts";
 
@@ -88,25 +89,10 @@ export async function* readCanonical(
     yield chunk.map(({ canonical }) => (typeof canonical === "string" ? Buffer.from(canonical) : canonical));
 }
 
-/** Keys that one query answers. */
-const CHUNK_KEYS = 4_096;
-
-export async function* readKeys(
-  reader: Reader,
-  { from, to }: { readonly from: number; readonly to: number },
-): AsyncGenerator<readonly StoredKey[], void, void> {
-  for (let after = ""; ;) {
-    const rows = await reader.all<StoredKey>(
-      `SELECT key, digest, first, last, version FROM log.idempotency_keys
-       WHERE key > $1 AND last BETWEEN $2 AND $3 ORDER BY key LIMIT ${CHUNK_KEYS}`,
-      after,
-      from,
-      to,
-    );
-    if (rows.length > 0) yield rows;
-    if (rows.length < CHUNK_KEYS) return;
-    after = rows.at(-1)!.key;
-  }
+/** What moves into the archive meanwhile may come twice. */
+export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
+  yield* readWholeKeys(log.database, range);
+  yield* log.archive.keys(range);
 }
 
 /**

@@ -91,12 +91,12 @@ function createSend(options: WriterOptions) {
 
   return async (columns: Columns, nowMs: number | null, known: Head): Promise<BatchAnswer> => {
     seq += 1;
-    const { streams, floors, keys, leases, appends, conditions, digests, ids, types, datas, metas } = columns;
+    const { streams, floors, keys, compared, leases, appends, conditions, digests, ids, types, datas, metas } = columns;
     try {
       const [answer] = await database.run(
         (sql) => sql<BatchAnswer[]>`SELECT * FROM ${sql(schema)}.append(
           ${writer}, ${seq}, ${epoch}, ${nowMs}, ${known.position}, ${known.hash}, ${streams}, ${floors}, ${keys}, ${leases},
-          ${appends}, ${conditions}, ${digests}, ${ids}, ${types}, ${datas}, ${metas})`,
+          ${appends}, ${conditions}, ${digests}, ${ids}, ${types}, ${datas}, ${metas}, ${compared})`,
       );
       return answer!;
     } catch (error) {

@@ -1,13 +1,17 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
-import type { DurableSegment } from "../archive/archive.ts";
+import type { SegmentFile } from "../archive/archive.ts";
+import { findKeySegments, readWholeKeys } from "./archived-keys.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
+
+/** Of a segment: the lowest position for which it holds an idempotency key; 0: it holds none. */
+export const KEYS_FROM = "keys_from INTEGER NOT NULL DEFAULT 0";
 
 /**
  * The segments that hold the log's first events, and of each of them the last event of each stream: by it a stream goes on
  * whose events are all archived, and its events are found. Both are append-only.
  */
-export const ARCHIVE = `
+export const ARCHIVE: string = `
   CREATE TABLE segments (
     last INTEGER PRIMARY KEY,
     first INTEGER NOT NULL,
@@ -17,7 +21,8 @@ export const ARCHIVE = `
     hash BLOB NOT NULL, -- of the last event
     first_time INTEGER NOT NULL, -- milliseconds since 1970, UTC
     last_time INTEGER NOT NULL,
-    types TEXT NOT NULL -- JSON: how many events it has of each
+    types TEXT NOT NULL, -- JSON: how many events it has of each
+    ${KEYS_FROM}
   ) STRICT;
 
   CREATE TABLE archived_streams (
@@ -35,6 +40,16 @@ export const KEEP_UNLESS_ARCHIVED = `
     BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 `;
 
+/** A segment is recorded only of the next events, of which the newest stays. */
+export const FOLLOW_THE_LOG: string = `
+  CREATE TRIGGER segments_follow_the_log BEFORE INSERT ON segments
+    WHEN NOT EXISTS (
+      SELECT 1 FROM events WHERE position = NEW.last AND hash = NEW.hash AND position < (SELECT max(position) FROM events)
+        AND NEW.first = (SELECT coalesce(max(last), 0) + 1 FROM segments)
+    )
+    BEGIN SELECT RAISE(ABORT, 'a segment holds the next events of the log, and never the newest'); END;
+`;
+
 /** Streams that one statement answers. */
 const CHUNK_STREAMS = 1_024;
 
@@ -48,12 +63,14 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
     segmentsAfter(position) {
       const rows = reader.all(
         `SELECT first, last, name, bytes, sha256, lower(hex(hash)) AS hash, first_time AS firstTime,
-           last_time AS lastTime, types
+           last_time AS lastTime, types, keys_from AS keysFrom
          FROM segments WHERE last > ? ORDER BY last`,
         position,
       ) as unknown as (Omit<SegmentEntry, "types"> & { readonly types: string })[];
       return rows.map((row) => ({ ...row, types: JSON.parse(row.types) as SegmentEntry["types"] }));
     },
+    wholeKeys: (range) => readWholeKeys(reader, range),
+    keySegments: (keys) => keys.map((key) => findKeySegments(reader, key)),
     streamPlaces: (stream) =>
       reader.all(
         `SELECT position, version FROM archived_streams
@@ -70,25 +87,34 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
   };
 }
 
-/** Records a segment and removes its events; inside of a transaction. Without effect unless it is the next one. */
-export function createRecordSegment(db: DatabaseSync): (sealed: DurableSegment) => void {
+/**
+ * Records a segment and removes its events; inside of a transaction. Without effect unless it is the next one, and ends with
+ * an event of that hash before the newest one.
+ */
+export function createRecordSegment(db: DatabaseSync): (file: SegmentFile) => void {
   const isNext = db.prepare(
-    `SELECT 1 FROM events WHERE position = ? AND hash = ? AND (SELECT coalesce(max(last), 0) + 1 FROM segments) = ?`,
+    `SELECT 1 FROM events WHERE position = ? AND hash = ? AND position < (SELECT max(position) FROM events)
+       AND (SELECT coalesce(max(last), 0) + 1 FROM segments) = ?`,
   );
   const insert = db.prepare(
-    `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO segments (first, last, name, bytes, sha256, hash, keys_from, first_time, last_time, types)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, min(first_time), max(last_time), json_group_object(name, events)
+     FROM (
+       SELECT t.name, count(*) AS events, min(e.time) AS first_time, max(e.time) AS last_time
+       FROM events e JOIN types t ON t.id = e.type WHERE e.position BETWEEN ?1 AND ?2 GROUP BY t.name
+     )
+     HAVING sum(events) = ?2 - ?1 + 1`,
   );
-  const insertStream = db.prepare(
-    `INSERT INTO archived_streams (stream, position, version) SELECT id, ?, ? FROM streams WHERE name = ?`,
+  const insertStreams = db.prepare(
+    `INSERT INTO archived_streams (stream, position, version)
+     SELECT stream, max(position), max(version) FROM events WHERE position BETWEEN ? AND ? GROUP BY stream`,
   );
   const remove = db.prepare("DELETE FROM events WHERE position BETWEEN ? AND ?");
-  return ({ entry, streams }) => {
-    const { first, last, name, bytes, sha256, firstTime, lastTime, types } = entry;
-    const hash = Buffer.from(entry.hash, "hex");
-    if (isNext.get(last, hash, first) === undefined) return;
-    insert.run(first, last, name, bytes, sha256, hash, firstTime, lastTime, JSON.stringify(types));
-    for (const { stream, position, version } of streams) insertStream.run(position, version, stream);
+  return ({ first, last, name, bytes, sha256, hash, keysFrom }) => {
+    const link = Buffer.from(hash, "hex");
+    if (isNext.get(last, link, first) === undefined) return;
+    if (insert.run(first, last, name, bytes, sha256, link, keysFrom).changes === 0) return;
+    insertStreams.run(first, last);
     remove.run(first, last);
   };
 }

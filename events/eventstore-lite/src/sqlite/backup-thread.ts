@@ -8,10 +8,10 @@ import { archiveEnd, createArchiveTable } from "./archive.ts";
 import { answerBackup } from "./backup.ts";
 import { openReader } from "./connections.ts";
 import { markAsCopy, readEpochs } from "./epochs.ts";
-import { type CopiedTable, fillCopy } from "./fill-copy.ts";
+import { fillCopy } from "./fill-copy.ts";
 import { lastPosition } from "./read/bounds.ts";
 import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
-import { readBatches } from "./read/read.ts";
+import { readBatches, readKeys } from "./read/read.ts";
 
 export interface BackupOrder {
   readonly source: string;
@@ -29,10 +29,12 @@ async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile
     id: String(reader.get("SELECT store FROM info")?.["store"]),
     epochs: readEpochs(reader),
     events: readBatches({ database: reader, archive }, createDecode(identityCodec()), { to }),
-    rowsAfter: ({ name, key, columns, until }: CopiedTable, after) =>
+    keys: readKeys({ database: reader, archive }, { from: 1, to }),
+    snapshotsAfter: (name) =>
       reader.all(
-        `SELECT ${columns} FROM ${name} WHERE ${key} > ? AND ${until} <= ? ORDER BY ${key} LIMIT ${CHUNK_ROWS}`,
-        after,
+        `SELECT name, version, position, state FROM snapshots
+         WHERE name > ? AND position <= ? ORDER BY name LIMIT ${CHUNK_ROWS}`,
+        name,
         to,
       ),
   });

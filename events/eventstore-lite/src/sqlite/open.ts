@@ -101,6 +101,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
     onCommit: options.onCommit ?? (() => {}),
+    findArchivedKey: archive.reader.findKey,
   });
   // The last to close the file tidies up the write-ahead log, which a read-only connection could not.
   opening.defer(() => queue.close());
@@ -110,7 +111,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec);
-  const archiving = { id: thread.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
+  const archiving = { id: thread.storeId, ...createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
@@ -166,7 +167,7 @@ function createReading<E extends NewEvent>(
     readStored: (query = {}) => oneByOne(readBatches(log, decodeStored, query)),
     readFolded: (query = {}) => readFolded(log, decodeFolded, query),
     readCanonical: (query) => readCanonical(log, query),
-    readKeys: (query) => readKeys(database, query),
+    readKeys: (query) => readKeys(log, query),
     head: () => attempt(() => readHead(database)),
     streamHead: (stream) => attempt(() => readStreamHead(database, stream)),
     hashAt: (position) => attempt(() => readHashAt(database, position) ?? archive.hashAt(position)),

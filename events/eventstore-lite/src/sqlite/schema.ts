@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
-import { ARCHIVE, KEEP_UNLESS_ARCHIVED } from "./archive.ts";
+import { ARCHIVE, FOLLOW_THE_LOG, KEEP_UNLESS_ARCHIVED, KEYS_FROM } from "./archive.ts";
+import { ARCHIVED_KEYS } from "./archived-keys.ts";
 import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs.ts";
 import { pragma } from "./settings.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
@@ -11,9 +12,9 @@ export const APPLICATION_ID = 0x65766c74;
 
 /**
  * Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs began,
- * and what was asked under an idempotency key; 4: segments that events move into.
+ * and what was asked under an idempotency key; 4: segments that events move into; 5: keys too.
  */
-export const FORMAT_VERSION = 4;
+export const FORMAT_VERSION = 5;
 
 /** Empty: it is not known what was asked, so that a repeat may ask for anything. */
 const DIGEST = "digest TEXT NOT NULL DEFAULT ''";
@@ -74,7 +75,12 @@ ${EPOCHS}${withArchive()}`;
 
 /** Tables of the archive, and what guards them; since format 4. */
 function withArchive(): string {
-  return `${ARCHIVE}${KEEP_UNLESS_ARCHIVED}${["segments", "archived_streams"].map(appendOnly).join("")}`;
+  return `${ARCHIVE}${KEEP_UNLESS_ARCHIVED}${["segments", "archived_streams"].map(appendOnly).join("")}${withKeys()}`;
+}
+
+/** What came with format 5. */
+function withKeys(): string {
+  return `${FOLLOW_THE_LOG}${ARCHIVED_KEYS}${appendOnly("archived_keys")}`;
 }
 
 function neverUpdated(table: string): string {
@@ -123,10 +129,15 @@ function createTables(db: DatabaseSync, id: string): void {
   beginFirstEpoch(db);
 }
 
-/** From formats 1 to 3 to the present one; inside of a transaction. */
+/** To the present format; inside of a transaction. */
 function migrate(db: DatabaseSync): void {
   const format = Number(pragma(db, "user_version"));
-  db.exec(`DROP TRIGGER events_are_never_deleted; ${withArchive()}; PRAGMA user_version = ${FORMAT_VERSION}`);
+  db.exec(`PRAGMA user_version = ${FORMAT_VERSION}`);
+  if (format === 4) {
+    db.exec(`ALTER TABLE segments ADD COLUMN ${KEYS_FROM}; ${withKeys()}`);
+    return;
+  }
+  db.exec(`DROP TRIGGER events_are_never_deleted; ${withArchive()}`);
   if (format >= 3) return;
   db.exec(`ALTER TABLE idempotency_keys ADD COLUMN ${DIGEST}`);
   if (format >= 2) {

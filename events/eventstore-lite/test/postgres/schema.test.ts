@@ -116,6 +116,7 @@ test("a role with no right but to read and to call the functions runs a store, a
     "turn",
     "segments",
     "archived_streams",
+    "archived_keys",
   ]) {
     expect(await refusalOf(limited.unsafe(`INSERT INTO eventstore.${table} DEFAULT VALUES`))).toMatchObject({
       code: "42501",

@@ -9,6 +9,7 @@ import { createDatabaseReader } from "../read/database-reader.ts";
 import { readHead } from "../read/heads.ts";
 import { createSchema } from "../schema.ts";
 import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
+import { createKeepKey } from "../fill-copy.ts";
 import { createAdd } from "./add.ts";
 
 export interface SegmentsOptions {
@@ -51,9 +52,7 @@ function fill(
     createSchema(db, id);
     db.exec("BEGIN");
     const add = createAdd(db, DEFAULT_LIMITS.eventBytes);
-    const insertKey = db.prepare(
-      "INSERT INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)",
-    );
+    const keep = createKeepKey(db);
     const tree = createTreeRange(0);
     let end = 0;
     for (const { events, leaves, keys, header } of segments) {
@@ -63,8 +62,7 @@ function fill(
         tree.add(leaves[event.position - header.first]!);
         end = event.position;
       }
-      for (const { key, digest, first, last, version } of keys)
-        if (last <= end) insertKey.run(key, digest, first, last, version);
+      for (const key of keys) if (key.last <= end) keep(key);
     }
     // The first holds also where the copy has no event.
     writeEpochs(

@@ -8,12 +8,14 @@ import {
   type ResolvedQuery,
   wholeFromSegment,
 } from "../../archive/read-through.ts";
+import type { KeyRange } from "../../archive/catalogue.ts";
 import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
 import { decodeAll, type OpenQuery } from "../../read.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../../store.ts";
 import { archiveEnd } from "../archive.ts";
+import { readWholeKeys } from "../archived-keys.ts";
 import { lastPosition, lastPositionUntil } from "./bounds.ts";
 import { CANONICAL, FOLDED, readChunks, type Shape, WHOLE } from "./chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";
@@ -54,23 +56,10 @@ export async function* readCanonical(
     yield chunk.map(({ canonical }) => canonical);
 }
 
-/** Keys that one statement reads: some milliseconds. */
-const CHUNK_KEYS = 1_024;
-
-export async function* readKeys(
-  reader: DatabaseReader,
-  { from, to }: { readonly from: number; readonly to: number },
-): AsyncGenerator<readonly StoredKey[], void, void> {
-  // No index leads from a position to its keys: each append would pay for it.
-  const sql = `SELECT key, digest, first, last, version FROM idempotency_keys WHERE key > ? ORDER BY key LIMIT ${CHUNK_KEYS}`;
-  for (let after = ""; ;) {
-    const rows = reader.all(sql, after) as unknown as StoredKey[];
-    const found = rows.filter(({ last }) => last >= from && last <= to);
-    if (found.length > 0) yield found;
-    if (rows.length < CHUNK_KEYS) return;
-    after = rows.at(-1)!.key;
-    await endLongTurn();
-  }
+/** What moves into the archive meanwhile may come twice. */
+export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
+  yield* readWholeKeys(log.database, range);
+  yield* log.archive.keys(range);
 }
 
 /** The chunks of a query with at most `limit` rows in all, none of them empty. */

@@ -7,13 +7,16 @@ import {
   decodeBatch,
   decodePiece,
   EVENT_FIELDS,
+  KEY_ARCHIVED,
   KEY_REUSED,
   LEASE_LOST,
   REPEATED,
   UNFINISHED,
 } from "../../append/messages.ts";
 import { canonicalHead, createLink } from "../../chain.ts";
+import { asksElse } from "../../append/compare-key.ts";
 import type { ExpectedVersion } from "../../store.ts";
+import { type ArchivedKeys } from "../archived-keys.ts";
 import type { TransformAppend } from "../../append/writer-transform.ts";
 import type { LeaseTable } from "./leases.ts";
 import { createTail, type Tail } from "./tail.ts";
@@ -42,7 +45,12 @@ interface Moment {
   readonly refusals: string[];
 }
 
-export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, transform: TransformAppend): BatchWriter {
+export function createBatchWriter(
+  db: DatabaseSync,
+  leases: LeaseTable,
+  archivedKeys: Pick<ArchivedKeys, "count">,
+  transform: TransformAppend,
+): BatchWriter {
   const tail = createTail(db);
   const keys = createKeys(db);
   const insertEvents = createInsertEvents(db, tail);
@@ -54,10 +62,11 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, transfor
     append: AppendRequest,
     { nowMs, accepted, refusals }: Moment,
   ): readonly [number, number, number, number] {
-    const { key, digest, lease, token, expected } = append;
+    const { key, digest, comparedSegments, lease, token, expected } = append;
     const kept = key === "" ? undefined : keys.find(key);
     if (kept && asksElse(kept.digest, digest)) return [KEY_REUSED, 0, 0, 0];
     if (kept) return [REPEATED, kept.first, kept.last, kept.version];
+    if (key !== "" && archivedKeys.count(key) > comparedSegments) return [KEY_ARCHIVED, 0, 0, 0];
     if (lease !== "" && !leases.isHeld(lease, token, nowMs)) return [LEASE_LOST, 0, 0, 0];
     const stream = tail.stream(append.stream);
     if (!isExpected(stream.version, expected)) return [CONFLICT, stream.version, 0, 0];
@@ -110,11 +119,6 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, transfor
 
 function hexOf(hashes: readonly Uint8Array[]): string {
   return Buffer.concat(hashes).toString("hex");
-}
-
-/** Who does not say what is asked takes whatever was. */
-function asksElse(first: string, now: string): boolean {
-  return first !== "" && now !== "" && first !== now;
 }
 
 function isExpected(version: number, expected: ExpectedVersion): boolean {

@@ -1,11 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Operation, Piece, Reply, Request } from "../../append/messages.ts";
 import { createRecordSegment } from "../archive.ts";
+import { type ArchivedKeys, createArchivedKeys } from "../archived-keys.ts";
 import { faultOf } from "../faults.ts";
 import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
 import type { TransformAppend } from "../../append/writer-transform.ts";
-import { createLeaseTable } from "./leases.ts";
+import { createLeaseTable, type LeaseTable } from "./leases.ts";
 import { createWritePiece } from "./pieces.ts";
 
 /** Answers each request with what is durable by then. */
@@ -26,17 +27,15 @@ function prepareSnapshots(db: DatabaseSync) {
   };
 }
 
-export function createWriter(db: DatabaseSync, transform: TransformAppend): Writer {
-  const boundaries = createBoundaries(db);
-  const transaction = createTransaction(boundaries);
-  const leases = createLeaseTable(db);
-  const batches = createBatchWriter(db, leases, transform);
+/** Performs what is no append; inside of a transaction. */
+function createPerform(
+  db: DatabaseSync,
+  leases: LeaseTable,
+  archivedKeys: ArchivedKeys,
+): (operation: Exclude<Operation, { kind: "close" }>) => Reply {
   const { upsertSnapshot, removeSnapshot } = prepareSnapshots(db);
   const recordSegment = createRecordSegment(db);
-  // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
-  let stoppedBy: string | undefined;
-
-  function perform(operation: Exclude<Operation, { kind: "close" }>): Reply {
+  return (operation) => {
     switch (operation.kind) {
       case "saveSnapshot": {
         const { version, position, state } = operation.snapshot;
@@ -52,14 +51,29 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
         return lease ? { kind: "done", lease } : { kind: "done" };
       }
       case "recordSegment": {
-        recordSegment(operation.sealed);
+        recordSegment(operation.file);
+        return { kind: "done" };
+      }
+      case "recordKeys": {
+        archivedKeys.record(operation.last, operation.keys);
         return { kind: "done" };
       }
       default:
         leases.release(operation.name, operation.token);
         return { kind: "done" };
     }
-  }
+  };
+}
+
+export function createWriter(db: DatabaseSync, transform: TransformAppend): Writer {
+  const boundaries = createBoundaries(db);
+  const transaction = createTransaction(boundaries);
+  const leases = createLeaseTable(db);
+  const archivedKeys = createArchivedKeys(db);
+  const batches = createBatchWriter(db, leases, archivedKeys, transform);
+  const perform = createPerform(db, leases, archivedKeys);
+  // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
+  let stoppedBy: string | undefined;
 
   function close(): Reply {
     try {

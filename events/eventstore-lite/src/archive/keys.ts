@@ -1,0 +1,81 @@
+import type { EventStore, StoredKey } from "../store.ts";
+import type { ArchiveTable, Catalogue, KeyRange } from "./catalogue.ts";
+import type { OpenSegments } from "./open-segments.ts";
+
+/**
+ * Positions whose keys are read in one go, and so many keys at the most, some 60 MB: no index leads from a position to its
+ * keys, so that each reading looks at all of them.
+ */
+const WINDOW_POSITIONS = 131_072;
+
+/** Keys of one segment, which has some 7,000 events at the most: more only where keys of earlier ones are still whole. */
+const SEGMENT_KEYS_MAX = 32_768;
+
+/** Reads the keys that a segment takes along: of its own events, and of those before which are still whole. */
+export function createKeyReader(
+  store: Pick<EventStore, "head">,
+  table: Pick<ArchiveTable, "wholeKeys">,
+): EventStore["readKeys"] {
+  let [keys, end]: [StoredKey[], number] = [[], 0];
+
+  async function readWindow(to: number): Promise<void> {
+    const { position } = await store.head();
+    [keys, end] = [[], Math.min(to + WINDOW_POSITIONS, position)];
+    for await (const chunk of table.wholeKeys({ from: 1, to: end })) {
+      keys.push(...chunk);
+      if (keys.length >= WINDOW_POSITIONS) break;
+    }
+    keys.sort((one, other) => one.last - other.last);
+  }
+
+  return async function* ({ to }) {
+    if (to > end) await readWindow(to);
+    const after = keys.findIndex(({ last }) => last > to);
+    yield keys.splice(0, Math.min(after === -1 ? keys.length : after, SEGMENT_KEYS_MAX));
+  };
+}
+
+/** What segments say of a key. */
+export interface ArchivedKey {
+  /** Undefined: the hash of the key is that of another one. */
+  readonly kept: StoredKey | undefined;
+  /** How many segments were looked through, which are all that may hold the key. */
+  readonly compared: number;
+}
+
+export type FindArchivedKey = (key: string) => Promise<ArchivedKey>;
+
+/** Looks for a key in the segments that may hold it. Throws what reading them throws. */
+export async function findArchivedKey(
+  table: Pick<ArchiveTable, "keySegments">,
+  catalogue: Catalogue,
+  open: OpenSegments,
+  key: string,
+): Promise<ArchivedKey> {
+  const [numbers = []] = await table.keySegments([key]);
+  await catalogue.refresh();
+  for (const number of numbers) {
+    const { keys } = await open(catalogue.entries()[number - 1]!);
+    const kept = keys.find((one) => one.key === key);
+    if (kept !== undefined) return { kept, compared: numbers.length };
+  }
+  return { kept: undefined, compared: numbers.length };
+}
+
+/** The archived keys of appends that ended within [from, to]. */
+export async function* readArchivedKeys(
+  table: Pick<ArchiveTable, "keySegments">,
+  catalogue: Catalogue,
+  open: OpenSegments,
+  { from, to }: KeyRange,
+): AsyncGenerator<readonly StoredKey[], void, void> {
+  await catalogue.refresh();
+  for (const [index, entry] of catalogue.entries().entries()) {
+    if (entry.keysFrom === 0 || entry.keysFrom > to || entry.last < from) continue;
+    const keys = (await open(entry)).keys.filter(({ last }) => last >= from && last <= to);
+    const segments = await table.keySegments(keys.map(({ key }) => key));
+    // Others are whole, or another segment has them too.
+    const found = keys.filter((_, at) => segments[at]!.includes(index + 1));
+    if (found.length > 0) yield found;
+  }
+}

@@ -1,0 +1,113 @@
+import {
+  createSegmentFolder,
+  type EventStore,
+  type NewEvent,
+  openPostgresStore,
+  openSqliteStore,
+  type SegmentStorage,
+} from "eventstore-lite";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import postgres from "postgres";
+import { newEvent, take } from "../src/contract/events.ts";
+import { newDatabase } from "../testing/postgres-server.ts";
+import type { temporaryLogs } from "./temporary-logs.ts";
+
+/** Where a log is that is archived. */
+export interface Place {
+  readonly folder: string;
+  open(segments?: SegmentStorage): Promise<EventStore>;
+  /** As an attacker, or an administrator who errs, changes the tables. */
+  change(sql: string): Promise<unknown>;
+  /** The rows of a table. */
+  count(table: string): Promise<number>;
+  /** The same of one who may change what guards the tables too. */
+  withoutTriggers(sql: string): Promise<unknown>;
+}
+
+export const createPlaces = (
+  newLogPath: ReturnType<typeof temporaryLogs>,
+): readonly (readonly [engine: "SQLite" | "PostgreSQL", make: () => Promise<Place>])[] => [
+  [
+    "SQLite",
+    async () => {
+      const file = newLogPath();
+      const folder = join(dirname(file), "segments");
+      return {
+        folder,
+        open: (segments = createSegmentFolder(folder)) => openSqliteStore({ file, segments }),
+        async change(sql) {
+          const db = new DatabaseSync(file);
+          try {
+            db.exec(sql);
+          } finally {
+            db.close();
+          }
+        },
+        async count(table) {
+          const db = new DatabaseSync(file, { readOnly: true });
+          try {
+            return Number(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()!["rows"]);
+          } finally {
+            db.close();
+          }
+        },
+        async withoutTriggers(sql) {
+          const db = new DatabaseSync(file);
+          try {
+            for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
+              db.exec(`DROP TRIGGER ${String(name)}`);
+            db.exec(sql);
+          } finally {
+            db.close();
+          }
+        },
+      };
+    },
+  ],
+  [
+    "PostgreSQL",
+    async () => {
+      const folder = join(dirname(newLogPath()), "segments");
+      const url = await newDatabase();
+      const change = async (sql: string): Promise<void> => {
+        const owner = postgres(url, { max: 1, onnotice: () => {} });
+        try {
+          await owner.unsafe(`SET search_path = eventstore; ${sql}`);
+        } finally {
+          await owner.end();
+        }
+      };
+      return {
+        folder,
+        change,
+        open: (segments = createSegmentFolder(folder)) => openPostgresStore({ url, segments }),
+        async count(table) {
+          const owner = postgres(url, { max: 1 });
+          try {
+            return (await owner.unsafe(`SELECT count(*)::integer AS rows FROM eventstore.${table}`))[0]!["rows"];
+          } finally {
+            await owner.end();
+          }
+        },
+        async withoutTriggers(sql) {
+          for (const table of ["segments", "archived_streams"])
+            await change(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
+          await change(sql);
+        },
+      };
+    },
+  ],
+];
+
+/** Some bytes of each event do not compress. */
+export function eventsOf(count: number, bytes = 20): NewEvent[] {
+  return Array.from({ length: count }, (_, index) =>
+    newEvent(`T${index % 3}`, {
+      index,
+      text: Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex"),
+    }),
+  );
+}
+
+export const archiveTo = (store: EventStore, to: number) => take(store.archive({ to }));

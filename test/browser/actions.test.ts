@@ -1,0 +1,509 @@
+// On the browser harness.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import type { EventType } from "../../events/catalog.ts";
+import { overhangOf, violationsOf } from "../harness/accessibility.ts";
+import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { operatorOf, type Operator } from "../harness/operator.ts";
+import {
+  authorize,
+  BEARER,
+  openInstallation,
+  TOKEN,
+  until,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
+
+const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+/** A desk and a phone. */
+const WIDTHS = [1_440, 390] as const;
+
+/** An operator before one of the screens. What an action uses up has the screen's width in its name. */
+interface Seat {
+  readonly operator: Operator;
+  readonly width: number;
+}
+
+interface Action {
+  /** As the OpenAPI document names it. */
+  readonly page: string;
+  readonly does: string;
+  readonly address: string | ((seat: Seat) => string);
+  /** What happens before the page is opened. */
+  readonly given?: (seat: Seat) => Promise<unknown>;
+  readonly act: (seat: Seat) => Promise<void>;
+  /** On the page afterwards. */
+  readonly sees: string | RegExp | ((seat: Seat) => string | RegExp);
+  /** What the log holds since; without a caller, in the operator's name. */
+  readonly logs?: readonly [type: EventType, data: object | ((seat: Seat) => object), caller?: string];
+}
+
+describe.skipIf(!hasBrowser)("the main actions of each page", () => {
+  let installation: Installation;
+  let service: Running;
+  let browser: Browser;
+  const seats = new Map<number, Operator>();
+
+  beforeAll(async () => {
+    installation = await openInstallation();
+    const { people } = installation.sandbox.x;
+    const late = [...people.values()].find(({ username }) => username === "late_lena")!;
+    for (const width of WIDTHS) people.set(`77${width}`, { ...late, id: `77${width}`, username: `late_${width}` });
+    await take(["ada_builds,opt_in,", ...WIDTHS.map((width) => `late_${width},opt_in,`)]);
+    service = await installation.serve();
+    await authorize(service, installation.sandbox);
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await take(["yuki_dev,opt_in,", "one,none,1", ...WIDTHS.map((width) => `forget_${width},none,`)]);
+    for (const code of ["a", "b", "b"]) await click(code);
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await installation?.[Symbol.asyncDispose]();
+  });
+
+  async function take(rows: readonly string[]): Promise<void> {
+    const file = installation.file("people.csv", `username,basis,id\n${rows.join("\n")}\n`);
+    expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
+  }
+
+  async function click(short_code: string, ip = "203.0.113.9"): Promise<void> {
+    const link = { domain: "go.example", original_url: "https://example.com/", short_code };
+    const body = { event: "click", user_agent: FIREFOX, ip, ...link };
+    expect((await service.post("/api/tracking/event", body, BEARER)).status).toBe(202);
+  }
+
+  /** Slack refuses the first message, and with it the channel: the others fail without a request. */
+  async function closeChat(letters: number): Promise<void> {
+    installation.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
+    for (let letter = 0; letter < letters; letter++) await service.post("/api/notify", { message: "hello" }, BEARER);
+  }
+
+  /** Takes the message, but its answer is lost. */
+  async function leaveInDoubt(): Promise<void> {
+    installation.sandbox.faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
+    await service.post("/api/notify", { message: "hello" }, BEARER);
+  }
+
+  /** X lets no message through, so the run goes on until it is stopped. */
+  async function holdRuns(): Promise<void> {
+    installation.sandbox.faults.add({ network: "x", kind: "429", retryAfter: 600, path: "/messages" });
+  }
+
+  const confirm = async ({ page, press, unfold, sees }: Operator, label: string, button: string): Promise<void> => {
+    await unfold(label);
+    await sees(page.getByRole("button", { name: button, exact: true }));
+    await press(button);
+  };
+
+  const ACTIONS: readonly Action[] = [
+    {
+      page: "/",
+      does: "sign in",
+      address: "/",
+      act: async ({ operator }) => {
+        // A browser notes an answer of 401 as an error of its own.
+        expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
+        await operator.fill("Token", TOKEN);
+        await operator.press("Sign in");
+      },
+      sees: "Newest events",
+    },
+    {
+      page: "/",
+      does: "search",
+      address: "/links",
+      act: async ({ operator: { page, fill } }) => {
+        await page.keyboard.press("/");
+        await fill("Why did @… get a message? A handle, a link, a run, an event, a position", "Why @ada_builds?");
+        await Promise.all([page.waitForEvent("load"), page.keyboard.press("Enter")]);
+      },
+      sees: "Why did @ada_builds get a message?",
+    },
+    {
+      page: "/find",
+      does: "choose one of several that a text may mean",
+      address: "/find?q=1",
+      act: ({ operator }) => operator.follow("@one"),
+      sees: "Why did @one get no message?",
+    },
+    {
+      page: "/",
+      does: "choose the range of the charts",
+      address: "/",
+      act: ({ operator }) => operator.follow("7 d"),
+      sees: "Messages per day, last 7 days",
+    },
+    {
+      page: "/",
+      does: "look at an earlier moment, and come back",
+      address: "/",
+      act: async ({ operator, width }) => {
+        if (width < 500) await operator.unfold("Look at an earlier moment");
+        await operator.slideToStart(operator.page.getByRole("slider"));
+        await operator.sees(/^As of position \d+$/);
+        expect(await operator.page.locator("form[method=post]").count()).toBe(0);
+        await operator.follow("Back to now");
+      },
+      sees: "Live.",
+    },
+    {
+      page: "/",
+      does: "dry run",
+      address: "/",
+      act: ({ operator }) => operator.press("Dry run"),
+      sees: "A run would write to 1 person now",
+      logs: ["DryRunFinished", { would_send: 1 }],
+    },
+    {
+      page: "/",
+      does: "start a run",
+      address: "/",
+      given: holdRuns,
+      act: async ({ operator }) => {
+        await operator.press("Dry run");
+        await confirm(operator, "Run", "Send messages");
+      },
+      sees: "The run has started.",
+      logs: ["RunStarted", { dry_run: false }],
+    },
+    {
+      page: "/",
+      does: "stop a run",
+      address: "/",
+      act: ({ operator }) => confirm(operator, "Stop run", "Stop run"),
+      sees: "No run in progress",
+      logs: ["RunStopRequested", {}],
+    },
+    {
+      page: "/runs",
+      does: "open a run",
+      address: "/runs",
+      given: async () => installation.sandbox.faults.clear(),
+      act: ({ operator }) => operator.follow("Run 1"),
+      sees: "Run 1 ended, completed",
+    },
+    {
+      page: "/runs/{run_id}",
+      does: "open one of its events",
+      address: "/runs",
+      act: async ({ operator }) => {
+        await operator.follow("Run 1");
+        await operator.open(".events .when a");
+      },
+      sees: /^Run started at position/,
+    },
+    {
+      page: "/people",
+      does: "search",
+      address: "/people",
+      act: async ({ operator, width }) => {
+        if (width < 500) await operator.unfold("Filter");
+        await operator.fill("Search", "ada");
+        await operator.page.keyboard.press("Enter");
+      },
+      sees: /^1 of \d+ people\.$/,
+    },
+    {
+      page: "/people",
+      does: "import a file",
+      address: "/people",
+      act: async ({ operator, width }) => {
+        await operator.chooseFile("File", installation.file("new.csv", `username\nnew_${width}\nnot a handle\n`));
+        await operator.press("Import");
+      },
+      sees: "1 added, 0 updated, 1 refused.",
+      logs: ["RecipientAdded", ({ width }) => ({ recipient: { username: `new_${width}` } })],
+    },
+    {
+      page: "/people/{id}",
+      does: "allow a retry",
+      address: ({ width }) => `/people/@late_${width}`,
+      act: ({ operator, width }) => confirm(operator, "Retry", `Retry @late_${width}`),
+      sees: "not written to yet",
+      logs: ["RecipientRetryAllowed", ({ width }) => ({ recipient: { id: `77${width}` } })],
+    },
+    {
+      page: "/people/{id}",
+      does: "record consent",
+      address: ({ width }) => `/people/@late_${width}`,
+      act: async ({ operator, width }) => {
+        await operator.unfold("Record consent");
+        await operator.page.locator("select[name=tracking]").selectOption("denied");
+        await operator.page.locator("input[name=tracking_source]").fill("mail");
+        await operator.press(`Record consent of @late_${width}`);
+      },
+      sees: "Opted in; tracking denied by mail.",
+      logs: ["ConsentRecorded", { tracking: "denied", tracking_source: "mail" }],
+    },
+    {
+      page: "/people/{id}",
+      does: "suppress",
+      address: ({ width }) => `/people/@late_${width}`,
+      act: ({ operator, width }) => confirm(operator, "Suppress", `Suppress @late_${width}`),
+      sees: "The recipient never gets a message again.",
+      logs: ["RecipientSuppressed", ({ width }) => ({ recipient: { id: `77${width}` } })],
+    },
+    {
+      page: "/people/{id}",
+      does: "erase, once the name is typed",
+      address: ({ width }) => `/people/@forget_${width}`,
+      act: async ({ operator, width }) => {
+        const name = `@forget_${width}`;
+        await operator.unfold("Forget");
+        await operator.fill(`Type ${name} to confirm`, "@forget");
+        await operator.page.keyboard.press("Enter");
+        expect(await operator.page.locator("input[name=confirm]:invalid").count()).toBe(1);
+        await operator.fill(`Type ${name} to confirm`, `_${width}`);
+        await operator.press(`Forget ${name} for ever`);
+      },
+      sees: "Erased or hashed",
+      logs: ["PersonForgotten", {}],
+    },
+    {
+      page: "/links",
+      does: "sort by a column",
+      address: "/links",
+      act: async ({ operator }) => {
+        await operator.follow("people");
+        expect(await operator.page.locator("th[aria-sort=descending]").innerText()).toMatch(/people/i);
+      },
+      sees: "go.example/b",
+    },
+    {
+      page: "/links",
+      does: "erase the clicks of an address",
+      address: "/links",
+      given: ({ width }) => click("a", `203.0.113.${width % 100}`),
+      act: async ({ operator, width }) => {
+        await operator.unfold("Erase the clicks of an address");
+        await operator.fill("IP address", `203.0.113.${width % 100}`);
+        await operator.press("Erase its clicks for ever");
+      },
+      sees: "go.example/a",
+      logs: ["PersonForgotten", {}],
+    },
+    {
+      page: "/links/{domain}/{short_code}",
+      does: "read all that happened to the link",
+      address: "/links/go.example/b",
+      act: ({ operator }) => operator.follow("All events of this link"),
+      sees: "All that happened, in order. Nothing is ever changed.",
+    },
+    {
+      page: "/",
+      does: "resume a suspended channel",
+      address: "/",
+      given: () => closeChat(1),
+      act: ({ operator }) => operator.press("Resume chat"),
+      sees: "chat is resumed.",
+      logs: ["ChannelResumed", { channel: "chat" }],
+    },
+    {
+      page: "/deliveries",
+      does: "resume a suspended channel",
+      address: "/deliveries",
+      given: () => closeChat(2),
+      act: ({ operator }) => operator.press("Resume chat"),
+      sees: "chat is resumed.",
+      logs: ["ChannelResumed", { channel: "chat" }],
+    },
+    {
+      page: "/deliveries",
+      does: "retry a dead letter",
+      address: "/deliveries",
+      act: ({ operator }) => operator.press("Retry"),
+      sees: "1 dead letter was retried.",
+      logs: ["DispatchRetryRequested", { channel: "chat" }],
+    },
+    {
+      page: "/deliveries",
+      does: "discard a dead letter with a reason",
+      address: "/deliveries",
+      act: async ({ operator }) => {
+        await operator.unfold("Discard");
+        await operator.fill("Why", "over");
+        await operator.press("Discard for good");
+      },
+      sees: "1 dead letter was discarded.",
+      logs: ["DispatchDiscarded", { channel: "chat", why: "over" }],
+    },
+    {
+      page: "/deliveries",
+      does: "retry all dead letters of a channel",
+      address: "/deliveries?channel=chat",
+      act: ({ operator }) => confirm(operator, "Retry all of chat", "Retry 1 dead letter of chat"),
+      sees: "1 dead letter was retried.",
+      logs: ["DispatchRetryRequested", { channel: "chat" }],
+    },
+    {
+      page: "/deliveries",
+      does: "send again what is in doubt",
+      address: "/deliveries?status=in_doubt",
+      given: leaveInDoubt,
+      act: ({ operator }) => confirm(operator, "Send again", "Send again, though it may arrive twice"),
+      sees: "None match.",
+      logs: ["DispatchRetryRequested", { channel: "chat" }],
+    },
+    {
+      page: "/activity",
+      does: "filter by type, and open an event",
+      address: "/activity",
+      act: async ({ operator }) => {
+        await operator.unfold("Filter");
+        await operator.page.locator("select[name=type]").selectOption("RunStarted");
+        await operator.sees(operator.page.locator(".chips").getByText("Run started"));
+        await operator.open(".events .when a");
+      },
+      sees: /^Run started at position/,
+    },
+    {
+      page: "/activity",
+      does: "verify the log",
+      address: "/activity",
+      act: ({ operator }) => operator.press("Verify now"),
+      sees: /^Whole$/i,
+      logs: ["LogVerified", { result: "whole" }],
+    },
+    {
+      page: "/activity",
+      does: "export what the filter selects",
+      address: "/activity?type=LinkClicked",
+      act: async ({ operator: { page } }) => {
+        const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("JSON Lines").click()]);
+        const lines = (await Bun.file(await download.path()).text()).trimEnd().split("\n");
+        expect(lines.length).toBeGreaterThan(2);
+        expect(lines.filter((line) => !line.includes('"type":"LinkClicked"'))).toEqual([]);
+      },
+      sees: "Export all that fit:",
+    },
+    {
+      page: "/activity/{position}",
+      does: "go on to the next event",
+      address: "/activity/1",
+      act: ({ operator }) => operator.follow("Next"),
+      sees: "at position 2",
+    },
+    {
+      page: "/results",
+      does: "compare by another property",
+      address: "/results",
+      act: async ({ operator, width }) => {
+        if (width < 500) await operator.unfold("Choose rows and days");
+        await operator.page.locator("select[name=by]").selectOption("day");
+        await operator.press("Show");
+      },
+      sees: "By day",
+    },
+    {
+      page: "/what-if",
+      does: "compare other rules",
+      address: "/what-if",
+      act: async ({ operator }) => {
+        await operator.fill("Rules", '{"REQUIRE_CONSENT":false}');
+        await operator.press("Compare");
+      },
+      sees: "The event that records this question",
+      logs: ["WhatIfAsked", {}],
+    },
+    {
+      page: "/setup",
+      does: "test the channels",
+      address: "/setup",
+      act: ({ operator }) => operator.press("Test channels"),
+      sees: /chat: delivered/,
+      logs: ["ChannelTestRequested", {}],
+    },
+    {
+      page: "/docs",
+      does: "open an operation",
+      address: "/docs",
+      act: ({ operator }) => operator.open("#resumeDeliveries summary"),
+      sees: "Sends pending dispatches at once; suspends it again if the network still refuses.",
+    },
+    {
+      page: "/social/auth",
+      does: "authorize another time",
+      address: "/social/auth",
+      act: ({ operator }) => operator.press("Authorize app"),
+      sees: "Sends as @acme_team.",
+      // It comes back from X, as any browser may.
+      logs: ["AccountAuthorized", { user: { username: "acme_team" } }, "anonymous"],
+    },
+    {
+      page: "/networks/{network}",
+      does: "switch on a fault of the sandbox",
+      address: () => `${installation.sandbox.url}/networks/slack`,
+      act: ({ operator }) => operator.press("Chat closed to us", "switch"),
+      sees: "on for every request",
+    },
+    {
+      page: "/",
+      does: "sign out",
+      address: "/",
+      act: async ({ operator }) => {
+        await operator.press("Sign out");
+        expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
+      },
+      sees: "Sign in with an API token",
+    },
+  ];
+
+  const at = <Value>(value: Value | ((seat: Seat) => Value), seat: Seat): Value =>
+    typeof value === "function" ? (value as (seat: Seat) => Value)(seat) : value;
+
+  /** Position of the newest event: the second line of a signed head. */
+  async function readHead(): Promise<number> {
+    const head = await service.get("/api/audit/head", { headers: BEARER });
+    return Number((await head.text()).split("\n")[1]);
+  }
+
+  async function readSince(position: number, type: EventType): Promise<readonly { data: object; meta: object }[]> {
+    const found = await service.get(`/api/audit/export?type=${type}&from=${position + 1}`, { headers: BEARER });
+    const lines = (await found.text()).split("\n").filter((line) => line !== "");
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  for (const width of WIDTHS) {
+    test.each(ACTIONS.map((action) => [action.page, action.does, action] as const))(
+      `${width} px wide: %s, %s`,
+      async (_page, _does, { address, given, act, sees, logs }) => {
+        const viewport = { width, height: 800 };
+        const operator = seats.get(width) ?? (await operatorOf(browser, "by mouse", { viewport }));
+        seats.set(width, operator);
+        const seat = { operator, width };
+        await given?.(seat);
+        const before = await readHead();
+        const { page } = operator;
+        await page.goto(new URL(at(address, seat), service.url).href);
+        expect(await overhangOf(page)).toBe(0);
+        await act(seat);
+        await operator.sees(at<string | RegExp>(sees, seat));
+        if (logs !== undefined) {
+          const [type, data, caller = "tester"] = logs;
+          const events = await until(
+            () => readSince(before, type),
+            (found) => found.length > 0,
+          );
+          expect(events.at(-1)).toMatchObject({ data: at(data, seat), meta: { caller } });
+        }
+        expect([await overhangOf(page), operator.wrong]).toEqual([0, []]);
+        // With what was unfolded; a desk has the same elements.
+        if (width === 390) expect(await violationsOf(page)).toEqual([]);
+      },
+    );
+  }
+
+  test("no page of the console is left out", async () => {
+    const { paths } = (await (await service.get("/openapi.json")).json()) as { paths: Record<string, Operations> };
+    const pages = Object.entries(paths).filter(([, { get }]) => get?.responses["200"]?.content?.["text/html"]);
+    const tried = new Set(ACTIONS.map(({ page }) => page));
+    expect(pages.map(([path]) => path).filter((path) => !tried.has(path))).toEqual([]);
+  });
+});
+
+interface Operations {
+  readonly get?: { readonly responses: Record<string, { readonly content?: Record<string, unknown> }> };
+}

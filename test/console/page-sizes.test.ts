@@ -1,0 +1,47 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { quarterAt } from "../../projections/quarters.ts";
+import { noClicks } from "../../projections/suspected.ts";
+import { DAY_MS } from "../../projections/time.ts";
+import { noMessages } from "../../projections/timeline.ts";
+import { PAGES } from "../../src/console/document.tsx";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { createMixedLife } from "../harness/memory/mixed-life.ts";
+import { openConsole, pageAt } from "./pages.ts";
+
+/** Of HTML as a browser reads it, in UTF-8: what a proxy may compress, a phone has to parse. */
+const PAGE_BYTES_MAX = 200_000;
+
+/** Each of some fifty events. */
+const ROUNDS = 60;
+
+/** A chart compares 90 days with as many before them. */
+const DAYS = 180;
+
+test("no page is larger than 200 KB where a large log fills its lists and its charts", async () => {
+  const harness = await openConsole();
+  const append = (stream: string, newEvents: readonly NewEvent[]) => harness.append(stream, ...newEvents);
+  await createMixedLife(harness.store, append, 1_000)(ROUNDS);
+  await harness.projector.until((await harness.store.head()).position);
+  // Counts of a year with a hundred million events, which would take hours to append.
+  const [{ quarters: messages }, { quarters: clicks }] = [
+    harness.projector.state("timeline"),
+    harness.projector.state("suspected"),
+  ];
+  for (let day = DAYS; day > 0; day--) {
+    const at = harness.now - day * DAY_MS;
+    Object.assign(quarterAt(messages, at, noMessages), { sent: 1_234 + day, skipped: 321, failed: 123 });
+    Object.assign(quarterAt(clicks, at, noClicks), { clicks: 345_678 + day, suspected: 54_321, bots: 43_210 });
+  }
+  const menu = PAGES.map(({ path }) => path);
+  const sizes = new Map<string, number>();
+  for (const path of [...menu, "/?range=90d", "/links?range=90d", "/activity?show=everything", "/runs"]) {
+    const asOf = new URLSearchParams({ as_of: harness.projector.time ?? "" });
+    for (const one of [path, `${path}${path.includes("?") ? "&" : "?"}${asOf}`]) {
+      sizes.set(one, Buffer.byteLength(await pageAt(harness, one)));
+    }
+  }
+  expect([...sizes].filter(([, bytes]) => bytes > PAGE_BYTES_MAX)).toEqual([]);
+  // They are filled.
+  for (const path of ["/?range=90d", "/activity"]) expect(sizes.get(path)).toBeGreaterThan(PAGE_BYTES_MAX / 2);
+});
