@@ -1,5 +1,5 @@
 import { Type, type Static, type StringOptions, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
-import { EITHER } from "../platform/phrases.ts";
+import { EITHER } from "../platform/counts-and-lists.ts";
 
 /** `shown` lets a faulty value be repeated in a message. Opt-in: a value not known to be harmless stays unsaid. */
 interface Wording {

@@ -5,7 +5,7 @@ import { countPeopleAt } from "../../projections/contacts.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
-import { countInWords, grouped } from "../platform/phrases.ts";
+import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { addressWith } from "./hrefs.ts";
 import { Histogram, type QuarterCount } from "./parts/charts.tsx";

@@ -2,7 +2,7 @@ import { basis, tracking } from "../../events/outreach.ts";
 import type { ConsentRecord } from "../../projections/consent.ts";
 import { isoTime } from "../platform/clock.ts";
 import { shortened } from "../template/field.ts";
-import { EITHER } from "../platform/phrases.ts";
+import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** What says something of a recipient's consent: columns of a file, members of a request, options of a command. */

@@ -7,7 +7,7 @@ import { type Contacts, entriesOf, findPerson } from "../../projections/contacts
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleDeps, type HandleOptions } from "../log/handle.ts";
 import { recipientAmong } from "./recipient-name.ts";
-import { ALL_OF } from "../platform/phrases.ts";
+import { ALL_OF } from "../platform/counts-and-lists.ts";
 
 /** Finds the refs by which the clicks by personal links of these codes are erased; none of codes that were erased. */
 export type FindLinkKeys = (codes: readonly string[]) => readonly string[];

@@ -89,7 +89,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "outreach/reconcile.ts": "outreach/in-doubt",
   "outreach/screening.ts": "outreach/read-again",
   "outreach/send.ts": "outreach/last-look",
-  "platform/phrases.ts": "config/config",
+  "platform/counts-and-lists.ts": "config/config",
   "platform/ip-address.ts": "http/access/rate-limit",
   "platform/json-schema.ts": "http/endpoints",
   "platform/escape-controls.ts": "platform/logger",

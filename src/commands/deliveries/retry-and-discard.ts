@@ -11,7 +11,7 @@ import {
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
 import { parseDispatchFilter, type FilterTexts } from "../../delivery/dead-letter-filter.ts";
-import { countInWords } from "../../platform/phrases.ts";
+import { countInWords } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";

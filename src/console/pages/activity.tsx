@@ -2,7 +2,8 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
-import { formatCaller, grouped } from "../../history/words/phrases.ts";
+import { formatCaller } from "../../history/words/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
 import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";

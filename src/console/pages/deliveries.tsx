@@ -26,7 +26,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-letter-actions.tsx";
-import { countInWords, grouped } from "../../platform/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";

@@ -2,7 +2,8 @@
 import type { VNode } from "preact";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
-import { countInWords, formatSentence, grouped, plain } from "../../history/words/phrases.ts";
+import { formatSentence, plain } from "../../history/words/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";

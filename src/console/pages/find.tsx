@@ -4,7 +4,7 @@ import { linkKey } from "../../../projections/sent-links.ts";
 import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
 import { findRunStart } from "../../history/run-events.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { formatRun } from "../parts/events.tsx";
 import { formatContactName } from "./people.tsx";

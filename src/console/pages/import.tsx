@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ActionForm, ConfirmedAction } from "../parts/action-form.tsx";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../view.ts";

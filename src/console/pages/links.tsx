@@ -9,7 +9,7 @@ import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
-import { countInWords, grouped } from "../../platform/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";

@@ -13,7 +13,7 @@ import { ActionForm } from "../parts/action-form.tsx";
 import { BarChart } from "../parts/charts.tsx";
 import { ClicksChart, RangePicker, readBars } from "../parts/time-charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
-import { countInWords, grouped } from "../../platform/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { DAYS_SHOWN, Figure, lastDays } from "./results.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";

@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Basis } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { ImportForm, SuppressionsForm } from "./import.tsx";
 import { RecipientLink } from "../parts/events.tsx";

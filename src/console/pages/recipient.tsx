@@ -10,7 +10,7 @@ import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { findGrounds } from "../parts/causes.ts";
 import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";

@@ -28,7 +28,7 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/rate-statistics.ts";
 import { hrefForLink } from "../hrefs.ts";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { RateBar } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";

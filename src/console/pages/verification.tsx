@@ -4,7 +4,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../hrefs.ts";
-import { countInWords, grouped } from "../../platform/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { By } from "../parts/events.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";

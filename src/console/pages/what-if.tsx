@@ -10,7 +10,7 @@ import {
   toRows,
   type WhatIfReport,
 } from "../../outreach/what-if/report.ts";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findChannel, pendingOf } from "../../../projections/deliveries.ts";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { Badge, type IconName } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";

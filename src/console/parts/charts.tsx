@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { QUARTER_MS } from "../../../projections/quarters.ts";
 import type { ResultRate } from "../../history/results.ts";
 import { formatPercent } from "../../history/results-format.ts";

@@ -7,7 +7,7 @@ import type { FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
-import { countInWords, grouped } from "../../platform/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../view.ts";
 
 const RETRY = "/console/deliveries/retry";

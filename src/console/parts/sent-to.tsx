@@ -8,7 +8,7 @@ import type { Referrers } from "../../../projections/referrers.ts";
 import { formatTemplate } from "../../../projections/results.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { isErased } from "../hrefs.ts";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { Section } from "../document.tsx";
 import { RecipientLink } from "./events.tsx";
 import { Time } from "./time.tsx";

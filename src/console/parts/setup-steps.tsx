@@ -8,7 +8,7 @@ import { describeExpiries } from "../../config/tokens.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { checkOptOut } from "../../template/opt-out.ts";
 import { missingPlaceholders } from "../../template/template.ts";
-import { countInWords, grouped } from "../../platform/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 

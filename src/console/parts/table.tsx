@@ -8,7 +8,7 @@ import {
   type FunctionComponent,
   type VNode,
 } from "preact";
-import { grouped } from "../../platform/phrases.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
 import type { View } from "../view.ts";
 

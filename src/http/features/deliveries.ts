@@ -28,7 +28,7 @@ import {
   type ListCursor,
 } from "../../delivery/list-dispatches.ts";
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
-import { countInWords, grouped } from "../../platform/phrases.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";

@@ -1,5 +1,5 @@
 import { problems, type Problem } from "./problem.ts";
-import { EITHER } from "../../platform/phrases.ts";
+import { EITHER } from "../../platform/counts-and-lists.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** What `parse` answers; what it says against the caller's own words (usage) is thrown as the problem that `refuse` makes. */

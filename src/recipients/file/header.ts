@@ -2,7 +2,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { fieldName, fieldNameFault, shortened } from "../../template/field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
-import { ALL_OF, EITHER } from "../../platform/phrases.ts";
+import { ALL_OF, EITHER } from "../../platform/counts-and-lists.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
