@@ -165,23 +165,18 @@ export const MUTATIONS: readonly Mutation[] = [
     "const lease = await takeRunLease(context, context.makeId(), steal);",
     'const lease = await takeRunLease(context, current?.run_id ?? "", steal);',
   ),
-  one(
-    "the day is that of UTC",
-    CONTEXT,
-    "...momentIn(context.timezone, logTime(context))",
-    '...momentIn("UTC", logTime(context))',
-  ),
+  one("the day is that of UTC", CONTEXT, "...momentIn(timezone, ms)", '...momentIn("UTC", ms)'),
   one(
     "the day is that of the clock alone",
     CONTEXT,
-    "return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));",
-    "return clock();",
+    "const ms = Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));",
+    "const ms = clock();",
   ),
   one(
     "the day is that of the machine's clock",
     CONTEXT,
-    "return Math.max(clock(), projector.time",
-    "const { wallClock = clock } = arguments[0] as { wallClock?: Clock };\n  return Math.max(wallClock(), projector.time",
+    "const ms = Math.max(clock(), projector.time",
+    "const { wallClock = clock } = context as { wallClock?: Clock };\n  const ms = Math.max(wallClock(), projector.time",
   ),
   one(
     "a run starts on a machine whose clock is wrong",
