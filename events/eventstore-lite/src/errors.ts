@@ -111,13 +111,13 @@ export class LogDiverged extends StoreError {
 
 /**
  * Whether the events are durable is unknown until the log is opened again and read. A store on SQLite stops; one on
- * PostgreSQL was closed while its server was away.
+ * PostgreSQL was closed while its server was away, or the caller would not wait for the server.
  */
 export class AppendInDoubt extends StoreError {
   override readonly name = "AppendInDoubt";
   override readonly code = "in_doubt";
   constructor(cause: unknown) {
-    super("the log could not confirm the append; the next start decides by reading", { cause });
+    super("the log could not confirm the append; reading the log decides", { cause });
   }
 }
 

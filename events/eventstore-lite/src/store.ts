@@ -53,11 +53,14 @@ export interface IdempotencyKey {
 
 /**
  * `key`: a repeat with the same one appends nothing and gives the first result, also after a restart. `isChecked`: the caller
- * who made the events knows that they fit their schemas, and the codec need not look again.
+ * who made the events knows that they fit their schemas, and the codec need not look again. `givesUpInDoubt`: rejects with
+ * {@link AppendInDoubt} some seconds after PostgreSQL has gone away while the append was on its way, which may be in the
+ * log; default: waits until it is known.
  */
 export interface AppendOptions extends Partial<IdempotencyKey> {
   readonly expected?: ExpectedVersion;
   readonly isChecked?: boolean;
+  readonly givesUpInDoubt?: boolean;
   readonly fence?: Fence;
 }
 

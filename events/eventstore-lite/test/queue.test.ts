@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { newEvent, refusalOf } from "../src/contract/events.ts";
 import { AppendInDoubt, InvalidAppend, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
@@ -6,7 +6,7 @@ import { identityCodec } from "../src/codec.ts";
 import { APPENDED, type BatchReply, decodeBatch, type Piece, type Request } from "../src/append/messages.ts";
 import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
-import type { Commit } from "../src/store.ts";
+import type { AppendOptions, Commit } from "../src/store.ts";
 
 /** A queue whose writer thread is played by the test. */
 function createTestQueue(limits: Partial<Limits> = {}) {
@@ -24,10 +24,10 @@ function createTestQueue(limits: Partial<Limits> = {}) {
     findArchivedKey: async () => ({ kept: undefined, compared: 0 }),
   });
   /** `last` is the data of the last event. */
-  const append = (count = 1, last: unknown = {}) => {
+  const append = (count = 1, last: unknown = {}, options: AppendOptions = {}) => {
     const events = Array.from({ length: count }, (_, index) => newEvent("Tested", index === count - 1 ? last : {}));
     return queue.append(
-      prepareAppend("a", events, {}, identityCodec(), DEFAULT_LIMITS, queue.startPieces) as PreparedAppend,
+      prepareAppend("a", events, options, identityCodec(), DEFAULT_LIMITS, queue.startPieces) as PreparedAppend,
     );
   };
   return { queue, append, sent, pieces, commits };
@@ -240,4 +240,30 @@ test("a thread that dies in the middle of an append in pieces leaves it in doubt
   const outcome = refusalOf(append(2_000));
   queue.onCrash(new Error("the thread died"));
   expect(await outcome).toBeInstanceOf(AppendInDoubt);
+});
+
+test("while the database is away an append that gives up is in doubt, and others wait until it is known", async () => {
+  jest.useFakeTimers();
+  try {
+    const { queue, append, sent } = createTestQueue();
+    const [impatient, patient] = [append(1, {}, { givesUpInDoubt: true }), append()];
+    const refusal = refusalOf(impatient);
+    await Promise.resolve();
+    queue.onAway({ kind: "away", cause: "the server does not answer" });
+    queue.onAway({ kind: "away", cause: undefined });
+    jest.advanceTimersByTime(60_000);
+    queue.onAway({ kind: "away", cause: "the server does not answer" });
+    let isRefused = false;
+    void refusal.then(() => (isRefused = true));
+    jest.advanceTimersByTime(7_999);
+    await Promise.resolve();
+    expect(isRefused).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(await refusal).toBeInstanceOf(AppendInDoubt);
+    queue.onAway({ kind: "away", cause: undefined });
+    queue.onReply(allAppended(sent[0]));
+    expect(await patient).toMatchObject({ first: 1 });
+  } finally {
+    jest.useRealTimers();
+  }
 });

@@ -1,7 +1,6 @@
-import { AppendInDoubt, StoreFull, type Appended, type IdempotencyKey } from "eventstore-lite";
+import { StoreFull, type Appended, type IdempotencyKey } from "eventstore-lite";
 import { classifyError } from "../../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent, eventAt } from "../../log/event-log.ts";
-import { systemTimer, type Timer } from "../../platform/clock.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { appendFault, keyedAppendFault } from "./problem.ts";
@@ -30,12 +29,6 @@ const PROBE = {
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
 } as const;
 
-/**
- * After one to two of these an append without an answer is in doubt for its caller. The server would close the connection
- * after 20 seconds of silence, and the caller would know nothing.
- */
-const APPEND_WAIT_MS = 8_000;
-
 export type EventIntake = ReturnType<typeof createEventIntake>;
 
 /**
@@ -47,9 +40,7 @@ export function createEventIntake(
   askKeys: () => Promise<unknown>,
   isAlive: () => boolean,
   logger: Logger,
-  timer: Timer = systemTimer,
 ) {
-  const orInDoubt = createWaitLimit(timer);
   /** That the log takes others says nothing of these: only what is personal needs the key store. */
   const refusedTypes = new Set<string>();
   let isSaid = false;
@@ -83,9 +74,10 @@ export function createEventIntake(
       { metadata, key }: AppendedBy,
       { stream = STREAMS.requests, isChecked = false }: HowAppended = {},
     ): Promise<Recorded> {
-      const options = { ...key, isChecked };
+      // The server closes a connection after 20 seconds of silence, and the caller would know nothing.
+      const options = { ...key, isChecked, givesUpInDoubt: true };
       const { type } = newEvents[0]!;
-      const appended = orInDoubt(eventLog.append(stream, newEvents, metadata, options)).then(
+      const appended = eventLog.append(stream, newEvents, metadata, options).then(
         (recorded) => {
           if (refusedTypes.has(type)) recover();
           return recorded;
@@ -107,31 +99,6 @@ export function createEventIntake(
       }
       return refusedTypes.size === 0;
     },
-  };
-}
-
-/** Throws {@link AppendInDoubt} in place of an append that takes too long. It goes on, and may be recorded later. */
-function createWaitLimit(timer: Timer) {
-  let recent = new Set<() => void>();
-  let older = new Set<() => void>();
-  let isTimed = false;
-
-  const sweep = (): void => {
-    for (const giveUp of older) giveUp();
-    [older, recent] = [recent, new Set()];
-    isTimed = older.size > 0;
-    if (isTimed) timer(sweep, APPEND_WAIT_MS);
-  };
-
-  return <T>(appended: Promise<T>): Promise<T> => {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const giveUp = (): void => reject(new AppendInDoubt(new Error("the log does not answer")));
-    const end = (): void => void (recent.delete(giveUp) || older.delete(giveUp));
-    recent.add(giveUp);
-    if (!isTimed) timer(sweep, APPEND_WAIT_MS);
-    isTimed = true;
-    appended.finally(end).then(resolve, reject);
-    return promise;
   };
 }
 

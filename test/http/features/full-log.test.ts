@@ -4,10 +4,8 @@ import { StoreFull, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
 import { createEventIntake } from "../../../src/http/server/event-intake.ts";
-import { toProblem } from "../../../src/http/server/problem.ts";
 import { ServiceError } from "../../../src/platform/service-error.ts";
 import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { fakeTime } from "../../harness/memory/fake-time.ts";
 import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/log.ts";
 import { formTokenIn, oneOfEach } from "../one-of-each.ts";
 
@@ -76,39 +74,6 @@ test("while the key store is out of reach, what needs no key ends no outage, whi
   isAway = false;
   expect(await eventIntake.isWritable()).toBe(true);
   expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
-});
-
-test("an append that the log does not answer is in doubt for its caller, and takes place later", async () => {
-  await using log = await openMemoryLog();
-  const time = fakeTime();
-  const answers = Promise.withResolvers<void>();
-  const eventLog: EventLog = {
-    ...log.eventLog,
-    async append(...args) {
-      if (args[1][0]?.type === MESSAGE.type) await answers.promise;
-      return log.eventLog.append(...args);
-    },
-  };
-  const eventIntake = createEventIntake(
-    eventLog,
-    async () => {},
-    () => true,
-    SILENT,
-    time.timer,
-  );
-  const by = { metadata: METADATA, key: undefined };
-  const stuck = eventIntake.append([MESSAGE], by);
-  time.ring();
-  // Those that came after it have their own time.
-  const later = eventIntake.append([MESSAGE], by);
-  await eventIntake.append([{ type: "ChannelTestRequested", data: { channels: ["chat"] } }], by);
-  time.ring();
-  expect(toProblem(await stuck.catch((fault: unknown) => fault))?.slug).toBe("log-in-doubt");
-  answers.resolve();
-  expect((await later).ids).toHaveLength(1);
-  expect(await log.events(MESSAGE.type)).toHaveLength(2);
-  time.ring();
-  expect(time.nextAt()).toBeUndefined();
 });
 
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;

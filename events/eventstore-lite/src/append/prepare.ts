@@ -29,6 +29,7 @@ export interface PreparedAppend extends SentAppend {
   readonly chars: number;
   /** Where it began to be sent already, in pieces. */
   readonly pieces: PieceSender | undefined;
+  readonly givesUpInDoubt: boolean;
 }
 
 /**
@@ -48,7 +49,7 @@ export function prepareAppend<E extends NewEvent>(
   if (events.length > limits.appendEvents) {
     throw new InvalidAppend(`an append holds at most ${limits.appendEvents} events, this one ${events.length}`);
   }
-  const { expected = "any", key = "", digest = "", fence, isChecked = false } = options;
+  const { expected = "any", key = "", digest = "", fence, isChecked = false, givesUpInDoubt = false } = options;
   checkExpected(expected);
   if (options.key !== undefined) checkName("the idempotency key", key);
   if (options.digest !== undefined) checkName("the digest of what was asked", digest);
@@ -74,7 +75,7 @@ export function prepareAppend<E extends NewEvent>(
       pieces?.abandon();
       throw error;
     }
-    return { ...append, events, chars, pieces };
+    return { ...append, events, chars, pieces, givesUpInDoubt };
   });
 }
 

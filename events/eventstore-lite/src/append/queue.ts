@@ -30,6 +30,9 @@ const REQUESTS_SENT_MAX = 2;
 /** What is worth a commit of its own before the one under way has ended. Fewer wait and share the next one. */
 const AHEAD_EVENTS_MIN = 64;
 
+/** So long an append that {@link AppendOptions.givesUpInDoubt} waits for a database that is away. */
+const DOUBT_MS = 8_000;
+
 export interface QueueOptions extends PieceOptions {
   readonly limits: Limits;
   readonly send: (request: Request) => void;
@@ -65,6 +68,7 @@ export function createQueue(options: QueueOptions): Queue {
   let state: "open" | "closed" | "crashed" = "open";
   let pumpScheduled = false;
   let away: StoreUnavailable | undefined;
+  let givingUp: ReturnType<typeof setTimeout> | undefined;
 
   // While the database is away nothing else than a closing waits: the search for how a batch ended is given up for it.
   const maySend = (): boolean => !waiting.isEmpty() && (away !== undefined || isWorthSending(sent.length, waiting));
@@ -88,6 +92,13 @@ export function createQueue(options: QueueOptions): Queue {
       const jobs = waiting.next();
       sent.push(jobs);
       send(encodeJobs(jobs, clock(), isFollowed()));
+    }
+  }
+
+  /** The jobs stay among those that were sent: how they end is still to be learned. */
+  function giveUp(cause: Error): void {
+    for (const job of sent.flat()) {
+      if (job.kind === "append" && job.append.givesUpInDoubt) job.reject(new AppendInDoubt(cause));
     }
   }
 
@@ -121,7 +132,10 @@ export function createQueue(options: QueueOptions): Queue {
     },
     onAway({ cause }) {
       away = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
-      if (away !== undefined) for (const job of waiting.drop(away, true)) load.giveBack(eventsOf(job), charsOf(job));
+      clearTimeout(givingUp);
+      if (away === undefined) return;
+      for (const job of waiting.drop(away, true)) load.giveBack(eventsOf(job), charsOf(job));
+      givingUp = setTimeout(giveUp, DOUBT_MS, away);
     },
     onCrash(error) {
       state = "crashed";
@@ -129,6 +143,7 @@ export function createQueue(options: QueueOptions): Queue {
     },
     close: () =>
       new Promise((resolve) => {
+        clearTimeout(givingUp);
         // Closed is closed, also when the last checkpoint fails: the next start makes up for it.
         if (state === "crashed") return resolve();
         state = "open";
