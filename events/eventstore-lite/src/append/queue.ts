@@ -67,17 +67,16 @@ export function createQueue(options: QueueOptions): Queue {
   const load = createLoad(limits);
   let state: "open" | "closed" | "crashed" = "open";
   let pumpScheduled = false;
-  let away: StoreUnavailable | undefined;
-  let givingUp: ReturnType<typeof setTimeout> | undefined;
+  const outage = createOutage(sent);
 
   // While the database is away nothing else than a closing waits: the search for how a batch ended is given up for it.
-  const maySend = (): boolean => !waiting.isEmpty() && (away !== undefined || isWorthSending(sent.length, waiting));
+  const maySend = (): boolean => !waiting.isEmpty() && (outage.isOn() || isWorthSending(sent.length, waiting));
 
   const isIdle = (): boolean => state === "open" && sent.length === 0 && waiting.isEmpty();
 
   function enqueue(job: Job): void {
     if (state !== "open") throw new StoreClosed();
-    if (away !== undefined && !isClosing(job)) throw away;
+    if (!isClosing(job)) outage.check();
     load.take(eventsOf(job), charsOf(job));
     waiting.add(job);
     if (pumpScheduled || !maySend()) return;
@@ -92,13 +91,6 @@ export function createQueue(options: QueueOptions): Queue {
       const jobs = waiting.next();
       sent.push(jobs);
       send(encodeJobs(jobs, clock(), isFollowed()));
-    }
-  }
-
-  /** The jobs stay among those that were sent: how they end is still to be learned. */
-  function giveUp(cause: Error): void {
-    for (const job of sent.flat()) {
-      if (job.kind === "append" && job.append.givesUpInDoubt) job.reject(new AppendInDoubt(cause));
     }
   }
 
@@ -131,11 +123,8 @@ export function createQueue(options: QueueOptions): Queue {
       else settle(jobs, reply, settling);
     },
     onAway({ cause }) {
-      away = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
-      clearTimeout(givingUp);
-      if (away === undefined) return;
-      for (const job of waiting.drop(away, true)) load.giveBack(eventsOf(job), charsOf(job));
-      givingUp = setTimeout(giveUp, DOUBT_MS, away);
+      const away = outage.notice(cause);
+      if (away !== undefined) for (const job of waiting.drop(away, true)) load.giveBack(eventsOf(job), charsOf(job));
     },
     onCrash(error) {
       state = "crashed";
@@ -143,13 +132,39 @@ export function createQueue(options: QueueOptions): Queue {
     },
     close: () =>
       new Promise((resolve) => {
-        clearTimeout(givingUp);
         // Closed is closed, also when the last checkpoint fails: the next start makes up for it.
         if (state === "crashed") return resolve();
         state = "open";
         enqueue({ kind: "operation", operation: { kind: "close" }, resolve: () => resolve(), reject: () => resolve() });
         state = "closed";
       }),
+  };
+}
+
+/** Where it lasts, appends that give up are rejected. They stay among those sent: how they end is still to be learned. */
+function createOutage(sent: readonly (readonly Job[])[]) {
+  let error: StoreUnavailable | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const giveUp = (cause: Error): void => {
+    for (const job of sent.flat()) {
+      if (job.kind === "append" && job.append.givesUpInDoubt) job.reject(new AppendInDoubt(cause));
+    }
+  };
+
+  return {
+    isOn: () => error !== undefined,
+    /** Throws what an append meets with now. */
+    check(): void {
+      if (error !== undefined) throw error;
+    },
+    /** `cause`: why the database does not answer; undefined: it does. */
+    notice(cause: string | undefined): StoreUnavailable | undefined {
+      clearTimeout(timer);
+      error = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
+      if (error !== undefined) timer = setTimeout(giveUp, DOUBT_MS, error).unref();
+      return error;
+    },
   };
 }
 
