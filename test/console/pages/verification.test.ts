@@ -12,9 +12,19 @@ const disposed = disposedAfterEach();
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** A service with some events, and a browser that signed in. */
-async function openBrowser() {
-  const harness = disposed(await openApp());
+/** A service with some events, and a browser that signed in. A verification begins once `begun` resolves. */
+async function openBrowser(begun: Promise<void> = Promise.resolve()) {
+  const harness = disposed(
+    await openApp({
+      store: (store) => ({
+        ...store,
+        async verify(options) {
+          await begun;
+          return store.verify(options);
+        },
+      }),
+    }),
+  );
   await harness.append("requests", ...Array.from({ length: 300 }, () => MESSAGE));
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
   const headers = { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" };
@@ -38,7 +48,8 @@ function tamper(file: string, position: number): void {
 }
 
 test("a log is verified beside the service, one at a time, and its result is an event in the name of its caller", async () => {
-  const { harness, page, verified, untilVerified } = await openBrowser();
+  const gate = Promise.withResolvers<void>();
+  const { harness, page, verified, untilVerified } = await openBrowser(gate.promise);
   expect(await verified()).toEqual({ running: null, last: null });
   expect(await page("/activity")).toContain("The log was not verified yet.");
   const { hash } = await harness.store.head();
@@ -49,6 +60,7 @@ test("a log is verified beside the service, one at a time, and its result is an 
   const going = await page("/activity");
   expect(going).toMatch(/<progress data-refresh(="true")? max="300"/);
   expect(going).not.toContain("Verify now");
+  gate.resolve();
   const last = { caller: "tests", position: 300, hash, checked: 300, result: "whole" };
   expect(await untilVerified()).toMatchObject({ running: null, last });
   expect(await page("/activity")).toMatch(/Whole<\/span> up to position 300.*by <bdi>tests<\/bdi>/s);
