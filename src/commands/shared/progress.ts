@@ -1,3 +1,4 @@
+import { grouped } from "../../platform/counts-and-lists.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A line on the terminal that says how far a long work is. `end` removes it. */
@@ -46,7 +47,7 @@ function line(what: string, done: number, total: number, seconds: number, from =
   const bar = "█".repeat(Math.round(share * WIDTH)).padEnd(WIDTH, "░");
   const rate = seconds > 0 ? (done - from) / seconds : 0;
   const left = rate > 0 ? `${Math.ceil(Math.max(0, total - done) / rate)} s left` : "";
-  return `${what} ${bar} ${Math.floor(share * 100)} % · ${Math.round(rate).toLocaleString("en")}/s ${left}`;
+  return `${what} ${bar} ${Math.floor(share * 100)} % · ${grouped(Math.round(rate))}/s ${left}`;
 }
 
 /** A countdown in seconds needs no more. */
