@@ -74,7 +74,7 @@ export function createEventIntake(
       { metadata, key }: AppendedBy,
       { stream = STREAMS.requests, isChecked = false }: HowAppended = {},
     ): Promise<Recorded> {
-      // The server closes a connection after 20 seconds of silence, and the caller would know nothing.
+      // A caller who has no answer in time finds the connection closed, and does not know why.
       const options = { ...key, isChecked, givesUpInDoubt: true };
       const { type } = newEvents[0]!;
       const appended = eventLog.append(stream, newEvents, metadata, options).then(

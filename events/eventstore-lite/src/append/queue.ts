@@ -1,3 +1,4 @@
+import type { FindArchivedKey } from "../archive/keys.ts";
 import { AppendInDoubt, StoreClosed, StoreUnavailable } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Commit, Lease } from "../store.ts";
@@ -12,13 +13,11 @@ import {
   type OperationJob,
   type Waiting,
 } from "./jobs.ts";
+import { type CompareKey, createCompareKey } from "./compare-key.ts";
 import { createLoad } from "./load.ts";
 import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
 import { createStartPieces, type PieceOptions, type StartPieces } from "./start-pieces.ts";
-
-import type { FindArchivedKey } from "../archive/keys.ts";
-import { type CompareKey, createCompareKey } from "./compare-key.ts";
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
 /**
@@ -30,7 +29,7 @@ const REQUESTS_SENT_MAX = 2;
 /** What is worth a commit of its own before the one under way has ended. Fewer wait and share the next one. */
 const AHEAD_EVENTS_MIN = 64;
 
-/** So long an append that {@link AppendOptions.givesUpInDoubt} waits for a database that is away. */
+/** How long an append with {@link AppendOptions.givesUpInDoubt} waits for a database that is away. */
 const DOUBT_MS = 8_000;
 
 export interface QueueOptions extends PieceOptions {
@@ -141,7 +140,7 @@ export function createQueue(options: QueueOptions): Queue {
   };
 }
 
-/** Where it lasts, appends that give up are rejected. They stay among those sent: how they end is still to be learned. */
+/** Rejects the appends that give up, once the database was away for long. They stay in `sent`: the writer learns how they ended. */
 function createOutage(sent: readonly (readonly Job[])[]) {
   let error: StoreUnavailable | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -154,7 +153,7 @@ function createOutage(sent: readonly (readonly Job[])[]) {
 
   return {
     isOn: () => error !== undefined,
-    /** Throws what an append meets with now. */
+    /** Throws while the database is away. */
     check(): void {
       if (error !== undefined) throw error;
     },

@@ -1,5 +1,4 @@
-import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
-import type { KeyRange } from "../archive/catalogue.ts";
+import type { ArchivedStream, ArchiveTable, KeyRange, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
 import { StoreUnusable } from "../errors.ts";
 import type { StoredKey } from "../store.ts";
 import type { Reader } from "./reader.ts";
