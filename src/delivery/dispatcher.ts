@@ -53,8 +53,9 @@ function startDispatcher(deps: DispatcherDeps) {
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
   const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
   let holdsClicks = false;
-  const message = "pending dispatches could not be read";
-  const report = createFaultReport(deps.logger.error, message, { channel: channel.name });
+  const report = createFaultReport(deps.logger.error, "pending dispatches could not be read", {
+    channel: channel.name,
+  });
   let cancelWake = (): void => {};
   let cancelAsking: (() => void) | undefined;
 
