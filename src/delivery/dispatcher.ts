@@ -53,9 +53,8 @@ function startDispatcher(deps: DispatcherDeps) {
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
   const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
   let holdsClicks = false;
-  const report = createFaultReport(deps.logger.error, "pending dispatches could not be read", {
-    channel: channel.name,
-  });
+  const message = "pending dispatches could not be read";
+  const report = createFaultReport(deps.logger.error, message, { channel: channel.name });
   let cancelWake = (): void => {};
   let cancelAsking: (() => void) | undefined;
 

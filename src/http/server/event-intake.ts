@@ -67,14 +67,13 @@ export function createEventIntake(
   return {
     /**
      * Appends the events of a request. A repeated key gives the first ones' ids and position. Throws Problem, or as the
-     * store does.
+     * store does. No caller waits for a database that is away until the connection is closed without an answer.
      */
     append(
       newEvents: readonly NewEvent[],
       { metadata, key }: AppendedBy,
       { stream = STREAMS.requests, isChecked = false }: HowAppended = {},
     ): Promise<Recorded> {
-      // A caller who has no answer in time finds the connection closed, and does not know why.
       const options = { ...key, isChecked, givesUpInDoubt: true };
       const { type } = newEvents[0]!;
       const appended = eventLog.append(stream, newEvents, metadata, options).then(
