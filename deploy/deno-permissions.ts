@@ -10,7 +10,7 @@ import { readConfig } from "../src/commands/shared/command.ts";
 import { EXIT } from "../src/commands/shared/terminal.ts";
 import { isS3Address } from "../src/networks/s3/address.ts";
 import type { Config } from "../src/config/config.ts";
-import type { LogConfig } from "../src/config/log.ts";
+import type { LogConfig } from "../src/config/database.ts";
 import { listSettings } from "../src/config/named-webhooks.ts";
 import { loadEnvFile } from "../src/platform/bun-or-node.ts";
 import { outboundUrls } from "../src/service/networks.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
-import { reachlog } from "../src/commands/shared/command-line.ts";
+import { reachlog } from "../src/commands/shared/root-command.ts";
 import { VERSION } from "../src/platform/version.ts";
 import { ROOT } from "./bundle.ts";
 

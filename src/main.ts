@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { runCommandLine } from "./commands/shared/command-line.ts";
+import { runCommandLine } from "./commands/shared/root-command.ts";
 import { EXIT } from "./commands/shared/terminal.ts";
 import { writeAll, writeText } from "./commands/shared/write.ts";
 import { loadEnvFile } from "./platform/bun-or-node.ts";

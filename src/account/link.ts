@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { type EventMetadata, STREAMS, type PartDeps } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
-import type { Vault } from "../vault/token-vault.ts";
+import type { Vault } from "../vault/vault.ts";
 import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
 

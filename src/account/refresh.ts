@@ -1,11 +1,11 @@
 import { LeaseLost } from "eventstore-lite";
 import { isoTime } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, findLast, type PartDeps } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record } from "../log/decide-and-append.ts";
 import { type HeldLease, ROLES } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
-import type { Secrets } from "../vault/token-vault.ts";
+import type { Secrets } from "../vault/vault.ts";
 
 export interface RefreshDeps extends Pick<PartDeps, "eventLog" | "projector" | "clock" | "sleep" | "announce"> {
   readonly pairs: StoredTokens;

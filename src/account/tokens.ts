@@ -1,9 +1,9 @@
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
 import type { TokenPair } from "./oauth.ts";
 import { createStoredTokens, type StoredTokenPair, refreshPair, type RefreshDeps } from "./refresh.ts";
-import type { Secrets } from "../vault/token-vault.ts";
+import type { Secrets } from "../vault/vault.ts";
 import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease, type LeaseDeps, ROLES } from "../log/lease.ts";
 import type { Clock } from "../platform/clock.ts";

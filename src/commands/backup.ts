@@ -11,7 +11,7 @@ import { openLog } from "../service/open.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { verifyIncrements } from "./backup/from-increments.ts";
-import { readIncrements } from "./backup/increments.ts";
+import { readIncrements } from "./backup/increments-manifest.ts";
 import { backupPlace, openIncrements, withoutSlash, writeRemoteIncrement } from "./backup/remote-increments.ts";
 import { recordBackup, writeBackup, type WriteOptions, type BackupSource } from "./backup/write-backup.ts";
 import { type Increment, writeIncrement } from "./backup/write-increment.ts";

@@ -7,7 +7,7 @@ import { suspected, type SuspectedCounts } from "../../projections/suspected.ts"
 import { streamOfLink } from "../history/history.ts";
 import { Command, JSON_OPTION, type MakeCommand, parseLink } from "./shared/command.ts";
 import { answer, fail, printable, table } from "./shared/terminal.ts";
-import { findPlace, type Place } from "../projector/moment.ts";
+import { findPlace, type Place } from "../projector/parse-moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 
 export const clicks: MakeCommand = (terminal) =>

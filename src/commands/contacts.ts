@@ -1,13 +1,13 @@
 import type { Consent } from "../../projections/consent.ts";
 import { toRecipient, type Contact } from "../../projections/contacts.ts";
 import { describeConsent } from "../history/words/outreach.ts";
-import { formatSentence } from "../history/words/phrases.ts";
+import { formatSentence } from "../history/words/sentence.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { Command, type MakeCommand } from "./shared/command.ts";
 import { answerEach, fail, type Terminal, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
-import { findNamed } from "../recipients/recipient-name.ts";
+import { findNamed } from "../recipients/resolve-recipient.ts";
 
 export const contacts: MakeCommand = (terminal) =>
   new Command("contacts")

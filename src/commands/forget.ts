@@ -3,7 +3,7 @@ import { erasureGround, erasureRequester, type ErasureReason } from "../../event
 import { proveEvents } from "../log/signed-heads.ts";
 import { isoTime } from "../platform/clock.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
-import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
+import { findNamed, parseRecipient } from "../recipients/resolve-recipient.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type ForgetOptions, type Forgotten } from "../privacy/forget.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
 import { answer, fail, type Terminal, printable } from "./shared/terminal.ts";

@@ -5,7 +5,7 @@ import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
 import { recipientSource } from "../../events/outreach.ts";
 import type { DryRunAnswer } from "../console/pages/dry-run.tsx";
-import { formatRecipient, plain } from "../history/words/phrases.ts";
+import { formatRecipient, plain } from "../history/words/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { requestStop } from "../outreach/run-end.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";

@@ -3,7 +3,7 @@ import { isoTime } from "../platform/clock.ts";
 import { momentIn, resetsAt } from "../outreach/quota-day.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer } from "./shared/terminal.ts";
-import type { Moment, Place } from "../projector/moment.ts";
+import type { Moment, Place } from "../projector/parse-moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 
 export const quota: MakeCommand = (terminal) =>

@@ -1,5 +1,5 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
-import { parseRecipient } from "../recipients/recipient-name.ts";
+import { parseRecipient } from "../recipients/resolve-recipient.ts";
 import { suppress } from "../recipients/suppress.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, printable, type Terminal } from "./shared/terminal.ts";

@@ -11,8 +11,8 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { readFileSync } from "node:fs";
 import { parseOtherRules, parseRules } from "../config/what-if.ts";
-import { formatRecipient } from "../history/words/phrases.ts";
-import { answerWhatIf } from "../outreach/what-if/ask.ts";
+import { formatRecipient } from "../history/words/sentence.ts";
+import { answerWhatIf } from "../outreach/what-if/answer.ts";
 import {
   describeAssumed,
   describeOutcome,

@@ -22,7 +22,7 @@ import {
   TRACKED_NOTE,
 } from "../history/results-format.ts";
 import { formatDuration } from "../platform/format-duration.ts";
-import type { Place } from "../projector/moment.ts";
+import type { Place } from "../projector/parse-moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";

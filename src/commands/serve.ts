@@ -6,7 +6,7 @@ import type { Service } from "../service/service.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
 import { EXIT, type Terminal } from "./shared/terminal.ts";
 import type { Config } from "../config/config.ts";
-import { redactedUrl } from "../config/log.ts";
+import { redactedUrl } from "../config/database.ts";
 import { PROGRAM } from "./shared/program-invocation.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 

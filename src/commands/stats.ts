@@ -5,7 +5,7 @@ import { noMessages } from "../../projections/timeline.ts";
 import { isoTime } from "../platform/clock.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, table } from "./shared/terminal.ts";
-import type { Place } from "../projector/moment.ts";
+import type { Place } from "../projector/parse-moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
 
 export const stats: MakeCommand = (terminal) =>

@@ -7,7 +7,7 @@ import { readMeta, readX, readChat, readMessaging } from "./channels.ts";
 import { requireAllOrNone, type RawEnvironment, readEnvironment, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
-import { type LogConfig, readLog } from "./log.ts";
+import { type LogConfig, readLog } from "./database.ts";
 import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";

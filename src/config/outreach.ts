@@ -1,9 +1,9 @@
 import { basename, extname } from "node:path";
-import { cleanValue, shortened } from "../template/field.ts";
+import { cleanValue, shortened } from "../template/normalize-field.ts";
 import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
-import { parseTimezone } from "../platform/timezone.ts";
+import { parseTimezone } from "../platform/parse-timezone.ts";
 import { commaList, describeUnreadable, quoteValue } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";

@@ -9,12 +9,12 @@ import type { PastStates } from "../projector/past-states.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
-import type { ConsoleSettings, Live, LogSpan, Made, ConsolePage, OtherPage, View } from "./view.ts";
+import type { ConsoleSettings, Live, LogSpan, Made, ConsolePage, OtherPage, View } from "./page-context.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { type Moment, parseMoment, type Place, findPlace } from "../projector/moment.ts";
+import { type Moment, parseMoment, type Place, findPlace } from "../projector/parse-moment.ts";
 
 export interface ConsoleSources {
   readonly store: EventStore<Event>;

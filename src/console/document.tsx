@@ -11,7 +11,7 @@ import { addressWith } from "./hrefs.ts";
 import { Histogram, type QuarterCount } from "./parts/charts.tsx";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { Time } from "./parts/time.tsx";
-import type { Notice, View } from "./view.ts";
+import type { Notice, View } from "./page-context.ts";
 
 /** The console's pages, in the order of the menu. */
 export const PAGES = [

@@ -2,7 +2,7 @@ import type { Basis, SkipReason } from "../../events/outreach.ts";
 import type { Contact, Contacts, ContactStatus } from "../../projections/contacts.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { createSortedPage, type Sort, type SortPlace } from "./sorted-page.ts";
-import { readChoice, readText, type View } from "./view.ts";
+import { readChoice, readText, type View } from "./page-context.ts";
 
 /** What a contact may be looked for by; `suppressed` is shown in place of how far we got. */
 export type ShownStatus = ContactStatus | "suppressed";

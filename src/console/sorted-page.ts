@@ -1,5 +1,5 @@
 import { addressWith } from "./hrefs.ts";
-import { readChoice, type View } from "./view.ts";
+import { readChoice, type View } from "./page-context.ts";
 
 const ORDERS = ["ascending", "descending"] as const;
 export type Order = (typeof ORDERS)[number];

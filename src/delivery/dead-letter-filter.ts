@@ -7,7 +7,7 @@ import { linkKey } from "../../projections/sent-links.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
-import { parseMoment, startOfDay } from "../projector/moment.ts";
+import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
 /** Dead letters or dispatches in doubt; each must match all members. */
 export interface DispatchFilter {

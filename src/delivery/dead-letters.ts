@@ -12,7 +12,7 @@ import { findChannel, type Deliveries } from "../../projections/deliveries.ts";
 import { findEventNear } from "../history/find-event.ts";
 import { type EventLog, type EventMetadata, type NewEvent, STREAMS, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { HandleDeps } from "../log/handle.ts";
+import type { HandleDeps } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dead-letter-filter.ts";
 

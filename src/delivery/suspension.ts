@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
 import { type EventMetadata, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record } from "../log/decide-and-append.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { findChannel } from "../../projections/deliveries.ts";

@@ -3,7 +3,7 @@ import type { WebhookChannel } from "../../events/channel.ts";
 import type { Subscription } from "../../events/dispatches.ts";
 import { findChannel, webhooksIn } from "../../projections/deliveries.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { handle, type HandleDeps } from "../log/handle.ts";
+import { handle, type HandleDeps } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Secret } from "../platform/secret.ts";
 

@@ -2,7 +2,7 @@ import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog
 import { findPerson, positionsAbout, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
-import { parseMoment, findPlace, startOfDay } from "../projector/moment.ts";
+import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
 import { findRunEnd, isOfRun, findRunStart } from "./run-events.ts";
 import type { Selection } from "./select-events.ts";

@@ -4,11 +4,11 @@ import type { States } from "../../projections/all.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
 import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
-import { count, orNull, text } from "../platform/json-schema.ts";
+import { count, orNull, text } from "../platform/common-schemas.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
-import { parseMoment } from "../projector/moment.ts";
+import { parseMoment } from "../projector/parse-moment.ts";
 
 /** What results can be told apart by. */
 export const GROUPINGS = ["template", "variant", "run", "day", "source", "basis", "link"] as const;

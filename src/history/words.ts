@@ -16,7 +16,7 @@ import {
   moment,
   type Sentence,
   type EventWords,
-} from "./words/phrases.ts";
+} from "./words/sentence.ts";
 
 const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   restore: "after a restore from a backup",

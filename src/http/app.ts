@@ -11,7 +11,7 @@ import { features } from "./endpoints.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { JSON_HEADERS, toHttpResponse, type HttpResponse } from "./server/answer.ts";
 import { listEndpoints, type Endpoint, type RequestContext } from "./server/endpoint.ts";
-import { addForms } from "./server/form.ts";
+import { addForms } from "./server/form-routes.ts";
 import { problemAnswer, toProblem, problemPage, problems, wantsPage } from "./server/problem.ts";
 
 /** Of the service. A client with types for all of it: `treaty<App>(url)` of `@elysiajs/eden`. */

@@ -5,7 +5,7 @@ import { accountEndpoints } from "./features/account.ts";
 import { consentEndpoints, recipientEndpoints } from "./features/recipients.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { deliveryEndpoints } from "./features/deliveries.ts";
-import { directSendEndpoints } from "./features/channel-sends.ts";
+import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { eventEndpoints, exportEndpoints } from "./features/events.ts";
 import { forgetEndpoints } from "./features/forget.ts";
@@ -17,7 +17,7 @@ import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
-import { addForms } from "./server/form.ts";
+import { addForms } from "./server/form-routes.ts";
 
 /** Every feature there is. A plugin declares and registers its endpoints; what no plugin registers does not exist. */
 export function features(deps: AppDeps) {

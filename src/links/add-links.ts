@@ -1,6 +1,6 @@
 import { type Links, findLink } from "../../projections/links.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { type AppendDecision, handle, type HandleDeps } from "../log/handle.ts";
+import { type AppendDecision, handle, type HandleDeps } from "../log/decide-and-append.ts";
 import { isReservedCode, PERSONAL_CODE_CHARS, SHARED_CODE_CHARS, toTarget } from "../template/short-link.ts";
 
 /** A short link as an operator gives it. */

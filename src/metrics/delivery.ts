@@ -9,7 +9,7 @@ import type { DispatchMetrics } from "../delivery/ask-network.ts";
 import { readOldestPending } from "../delivery/lag.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
-import { createCounter, createHistogram, lookUpEach } from "./prometheus.ts";
+import { createCounter, createHistogram, lookUpEach } from "./instruments.ts";
 
 /** Events read to find the oldest of a lane; usually the first one is. */
 const OLDEST_EVENTS_MAX = 10_000;

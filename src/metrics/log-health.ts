@@ -7,7 +7,7 @@ import { CLOCK_SKEW_MS_MAX } from "../log/log-clock.ts";
 import { ROLES } from "../log/lease.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
-import { lookUp, lookUpEach } from "./prometheus.ts";
+import { lookUp, lookUpEach } from "./instruments.ts";
 
 export interface LogSources {
   readonly store: LogStore;

@@ -9,7 +9,7 @@ import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createAppendMetrics } from "./appends.ts";
 import { type ChannelSources, createDispatchMetrics, observeChannels } from "./delivery.ts";
-import { createCounter, lookUp, lookUpEach } from "./prometheus.ts";
+import { createCounter, lookUp, lookUpEach } from "./instruments.ts";
 import { type InstanceSources, type LogSources, observeInstances, observeLog } from "./log-health.ts";
 import { VERSION } from "../platform/version.ts";
 

@@ -8,7 +8,7 @@ import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
-import type { Prices } from "./usage-meter.ts";
+import type { Prices } from "./network-cost.ts";
 import { momentIn } from "./quota-day.ts";
 import type { TurnMoment } from "./send-window.ts";
 

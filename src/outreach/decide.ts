@@ -17,7 +17,7 @@ import { linksIn } from "../../projections/sent-links.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
-import type { AppendDecision } from "../log/handle.ts";
+import type { AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";

@@ -3,7 +3,7 @@ import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contacts.ts";
 import { type NewEvent, STREAMS } from "../log/event-log.ts";
-import { handle, record } from "../log/handle.ts";
+import { handle, record } from "../log/decide-and-append.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type RunContext } from "./context.ts";
@@ -17,7 +17,7 @@ import {
   type Refused,
   toSkips,
 } from "./decide.ts";
-import type { Meter } from "./usage-meter.ts";
+import type { Meter } from "./network-cost.ts";
 import { pause, retryBriefly, retryPersistently } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
 import { callsForAction, stopReason } from "./run-end.ts";

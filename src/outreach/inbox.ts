@@ -4,7 +4,7 @@ import { eraseClicks, findRevokedLinks } from "../recipients/record-consent.ts";
 import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
-import { handle, record, type AppendDecision } from "../log/handle.ts";
+import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
 import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext } from "./context.ts";

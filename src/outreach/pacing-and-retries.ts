@@ -2,7 +2,7 @@ import { LeaseLost } from "eventstore-lite";
 import type { PauseReason } from "../../events/outreach.ts";
 import { isoTime, backoffMs } from "../platform/clock.ts";
 import { STREAMS } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record } from "../log/decide-and-append.ts";
 import { SocialError, type RateWindow } from "../networks/network.ts";
 import type { OutreachContext, RetryPolicy, RunContext, Waiting } from "./context.ts";
 

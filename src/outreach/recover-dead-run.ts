@@ -1,11 +1,11 @@
 import type { Run } from "../../projections/run.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { handle, type AppendDecision } from "../log/handle.ts";
+import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";
 import { errorFields } from "../platform/logger.ts";
 import { waitForProjections, type OutreachContext } from "./context.ts";
 import { settleOpen } from "./reconcile.ts";
-import type { BackgroundTasks } from "./background-tasks.ts";
+import type { BackgroundTasks } from "./task-tracker.ts";
 
 /** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
 const RETRY_MS = 5_000;

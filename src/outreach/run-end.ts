@@ -3,7 +3,7 @@ import type { LogStore } from "../../events/catalog.ts";
 import type { RunEnd } from "../../events/outreach.ts";
 import { SocialError } from "../networks/network.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
-import { handle, type HandleDeps } from "../log/handle.ts";
+import { handle, type HandleDeps } from "../log/decide-and-append.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { RunContext } from "./context.ts";
 import { decideStop } from "./decide.ts";

@@ -2,7 +2,7 @@ import type { KnownRecipient, RecipientSource } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contacts.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { type AppendDecision, handle } from "../log/handle.ts";
+import { type AppendDecision, handle } from "../log/decide-and-append.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {

@@ -2,7 +2,7 @@ import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { DataOf } from "../../events/catalog.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata, eventAt } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record } from "../log/decide-and-append.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import { requireRunStates, waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
@@ -12,11 +12,11 @@ import type { RunSelection } from "./run-limits.ts";
 import { opensAt } from "./send-window.ts";
 import { isoTime } from "../platform/clock.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
-import { createMeter } from "./usage-meter.ts";
+import { createMeter } from "./network-cost.ts";
 import { findTransientEnd, watchForStop } from "./run-end.ts";
 import { perform, type RunReport, type StartedRun } from "./execute-run.ts";
 import { createRecovery, takeRunLease } from "./recover-dead-run.ts";
-import { createBackgroundTasks } from "./background-tasks.ts";
+import { createBackgroundTasks } from "./task-tracker.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
 export type Triggered =

@@ -5,7 +5,7 @@ import type { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "../vault/derive-keys.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
-import type { BoundSecrets } from "../vault/secret-store.ts";
+import type { BoundSecrets } from "../vault/encrypted-secrets.ts";
 
 /** The log holds what was encrypted with keys that are not there. */
 export function keysLost(place: string, isThere: boolean): ServiceError {

@@ -2,7 +2,7 @@ import type { LogStore } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { isReadAlongLog, catchUpStates, type Positions } from "./fold-range.ts";
-import type { Moment, Place } from "./moment.ts";
+import type { Moment, Place } from "./parse-moment.ts";
 import {
   isCurrent,
   isDue,

@@ -2,7 +2,7 @@ import { SnapshotAhead, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import type { Late } from "./fold-beside.ts";
+import type { Late } from "./late-projections.ts";
 import { catchUpStates, type Positions, foldRange, stretches } from "./fold-range.ts";
 import { createSnapshotWriter, type SnapshotWriter } from "./snapshot-writer.ts";
 import { listPast, PAST_EVERY_POSITIONS, loadRebuilt, unpackState } from "./snapshots.ts";

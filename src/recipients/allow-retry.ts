@@ -1,7 +1,7 @@
 import { findContact, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
-import { handle, type AppendDecision, type HandleDeps } from "../log/handle.ts";
-import { recipientAmong } from "./recipient-name.ts";
+import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-append.ts";
+import { recipientAmong } from "./resolve-recipient.ts";
 
 /** Why a retry is refused. */
 export type RetryRefusal = "unknown" | "suppressed" | "not_failed";

@@ -1,7 +1,7 @@
 import { type Consent, consentAfter, findMissingEvidence, NO_CONSENT } from "../../projections/consent.ts";
 import { findContact, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
-import { handle } from "../log/handle.ts";
+import { handle } from "../log/decide-and-append.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import type { ImportedRow } from "./recipients-file.ts";
 import { eraseClicks, findRevokedLinks, type RecordConsentDeps } from "./record-consent.ts";

@@ -1,7 +1,7 @@
 import { basis, tracking } from "../../events/outreach.ts";
 import type { ConsentRecord } from "../../projections/consent.ts";
 import { isoTime } from "../platform/clock.ts";
-import { shortened } from "../template/field.ts";
+import { shortened } from "../template/normalize-field.ts";
 import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 

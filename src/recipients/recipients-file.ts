@@ -1,8 +1,8 @@
 import { ServiceError } from "../platform/service-error.ts";
-import { countLinesBeforeFault } from "../platform/utf8.ts";
+import { countLinesBeforeFault } from "../platform/find-invalid-utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
-import { shortened } from "../template/field.ts";
+import { shortened } from "../template/normalize-field.ts";
 import { type Columns, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";
 import { type Cells, type FileRow, type ImportedRecipient, readRow, type RowRefusal } from "./file/row.ts";

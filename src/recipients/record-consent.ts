@@ -5,8 +5,8 @@ import { personalLinkOwner } from "../../events/tracking.ts";
 import { consentAfter, type ConsentRecord, findMissingEvidence } from "../../projections/consent.ts";
 import { type Contacts, entriesOf, findPerson } from "../../projections/contacts.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { handle, type HandleDeps, type HandleOptions } from "../log/handle.ts";
-import { recipientAmong } from "./recipient-name.ts";
+import { handle, type HandleDeps, type HandleOptions } from "../log/decide-and-append.ts";
+import { recipientAmong } from "./resolve-recipient.ts";
 import { ALL_OF } from "../platform/counts-and-lists.ts";
 
 /** Finds the refs by which the clicks by personal links of these codes are erased; none of codes that were erased. */

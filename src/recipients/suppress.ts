@@ -2,10 +2,10 @@ import { createHmac } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
 import { type Contacts, findContact } from "../../projections/contacts.ts";
 import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record } from "../log/decide-and-append.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
-import { recipientAmong } from "./recipient-name.ts";
+import { recipientAmong } from "./resolve-recipient.ts";
 
 export interface SuppressDeps {
   readonly eventLog: EventLog;

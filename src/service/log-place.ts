@@ -1,6 +1,6 @@
 import type { SegmentStorage } from "eventstore-lite";
 import type { Config } from "../config/config.ts";
-import type { PostgresLog, SqliteLog } from "../config/log.ts";
+import type { PostgresLog, SqliteLog } from "../config/database.ts";
 import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../log/checkpoint.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../log/store-backends.ts";
@@ -9,7 +9,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
-import type { Vault } from "../vault/token-vault.ts";
+import type { Vault } from "../vault/vault.ts";
 import { locateSegments } from "./segment-storage.ts";
 
 /** Locates a log and all that belongs to it; hides the engine. */

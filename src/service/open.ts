@@ -9,7 +9,7 @@ import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "../privacy/secrets-binding.ts";
 import { readMasterKey, unlock, type Unlocked } from "../vault/master-key.ts";
-import { openSecretStore } from "../vault/secret-store.ts";
+import { openSecretStore } from "../vault/encrypted-secrets.ts";
 import { locateLog, type LogPlace } from "./log-place.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */

@@ -12,7 +12,7 @@ import { makeId, sleep } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import type { OutreachRules } from "../outreach/decide.ts";
-import type { Vault } from "../vault/token-vault.ts";
+import type { Vault } from "../vault/vault.ts";
 import type { Social } from "./networks.ts";
 
 /** 128 bits: no code that follows from them can be guessed. */

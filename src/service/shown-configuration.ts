@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { listParts } from "../config/optional-parts.ts";
-import type { ConsoleSettings } from "../console/view.ts";
+import type { ConsoleSettings } from "../console/page-context.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";

@@ -1,4 +1,4 @@
-import { fieldName, fieldNameFault } from "./field.ts";
+import { fieldName, fieldNameFault } from "./normalize-field.ts";
 import { toTarget } from "./short-link.ts";
 
 /** Text as it stands, or a place to fill with a field of the recipient, or with a short link. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { cleanValue, fieldName } from "./field.ts";
+import { cleanValue, fieldName } from "./normalize-field.ts";
 import { parseParts, TemplateError, type Part } from "./parse-parts.ts";
 import { createShortLink, type LinkBase, type ShortLink } from "./short-link.ts";
 

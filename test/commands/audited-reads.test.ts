@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
-import { reachlog } from "../../src/commands/shared/command-line.ts";
+import { reachlog } from "../../src/commands/shared/root-command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { capture, NO_TERMINAL } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";

@@ -1,7 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import { bashScript, describeCommands, fishScript, zshScript } from "../../src/commands/completion.ts";
-import { reachlog, runCommandLine } from "../../src/commands/shared/command-line.ts";
+import { reachlog, runCommandLine } from "../../src/commands/shared/root-command.ts";
 import { NO_TERMINAL } from "../harness/capture.ts";
 
 const COMMANDS = describeCommands(reachlog(NO_TERMINAL));

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
-import { reachlog } from "../../src/commands/shared/command-line.ts";
+import { reachlog } from "../../src/commands/shared/root-command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
 const ENDPOINTS = describeEndpoints();

@@ -11,7 +11,7 @@ import { overviewPage } from "../../src/console/pages/overview.tsx";
 import { peoplePage } from "../../src/console/pages/people.tsx";
 import { resultsPage } from "../../src/console/pages/results.tsx";
 import { runsPage } from "../../src/console/pages/run.tsx";
-import type { ConsolePage } from "../../src/console/view.ts";
+import type { ConsolePage } from "../../src/console/page-context.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
 import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";

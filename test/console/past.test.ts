@@ -7,7 +7,7 @@ import { type ProjectionName } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createPastPages, type PastVisit } from "../../src/console/console.ts";
-import type { ConsolePage } from "../../src/console/view.ts";
+import type { ConsolePage } from "../../src/console/page-context.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { testLog } from "../harness/memory/events.ts";

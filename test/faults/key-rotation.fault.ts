@@ -3,7 +3,7 @@ import { contacts, findContact } from "../../projections/contacts.ts";
 import { parseKey } from "../../src/vault/derive-keys.ts";
 import { loadKeyFile } from "../../src/vault/master-key.ts";
 import { unlock } from "../../src/vault/master-key.ts";
-import { openVault } from "../../src/vault/token-vault.ts";
+import { openVault } from "../../src/vault/vault.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { locateLog } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";

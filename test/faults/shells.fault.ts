@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { describeCommands } from "../../src/commands/completion.ts";
-import { reachlog } from "../../src/commands/shared/command-line.ts";
+import { reachlog } from "../../src/commands/shared/root-command.ts";
 import { openInstallation, until } from "../harness/process.ts";
 import { has, run } from "./tools.ts";
 

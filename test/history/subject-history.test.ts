@@ -7,7 +7,7 @@ import { contacts, type Contact, type Contacts } from "../../projections/contact
 import { fold } from "../../projections/projection.ts";
 import { historyOfEvent, historyOfLink, historyOfRecipient } from "../../src/history/history.ts";
 import type { Reading } from "../../src/history/find-event.ts";
-import { findNamed } from "../../src/recipients/recipient-name.ts";
+import { findNamed } from "../../src/recipients/resolve-recipient.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts as contactsProjection } from "../../projections/contacts.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { allowRetry, decideRetry } from "../../src/recipients/allow-retry.ts";
-import { recipientAmong } from "../../src/recipients/recipient-name.ts";
+import { recipientAmong } from "../../src/recipients/resolve-recipient.ts";
 import { decideSuppression, suppress, createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { given } from "../harness/memory/decider.ts";

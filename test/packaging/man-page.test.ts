@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { manPage } from "../../packaging/man-page.ts";
 import { describeCommands } from "../../src/commands/completion.ts";
-import { reachlog } from "../../src/commands/shared/command-line.ts";
+import { reachlog } from "../../src/commands/shared/root-command.ts";
 import { EXIT } from "../../src/commands/shared/terminal.ts";
 import { settingNames } from "../../src/config/schema.ts";
 

@@ -7,7 +7,7 @@ import type { EventStore, Snapshot } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Owner } from "../../events/encryption.ts";
 import { KeyMismatch } from "../../src/vault/derive-keys.ts";
-import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";
 import { createPersonKeys } from "../../src/privacy/person-keys.ts";

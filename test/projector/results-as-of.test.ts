@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { findPerson } from "../../projections/contacts.ts";
 import { encodeState } from "../../projections/snapshot.ts";
-import type { LogConfig } from "../../src/config/log.ts";
+import type { LogConfig } from "../../src/config/database.ts";
 import { createResults, GROUPINGS } from "../../src/history/results.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";

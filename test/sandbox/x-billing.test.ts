@@ -1,7 +1,7 @@
 // On the memory harness.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { createX, X_PRICES } from "../../src/networks/x/x-api.ts";
-import { createMeter } from "../../src/outreach/usage-meter.ts";
+import { createMeter } from "../../src/outreach/network-cost.ts";
 import { LIST_ID } from "../../sandbox/x/people.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { safeFetchTo } from "../harness/memory/servers.ts";

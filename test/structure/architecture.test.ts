@@ -66,8 +66,8 @@ const MACHINE_TIME = [
   "src/commands/audit/prove.ts",
   "src/commands/backup.ts",
   "src/commands/backup/put-back.ts",
-  "src/commands/backup/move-log.ts",
-  "src/commands/serve-witness.ts",
+  "src/commands/backup/migrate.ts",
+  "src/commands/witness.ts",
   // Where no clock is given.
   "src/networks/safe-fetch.ts",
   "src/service/networks.ts",

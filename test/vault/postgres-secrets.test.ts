@@ -7,8 +7,8 @@ import { startProxy } from "eventstore-lite/test/proxy";
 import { secret } from "../../src/platform/secret.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
-import { openSecretStore } from "../../src/vault/secret-store.ts";
-import { openVault } from "../../src/vault/token-vault.ts";
+import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
+import { openVault } from "../../src/vault/vault.ts";
 
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);

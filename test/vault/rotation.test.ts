@@ -6,9 +6,9 @@ import { unwrap } from "../../src/vault/encrypt.ts";
 import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { makeKeyFile } from "../../src/vault/master-key.ts";
 import { readMasterKey, rotateKey, type MasterKeyPlace, type RotationStep } from "../../src/vault/master-key.ts";
-import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
-import { openVault, type Rotation } from "../../src/vault/token-vault.ts";
+import { openVault, type Rotation } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
@@ -121,7 +121,7 @@ describe("killed", () => {
     const from = (name: string) => JSON.stringify(require.resolve(`../../src/${name}`));
     const script = `import { rotateKey } from ${from("vault/master-key.ts")};
       import { sqliteSecrets } from ${from("vault/sqlite-secrets.ts")};
-      import { openVault } from ${from("vault/token-vault.ts")};
+      import { openVault } from ${from("vault/vault.ts")};
       import { secret } from ${from("platform/secret.ts")};
       const [vault, keys, file, key, killedAfter] = process.argv.slice(1);
       const place = {

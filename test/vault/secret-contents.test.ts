@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { ServiceError } from "../../src/platform/service-error.ts";
 import type { SecretPlace } from "../../src/vault/secret-database.ts";
-import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { ENGINES } from "./engines.ts";
 
 const KEY = new Uint8Array(32).fill(1);

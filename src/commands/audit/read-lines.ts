@@ -1,5 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { countLinesBeforeFault } from "../../platform/utf8.ts";
+import { countLinesBeforeFault } from "../../platform/find-invalid-utf8.ts";
 
 /** The file to be imported cannot be read as a log. Nothing was imported. */
 export function fileFault(line: number, reason: string): ServiceError {

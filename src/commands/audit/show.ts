@@ -11,9 +11,9 @@ import {
 import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
 import type { ChannelTally } from "../../history/link-tally.ts";
 import { eventsAt } from "../../log/event-log.ts";
-import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
+import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts";
 import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
-import { findPlace } from "../../projector/moment.ts";
+import { findPlace } from "../../projector/parse-moment.ts";
 import { Command, Option, parseLink, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, type Terminal, printable, table } from "../shared/terminal.ts";
 import { formatContact } from "../contacts.ts";
@@ -28,7 +28,7 @@ import { DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differ
 import { findChange } from "../../projector/event-changes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
-import { formatCaller } from "../../history/words/phrases.ts";
+import { formatCaller } from "../../history/words/sentence.ts";
 
 export const showHistoryCommand: MakeCommand = (terminal) =>
   new Command("show")

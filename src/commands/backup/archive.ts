@@ -1,7 +1,7 @@
 import { makeId } from "../../platform/clock.ts";
 import { archiveEvents, lastBefore } from "../../log/archive.ts";
 import { createEventLog } from "../../log/event-log.ts";
-import { parseMoment, startOfDay } from "../../projector/moment.ts";
+import { parseMoment, startOfDay } from "../../projector/parse-moment.ts";
 import { locateLog } from "../../service/log-place.ts";
 import type { LogStore } from "../../../events/catalog.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";

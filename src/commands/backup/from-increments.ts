@@ -4,10 +4,17 @@ import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint, type
 import { formatOrigin, signChain } from "../../log/checkpoint.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
-import type { Moment } from "../../projector/moment.ts";
+import type { Moment } from "../../projector/parse-moment.ts";
 import { keyId } from "../../vault/derive-keys.ts";
 import { copyUnchanged, measure, refuseAltered } from "./copy-file.ts";
-import { BEGINNING, type Increments, readIncrements, readSegment, SECRET_FILES, secretFile } from "./increments.ts";
+import {
+  BEGINNING,
+  type Increments,
+  readIncrements,
+  readSegment,
+  SECRET_FILES,
+  secretFile,
+} from "./increments-manifest.ts";
 import { MANIFEST, type Manifest, NAMES, openSigningKey, signManifest } from "./manifest.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 
@@ -25,9 +32,8 @@ export async function extractBackup(
   const increments = readIncrements(folder, master);
   const { log, epochs, backups } = increments;
   const newest = backups.at(-1)!;
-  if (to !== undefined && to > newest.position) {
+  if (to !== undefined && to > newest.position)
     throw new ServiceError("usage", `${folder} reaches position ${newest.position}: there is no position ${to} in it`);
-  }
   mkdirSync(target, { mode: 0o700 });
   const file = join(target, NAMES.log);
   const segments = readSegments(folder, increments, to);
@@ -37,10 +43,8 @@ export async function extractBackup(
     await copyUnchanged(secretFile(folder, increments, name), join(target, NAMES[name]), increments.files[name]);
   }
   const key = await signingKey(folder, increments, master, target);
-  await makeNewFile(
-    join(target, NAMES.head),
-    signChain({ id: log }, head, key, () => Date.parse(newest.made_at), { root }),
-  );
+  const signed = signChain({ id: log }, head, key, () => Date.parse(newest.made_at), { root });
+  await makeNewFile(join(target, NAMES.head), signed);
   const place = (name: keyof typeof NAMES) => measure(join(target, NAMES[name]));
   const unsigned = {
     format: 1,
@@ -126,8 +130,8 @@ export async function verifyIncrements(
     onProgress(after.position);
   }
   for (const [index, { position, hash }] of backups.entries()) {
-    if (ends.get(position) !== hash)
-      faults.push(`backup ${index + 1}: no segment ends with its head ${position} ${hash}`);
+    if (ends.get(position) === hash) continue;
+    faults.push(`backup ${index + 1}: no segment ends with its head ${position} ${hash}`);
   }
   if (faults.length > 0) return { increments, faults };
   const { publicKey } = await signingKey(folder, increments, master, scratch);

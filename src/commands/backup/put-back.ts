@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { redactedUrl, type PostgresLog } from "../../config/log.ts";
+import { redactedUrl, type PostgresLog } from "../../config/database.ts";
 import { signHead } from "../../log/checkpoint.ts";
 import { refuseServed } from "../../log/instance-heartbeats.ts";
 import { logFiles } from "../../log/log-files.ts";
@@ -16,7 +16,7 @@ import { keysLost, newestKeys, refuseForeignSecrets } from "../../privacy/secret
 import { locateFiles, locateLog, type LogPlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
 import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
-import { openSecretStore } from "../../vault/secret-store.ts";
+import { openSecretStore } from "../../vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
 import type { Terminal } from "../shared/terminal.ts";
 import { withProgress } from "../shared/progress.ts";

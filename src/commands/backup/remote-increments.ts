@@ -15,7 +15,7 @@ import {
   type SegmentEntry,
   segmentFile,
   SEGMENTS,
-} from "./increments.ts";
+} from "./increments-manifest.ts";
 import { MANIFEST } from "./manifest.ts";
 import { type BackupSource, type WriteOptions } from "./write-backup.ts";
 import { type Increment, writeIncrement } from "./write-increment.ts";

@@ -11,7 +11,7 @@ import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
 import type { MasterKeyPlace } from "../../vault/master-key.ts";
-import { openSecretStore } from "../../vault/secret-store.ts";
+import { openSecretStore } from "../../vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
 import type { Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";

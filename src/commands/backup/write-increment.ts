@@ -18,7 +18,7 @@ import {
   secretsFolder,
   segmentFile,
   SEGMENTS,
-} from "./increments.ts";
+} from "./increments-manifest.ts";
 import { MANIFEST, signManifest } from "./manifest.ts";
 import { copyRest, type WriteOptions, type BackupSource } from "./write-backup.ts";
 

@@ -13,7 +13,7 @@ import { withProgress } from "../shared/progress.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt-outcome.ts";
-import { quoteText } from "../../history/words/phrases.ts";
+import { quoteText } from "../../history/words/sentence.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 /** Shown of an event about many dispatches: a few screens. audit show lists all. */

@@ -14,7 +14,7 @@ import { untilStopped } from "../serve.ts";
 import { Command, type MakeCommand, readServedConfig } from "../shared/command.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { createDemoInstances } from "./demo-instances.ts";
-import { loadSandbox, startDatabaseServer } from "./dependencies.ts";
+import { loadSandbox, startDatabaseServer } from "./dev-dependencies.ts";
 import { chatOption, type Choice, messagingOption, parsePort } from "./sandbox.ts";
 import { usageError } from "../../platform/service-error.ts";
 

@@ -1,6 +1,6 @@
 import { untilAborted } from "../../platform/signals.ts";
 import { Command, Option, type MakeCommand } from "../shared/command.ts";
-import { loadSandbox } from "./dependencies.ts";
+import { loadSandbox } from "./dev-dependencies.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 export const sandbox: MakeCommand = (terminal) =>

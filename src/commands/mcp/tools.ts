@@ -2,7 +2,7 @@ import { Type, type TObject } from "@sinclair/typebox";
 import { basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
 import { GROUPINGS } from "../../history/results.ts";
-import { closedObject, oneOf } from "../../platform/json-schema.ts";
+import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";

@@ -12,10 +12,10 @@ import { Command, JSON_OPTION, Option, parseLimit, type MakeCommand } from "../s
 import { answer, fail, printable, table } from "../shared/terminal.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
-import { findNamed } from "../../recipients/recipient-name.ts";
-import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from "./survey.ts";
-import { formatRecipient } from "../../history/words/phrases.ts";
-import type { Place } from "../../projector/moment.ts";
+import { findNamed } from "../../recipients/resolve-recipient.ts";
+import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from "./judge-recipients.ts";
+import { formatRecipient } from "../../history/words/sentence.ts";
+import type { Place } from "../../projector/parse-moment.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 /** Recipients named for each skip reason by default: they fit a screen. */

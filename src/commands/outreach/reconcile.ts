@@ -10,7 +10,7 @@ import { openAccount, outreachContext } from "../../service/outreach.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, EXIT, type Terminal, printable, table } from "../shared/terminal.ts";
 import { openSession, recordRead, type Session } from "../shared/log-session.ts";
-import { formatRecipient } from "../../history/words/phrases.ts";
+import { formatRecipient } from "../../history/words/sentence.ts";
 import { startStatusLine } from "../shared/progress.ts";
 
 export const reconcile: MakeCommand = (terminal) =>

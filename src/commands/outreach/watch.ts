@@ -8,7 +8,7 @@ import type { Folded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/words.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
-import { formatSentence, plain } from "../../history/words/phrases.ts";
+import { formatSentence, plain } from "../../history/words/sentence.ts";
 import { printable } from "../shared/terminal.ts";
 
 export const watch: MakeCommand = (terminal) =>

@@ -1,7 +1,7 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import { makeId, sleep } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
-import { redactedUrl } from "../../config/log.ts";
+import { redactedUrl } from "../../config/database.ts";
 import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
 import { createFindLinkKeys } from "../../recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../recipients/suppress.ts";

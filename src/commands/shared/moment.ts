@@ -1,7 +1,7 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
-import { checkMoment, parseMoment, type Moment, type Place } from "../../projector/moment.ts";
+import { checkMoment, parseMoment, type Moment, type Place } from "../../projector/parse-moment.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { restoreStates } from "../../projector/restore.ts";
 import { readConfig } from "./command.ts";

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
-import { formatCaller } from "../../history/words/phrases.ts";
+import { formatCaller } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
@@ -13,12 +13,12 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
 import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
-import { findCauses, findEffects } from "../parts/causes.ts";
+import { findCauses, findEffects } from "../parts/find-causes.ts";
 import { Icon } from "../parts/icon.tsx";
-import { renderStateChanges } from "../parts/state-changes.tsx";
+import { renderStateChanges } from "../parts/projection-changes.tsx";
 import { Time } from "../parts/time.tsx";
-import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../view.ts";
-import { Proof } from "./verification.tsx";
+import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../page-context.ts";
+import { Proof } from "../parts/proof.tsx";
 
 const EVENTS_SHOWN = 100;
 

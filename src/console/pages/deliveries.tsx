@@ -31,7 +31,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { readText, type View } from "../view.ts";
+import { readText, type View } from "../page-context.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
-import { formatSentence, plain } from "../../history/words/phrases.ts";
+import { formatSentence, plain } from "../../history/words/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
@@ -12,7 +12,7 @@ import { cut, RecipientLink } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
-import type { ConsolePage, View } from "../view.ts";
+import type { ConsolePage, View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */

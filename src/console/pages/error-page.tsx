@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ConsoleDocument } from "../document.tsx";
-import type { NextStep } from "../view.ts";
+import type { NextStep } from "../page-context.ts";
 
 export interface ErrorView {
   readonly title: string;

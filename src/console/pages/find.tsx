@@ -8,7 +8,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { formatRun } from "../parts/events.tsx";
 import { formatContactName } from "./people.tsx";
-import { type DisclosingPage, type OtherPage, readText, type View } from "../view.ts";
+import { type DisclosingPage, type OtherPage, readText, type View } from "../page-context.ts";
 
 /**
  * Leads to the page of a recipient, a link, a run or an event, by whatever they are called; a handle may stand in a

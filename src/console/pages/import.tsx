@@ -5,7 +5,7 @@ import { ActionForm, ConfirmedAction } from "../parts/action-form.tsx";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
-import type { ConsolePage, View } from "../view.ts";
+import type { ConsolePage, View } from "../page-context.ts";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;

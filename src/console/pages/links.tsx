@@ -13,10 +13,10 @@ import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
-import { SentTo, sentWith } from "../parts/sent-to.tsx";
+import { SentTo, sentWith } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
-import { newestEvents, type View } from "../view.ts";
+import { newestEvents, type View } from "../page-context.ts";
 import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */

@@ -20,7 +20,7 @@ import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, type View } from "../view.ts";
+import { newestEvents, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
 
 /** Events read for the newest lines: of clicks and deliveries many are one line. */

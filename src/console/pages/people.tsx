@@ -28,7 +28,7 @@ import { Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
 import { listHref, readPlace, readSort, type Sort } from "../sorted-page.ts";
-import type { DisclosingPage, View } from "../view.ts";
+import type { DisclosingPage, View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 
 /** Rows of one page of the list. */

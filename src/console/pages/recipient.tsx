@@ -12,13 +12,13 @@ import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { findGrounds } from "../parts/causes.ts";
+import { findGrounds } from "../parts/find-causes.ts";
 import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { NumberCells, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
-import { type Made, readNumber, type View } from "../view.ts";
+import { type Made, readNumber, type View } from "../page-context.ts";
 import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
 
 /** Events of one page: of most recipients these are all. */

@@ -34,7 +34,7 @@ import { RateBar } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
 import { readSort, sortRows } from "../sorted-page.ts";
-import { readChoice, readText, type View } from "../view.ts";
+import { readChoice, readText, type View } from "../page-context.ts";
 
 /** Shown where no interval is asked for. */
 export const DAYS_SHOWN = 30;

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { RUNS_MAX, type RunOutcome, type RunSummary } from "../../../projections/runs.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
-import { formatCaller } from "../../history/words/phrases.ts";
+import { formatCaller } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { eventsOfRun } from "../../history/run-events.ts";
 import { runHref } from "../hrefs.ts";
@@ -14,7 +14,7 @@ import { ENDS } from "../parts/run-card.tsx";
 import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
-import { readNumber, type Made, type View } from "../view.ts";
+import { readNumber, type Made, type View } from "../page-context.ts";
 
 const EVENTS_SHOWN = 200;
 

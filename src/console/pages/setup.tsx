@@ -8,7 +8,7 @@ import { Time } from "../parts/time.tsx";
 import { toTokenId } from "../../config/tokens.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 
 export function setupPage(view: View): VNode {
   const steps = setupSteps(view);

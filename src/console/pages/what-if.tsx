@@ -16,7 +16,7 @@ import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { numbers, Table } from "../parts/table.tsx";
-import type { ConsolePage, Notice, View } from "../view.ts";
+import type { ConsolePage, Notice, View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 
 /** A form that asks what other rules would have done. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { plain } from "../../history/words/phrases.ts";
-import type { View } from "../view.ts";
+import { plain } from "../../history/words/sentence.ts";
+import type { View } from "../page-context.ts";
 
 interface ActionFormProps {
   readonly view: View;

@@ -5,7 +5,7 @@ import { findChannel, pendingOf } from "../../../projections/deliveries.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { Badge, type IconName } from "./icon.tsx";
 import { Time } from "./time.tsx";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 
 interface ChannelStatusProps {
   readonly view: View;

@@ -8,7 +8,7 @@ import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 
 const RETRY = "/console/deliveries/retry";
 const DISCARD = "/console/deliveries/discard";

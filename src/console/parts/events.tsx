@@ -5,10 +5,10 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
-import { formatCaller, type Mention, type Sentence } from "../../history/words/phrases.ts";
+import { formatCaller, type Mention, type Sentence } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
 

@@ -3,10 +3,10 @@ import type { VNode } from "preact";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { positionsOf, type Sources } from "../../../events/sources.ts";
 import { msOf } from "../../../projections/time.ts";
-import { join, other, say, type Sentence } from "../../history/words/phrases.ts";
+import { join, other, say, type Sentence } from "../../history/words/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 import { Time } from "./time.tsx";
 
 /** What is repeated so often that it hides the rest. What stays failed, and what was decided, is never among it. */

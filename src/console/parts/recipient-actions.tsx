@@ -10,7 +10,7 @@ import {
 } from "../../recipients/parse-consent.ts";
 import { BASES } from "../people-filter.ts";
 import { ConfirmedAction, Select } from "./action-form.tsx";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 
 interface RecipientActionsProps {
   readonly view: View;

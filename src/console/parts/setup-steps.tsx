@@ -10,7 +10,7 @@ import { checkOptOut } from "../../template/opt-out.ts";
 import { missingPlaceholders } from "../../template/template.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { Time } from "./time.tsx";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 
 export interface SetupStep {
   readonly title: string;

@@ -10,7 +10,7 @@ import {
 } from "preact";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
-import type { View } from "../view.ts";
+import type { View } from "../page-context.ts";
 
 /** What stands above a column; `number`: aligned as numbers are. */
 export type Column = string | ColumnHead;

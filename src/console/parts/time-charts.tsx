@@ -6,7 +6,7 @@ import { QUARTERS_MAX, type Quarters } from "../../../projections/quarters.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { HOUR_MS } from "../../../projections/time.ts";
 import { addressWith } from "../hrefs.ts";
-import { lastPeriods, readChoice, readText, type View } from "../view.ts";
+import { lastPeriods, readChoice, readText, type View } from "../page-context.ts";
 import { type Bar, BarChart } from "./charts.tsx";
 
 /** More days would make a page heavy, and of busy weeks less is kept. */

@@ -13,7 +13,7 @@ import {
   moment,
   type Sentence,
   type EventWords,
-} from "./phrases.ts";
+} from "./sentence.ts";
 
 /** Sentences for clicks, for requests, and for the outcomes of their dispatches. */
 export const DELIVERY_WORDS = {

@@ -14,7 +14,7 @@ import {
   type Mention,
   type Sentence,
   type EventWords,
-} from "./phrases.ts";
+} from "./sentence.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {
   dm_first: "they wrote first",

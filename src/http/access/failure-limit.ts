@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { Vault } from "../../vault/token-vault.ts";
+import type { Vault } from "../../vault/vault.ts";
 import { toNetwork } from "../../platform/ip-address.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";

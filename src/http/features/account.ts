@@ -7,7 +7,7 @@ import { feature, type AccountParts, type AppDeps } from "../deps.ts";
 import { json, redirect, whole } from "../server/answer.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/problem.ts";
-import { text } from "../../platform/json-schema.ts";
+import { text } from "../../platform/common-schemas.ts";
 
 interface Account extends AccountParts {
   /** Links in progress, by the redirect that brought them: a browser that asks again meanwhile waits for the same. */

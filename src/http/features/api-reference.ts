@@ -5,7 +5,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { html, json, whole, type HttpResponse } from "../server/answer.ts";
 import { route, reply, textReply, type Endpoint } from "../server/endpoint.ts";
 import { createDocument } from "../server/openapi.ts";
-import { text } from "../../platform/json-schema.ts";
+import { text } from "../../platform/common-schemas.ts";
 
 /** The document for programs and for people, each made when it is first asked for: few callers ask, and a start is quicker. */
 export function documentEndpoints(

@@ -20,7 +20,7 @@ import { route, reply, textReply, type RequestContext } from "../server/endpoint
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy, EventIntake } from "../server/event-intake.ts";
-import { closedObject, id } from "../../platform/json-schema.ts";
+import { closedObject, id } from "../../platform/common-schemas.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));

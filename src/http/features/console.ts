@@ -13,16 +13,16 @@ import { runPage, runsPage } from "../../console/pages/run.tsx";
 import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
 import { whatIfPage } from "../../console/pages/what-if.tsx";
-import type { ConsolePage } from "../../console/view.ts";
+import type { ConsolePage } from "../../console/page-context.ts";
 import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
 import { route, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
-import { checkFormToken, commonFields } from "../server/form.ts";
+import { checkFormToken, commonFields } from "../server/form-routes.ts";
 import { problems } from "../server/problem.ts";
-import { closed, closedObject } from "../../platform/json-schema.ts";
+import { closed, closedObject } from "../../platform/common-schemas.ts";
 
 const AS_OF =
   "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";

@@ -36,7 +36,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, objectBody, type Fields } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
-import { closedObject, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
+import { closedObject, count, oneOf, orNull, TEXT, text, time } from "../../platform/common-schemas.ts";
 import { parseGiven } from "../server/query.ts";
 
 /** Letters that one request may name: its body hardly holds more, and a caller who wants more wants all. */

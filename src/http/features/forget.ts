@@ -1,13 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { findNamed } from "../../recipients/recipient-name.ts";
+import { findNamed } from "../../recipients/resolve-recipient.ts";
 import { forgetAddress, forgetPerson, type Forgotten } from "../../privacy/forget.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { type Fields, objectBody } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
-import { leaveOutEmpty } from "../server/form.ts";
+import { leaveOutEmpty } from "../server/form-routes.ts";
 import { appendedOrNothing, problems, type Problem } from "../server/problem.ts";
 import { recipientName } from "./recipients.ts";
-import { count, id, oneOf } from "../../platform/json-schema.ts";
+import { count, id, oneOf } from "../../platform/common-schemas.ts";
 
 const forgotten = Type.Object({
   events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),

@@ -12,7 +12,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { whole, withHeaders } from "../server/answer.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { RETRY_LATER } from "../server/problem.ts";
-import { count, id, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
+import { count, id, oneOf, orNull, text, time } from "../../platform/common-schemas.ts";
 
 const run = Type.Object({
   id,

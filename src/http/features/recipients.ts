@@ -10,7 +10,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { objectBody, fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
-import { count, text } from "../../platform/json-schema.ts";
+import { count, text } from "../../platform/common-schemas.ts";
 import {
   cell,
   SENT_CHUNK_ROWS,
@@ -22,7 +22,7 @@ import {
   refusedMembers,
   type SentList,
   takeSent,
-} from "./sent-list.ts";
+} from "./list-upload.ts";
 import { basis, tracking } from "../../../events/outreach.ts";
 import {
   CONSENT_SOURCE_CHARS_MAX,

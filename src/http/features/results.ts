@@ -6,7 +6,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { attachment, whole } from "../server/answer.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { choiceIn, parseGiven, refuseQuery } from "../server/query.ts";
-import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
+import { count, oneOf, orNull, text, time } from "../../platform/common-schemas.ts";
 
 const previous = Type.Object({ previous: orNull(resultFigures) });
 

@@ -14,7 +14,7 @@ import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
-import { count, id, orNull, text, time } from "../../platform/json-schema.ts";
+import { count, id, orNull, text, time } from "../../platform/common-schemas.ts";
 import { EITHER } from "../../platform/counts-and-lists.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */

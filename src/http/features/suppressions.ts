@@ -18,7 +18,7 @@ import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { admitStreamReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
-import { closed, count } from "../../platform/json-schema.ts";
+import { closed, count } from "../../platform/common-schemas.ts";
 import {
   cell,
   SENT_CHUNK_ROWS,
@@ -29,7 +29,7 @@ import {
   refusedMembers,
   type SentList,
   takeSent,
-} from "./sent-list.ts";
+} from "./list-upload.ts";
 
 const importReport = Type.Object({
   added: count,

@@ -7,7 +7,7 @@ import { attachment, whole } from "../server/answer.ts";
 import { objectBody } from "../server/body.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
-import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
+import { count, oneOf, orNull, text, time } from "../../platform/common-schemas.ts";
 
 const position = count;
 

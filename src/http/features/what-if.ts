@@ -1,13 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/what-if.ts";
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
-import { answerWhatIf } from "../../outreach/what-if/ask.ts";
+import { answerWhatIf } from "../../outreach/what-if/answer.ts";
 import { whatIfReport } from "../../outreach/what-if/report.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, RETRY_LATER } from "../server/problem.ts";
-import { closed } from "../../platform/json-schema.ts";
+import { closed } from "../../platform/common-schemas.ts";
 import { parseGiven } from "../server/query.ts";
 
 const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type, type TObject, type TProperties } from "@sinclair/typebox";
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
-import { closedObject } from "../../platform/json-schema.ts";
+import { closedObject } from "../../platform/common-schemas.ts";
 import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */

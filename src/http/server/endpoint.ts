@@ -3,7 +3,7 @@ import type { ReadResource } from "../../../events/access.ts";
 import type { AnyElysia, DocumentDecoration } from "elysia";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
-import type { Notice, ConsolePage } from "../../console/view.ts";
+import type { Notice, ConsolePage } from "../../console/page-context.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { Disclosed } from "../../privacy/read-audit.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";

@@ -1,8 +1,8 @@
 import { classifyError } from "../../log/error-kind.ts";
-import { formatShare, ProjectionFolding } from "../../projector/fold-beside.ts";
+import { formatShare, ProjectionFolding } from "../../projector/late-projections.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
-import type { NextStep } from "../../console/view.ts";
+import type { NextStep } from "../../console/page-context.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type HttpResponse, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";

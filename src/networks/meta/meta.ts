@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../classify-answer.ts";
-import * as graph from "../graph-api.ts";
+import * as graph from "../graph-api-answers.ts";
 import { deliverBatch, EVENTS_MAX } from "./batch.ts";
 import type { Channel, Click, DispatchResult, Dispatch } from "../network.ts";
 import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import { SocialError, type PageRequest } from "../network.ts";
 import { type SafeFetch, NetworkFault } from "../safe-fetch.ts";
-import { readFailure } from "./answer-schemas.ts";
+import { readFailure } from "./interpret-answer.ts";
 
 /** Most answers of X come in a second. */
 const READ_TIMEOUT_MS = 10_000;

@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { InboxMessage, PageRequest, SentDm } from "../network.ts";
-import { ID, META, parseNext, required, unreadable, USERNAME } from "./answer-schemas.ts";
+import { ID, META, parseNext, required, unreadable, USERNAME } from "./interpret-answer.ts";
 import { FRAME_BYTES, clampPageSize, type XRead } from "./get-request.ts";
 
 /** https://docs.x.com/x-api/direct-messages/get-dm-events */

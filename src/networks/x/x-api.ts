@@ -1,9 +1,9 @@
 import { NetworkFault } from "../safe-fetch.ts";
 import { SocialError, type PageRequest, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
-import { sendOutcome, isXId, isXUsername } from "./answer-schemas.ts";
+import { sendOutcome, isXId, isXUsername } from "./interpret-answer.ts";
 import { fetchConversation, fetchInbox } from "./read-messages.ts";
 import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./get-request.ts";
-import { readAuthors, readUser, readUserPage, readUsers } from "./users.ts";
+import { readAuthors, readUser, readUserPage, readUsers } from "./read-users.ts";
 
 const BATCH_MAX = 100;
 

@@ -2,8 +2,8 @@ import type { Recipient, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { reasonToEnd, type RunSelection } from "../run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
-import { decideIn, invent, named, skip, write, type Comparison, type HypotheticalRun } from "./comparison.ts";
-import { createWalk, type WalkedBatch, type WalkTarget } from "./walk.ts";
+import { decideIn, invent, named, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
+import { createWalk, type WalkedBatch, type WalkTarget } from "./recipient-walk.ts";
 import { contactIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./world.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 

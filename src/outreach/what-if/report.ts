@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
-import { plain } from "../../history/words/phrases.ts";
-import { count, oneOf, text } from "../../platform/json-schema.ts";
+import { plain } from "../../history/words/sentence.ts";
+import { count, oneOf, text } from "../../platform/common-schemas.ts";
 import { recipientChanges, type Changes, type ComparedCount, type DayCounts } from "./tally.ts";
 import type { WhatIf } from "./what-if.ts";
 

@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { msOf } from "../../../projections/time.ts";
-import { count, orNull, text } from "../../platform/json-schema.ts";
+import { count, orNull, text } from "../../platform/common-schemas.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./world.ts";
 

@@ -5,8 +5,8 @@ import { quota } from "../../../projections/quota.ts";
 import { run } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
-import { createClickCounter, type BotRule } from "./clicks.ts";
-import { createComparison, type ComparedRules, type Comparison, type UnknownCounts } from "./comparison.ts";
+import { createClickCounter, type BotRule } from "./count-clicks.ts";
+import { createComparison, type ComparedRules, type Comparison, type UnknownCounts } from "./two-worlds.ts";
 import {
   takeAttempt,
   takeEnd,
@@ -16,7 +16,7 @@ import {
   takeRefusal,
   takeSkip,
   takeStart,
-} from "./events.ts";
+} from "./apply-events.ts";
 import { addUp, compareRecipients, isChanged } from "./tally.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { fieldName, fieldNameFault, shortened } from "../../template/field.ts";
+import { fieldName, fieldNameFault, shortened } from "../../template/normalize-field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
 import { ALL_OF, EITHER } from "../../platform/counts-and-lists.ts";

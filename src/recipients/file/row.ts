@@ -1,8 +1,8 @@
 import type { Basis } from "../../../events/outreach.ts";
 import type { ConsentRecord } from "../../../projections/consent.ts";
-import { parseTimezone } from "../../platform/timezone.ts";
+import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
-import { readHandle, readId } from "./identity.ts";
+import { readHandle, readId } from "./id-and-handle.ts";
 import { columnFault, FIELDS_MAX, isField, RECIPIENT_COLUMNS, type Columns } from "./header.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 

@@ -1,9 +1,9 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import { readGuarded } from "../../log/export-formats/csv.ts";
-import { cleanValue } from "../../template/field.ts";
+import { cleanValue } from "../../template/normalize-field.ts";
 import { parseDay } from "../parse-consent.ts";
 import { SUPPRESSION_COLUMNS } from "./header.ts";
-import { readHandle, readId } from "./identity.ts";
+import { readHandle, readId } from "./id-and-handle.ts";
 import { type Cells, findRefusal, type RowRefusal } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 

@@ -5,7 +5,7 @@ import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { BarChart, Histogram, type QuarterCount } from "../../../src/console/parts/charts.tsx";
 import { ClicksChart, fitToData, RangePicker } from "../../../src/console/parts/time-charts.tsx";
-import type { View } from "../../../src/console/view.ts";
+import type { View } from "../../../src/console/page-context.ts";
 import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarters.ts";
 import { rowsOf, textsAt } from "../pages.ts";
 

@@ -4,7 +4,7 @@ import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Recorded } from "../../../events/catalog.ts";
 import { Lines, toLines } from "../../../src/console/parts/news.tsx";
-import type { View } from "../../../src/console/view.ts";
+import type { View } from "../../../src/console/page-context.ts";
 import { runs } from "../../../projections/runs.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";

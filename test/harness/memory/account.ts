@@ -1,7 +1,7 @@
 import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oauth.ts";
 import { createTokens, type Tokens, type TokensDeps } from "../../../src/account/tokens.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
-import { openVault, type Vault } from "../../../src/vault/token-vault.ts";
+import { openVault, type Vault } from "../../../src/vault/vault.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
 

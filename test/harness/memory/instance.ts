@@ -1,5 +1,5 @@
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
-import type { LogConfig } from "../../../src/config/log.ts";
+import type { LogConfig } from "../../../src/config/database.ts";
 import { createEventLog } from "../../../src/log/event-log.ts";
 import type { Clock } from "../../../src/platform/clock.ts";
 import { secret } from "../../../src/platform/secret.ts";

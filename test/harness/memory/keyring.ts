@@ -1,7 +1,7 @@
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import { openKeyring, type Keyring } from "../../../src/privacy/keyring.ts";
 import type { SecretPlace } from "../../../src/vault/secret-database.ts";
-import { openSecretStore } from "../../../src/vault/secret-store.ts";
+import { openSecretStore } from "../../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../temporary.ts";
 

@@ -9,7 +9,7 @@ import type { Logger } from "../../../src/platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import { openKeyring } from "../../../src/privacy/keyring.ts";
-import { openSecretStore } from "../../../src/vault/secret-store.ts";
+import { openSecretStore } from "../../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder, type TemporaryFolder } from "../temporary.ts";
 

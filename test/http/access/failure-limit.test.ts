@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { createFailureLimit, shareFailures } from "../../../src/http/access/failure-limit.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
-import { openVault, type Vault } from "../../../src/vault/token-vault.ts";
+import { openVault, type Vault } from "../../../src/vault/vault.ts";
 import { temporaryFolder } from "../../harness/temporary.ts";
 
 const MASTER = new Uint8Array(32).fill(7);

@@ -1,6 +1,6 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
-import { parseRate, calculateRetryAt } from "../../../src/networks/x/answer-schemas.ts";
+import { parseRate, calculateRetryAt } from "../../../src/networks/x/interpret-answer.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oauth.ts";
-import type { Kept } from "../../../src/vault/secret-store.ts";
-import type { Secrets } from "../../../src/vault/token-vault.ts";
+import type { Kept } from "../../../src/vault/encrypted-secrets.ts";
+import type { Secrets } from "../../../src/vault/vault.ts";
 
 /** X's documented two hours. */
 const LIFETIME_MS = 2 * 3_600_000;

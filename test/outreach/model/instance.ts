@@ -7,7 +7,7 @@ import type { Clock, MakeId } from "../../../src/platform/clock.ts";
 import { fileClock, isSkewed, serverClock } from "../../../src/log/log-clock.ts";
 import { createEventLog, type EventMetadata } from "../../../src/log/event-log.ts";
 import { joinInstances } from "../../../src/log/instance-heartbeats.ts";
-import { watchLog } from "../../../src/log/watch-log.ts";
+import { watchLog } from "../../../src/log/log-watchdog.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";

@@ -11,7 +11,7 @@ export interface Mutation {
   readonly edits: readonly Edit[];
 }
 
-const HANDLE = "src/log/handle.ts";
+const HANDLE = "src/log/decide-and-append.ts";
 const DECIDE = "src/outreach/decide.ts";
 const SEND = "src/outreach/send.ts";
 const LIMITS = "src/outreach/run-limits.ts";
@@ -395,7 +395,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "an instance goes on with a log that another one was put in the place of",
-    "src/log/watch-log.ts",
+    "src/log/log-watchdog.ts",
     'if (presence === "same") return undefined;',
     'if (presence === "same" || presence === "replaced") return undefined;',
   ),

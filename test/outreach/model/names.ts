@@ -1,6 +1,6 @@
 import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import { historyOfRecipient } from "../../../src/history/history.ts";
-import { findNamed } from "../../../src/recipients/recipient-name.ts";
+import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { findEncrypted } from "../../../src/privacy/forget.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { deriveKey } from "../../../src/vault/derive-keys.ts";
 import { unwrap } from "../../../src/vault/encrypt.ts";
-import { openSecretStore } from "../../../src/vault/secret-store.ts";
+import { openSecretStore } from "../../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import type { LogFiles } from "../../../src/log/log-files.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";

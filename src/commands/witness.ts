@@ -1,0 +1,105 @@
+import { mkdirSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { join } from "node:path";
+import {
+  formatVerifierKey,
+  loadSigningKey,
+  openWitness,
+  parsePublicKey,
+  type Cosigner,
+  type WitnessAnswer,
+} from "eventstore-lite";
+import { systemClock } from "../platform/clock.ts";
+import { untilAborted } from "../platform/signals.ts";
+import { readKeyOption } from "./audit/verify.ts";
+import { absolutePath, Command, group, type MakeCommand } from "./shared/command.ts";
+import { type Terminal, printable } from "./shared/terminal.ts";
+import { parsePort } from "./development/sandbox.ts";
+import { usageError } from "../platform/service-error.ts";
+
+/** Twice the size of a checkpoint with its signatures and 63 hashes. */
+const BODY_BYTES_MAX = 256 * 1024;
+
+/** Ms to receive a whole request. */
+const REQUEST_MS_MAX = 10_000;
+
+const serveWitness: MakeCommand = (terminal) =>
+  new Command("serve")
+    .summary("cosign the heads of logs, on a second machine")
+    .description(
+      `A witness of C2SP tlog-witness: POST /add-checkpoint. It cosigns a log's signed
+head only if that holds all events of the last head that it cosigned, and
+remembers that one durably. A log that was rolled back, or that shows two
+histories, is refused. It sees no events. Runs until it is interrupted; put a
+proxy with TLS before it where others reach it.`,
+    )
+    .requiredOption("--data <folder>", "where it keeps its key and what it has cosigned", absolutePath)
+    .requiredOption(
+      "--log-key <keys>",
+      "the logs' keys (reachlog audit head --public-key), as files or in base64, with commas between them",
+      (text) => text.split(","),
+    )
+    .option("--name <name>", "its name in cosignatures, such as witness.example", parseName, "reachlog-witness")
+    .option("--host <host>", "address to listen on", "127.0.0.1")
+    .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4020)
+    .examples("reachlog witness serve --data /var/lib/witness --log-key log.pub")
+    .action(async ({ data, logKey, name, host, port }) => {
+      const logKeys = logKey.map((key) => readKeyOption("--log-key", key, parsePublicKey));
+      using witness = openWitness({
+        file: join(data, "witness.sqlite"),
+        ...openIdentity(data, name),
+        logKeys,
+        clock: systemClock,
+      });
+      const server = serveAnswers(terminal, witness.addCheckpoint);
+      await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
+      const address = server.address();
+      const bound = typeof address === "object" && address !== null ? address.port : port;
+      terminal.out(`WITNESS_URL=http://${host}:${bound}\n`);
+      terminal.out(`WITNESS_PUBLIC_KEY=${formatVerifierKey(openIdentity(data, name).cosigner)}\n`);
+      await untilAborted(terminal.signal);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+
+function openIdentity(folder: string, name: string) {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { privateKey, publicKey } = loadSigningKey(join(folder, "witness.pem"));
+  return { cosigner: { name, publicKey }, privateKey };
+}
+
+function parseName(text: string): string {
+  if (!/^[^\s+]{1,200}$/u.test(text)) throw usageError("--name needs a name without spaces and plus signs");
+  return text;
+}
+
+function serveAnswers({ out, err }: Terminal, answerOf: (submission: string) => WitnessAnswer) {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const isSubmission = request.method === "POST" && request.url === "/add-checkpoint";
+    const body = isSubmission ? await readBody(request) : undefined;
+    if (body === undefined) return void response.writeHead(isSubmission ? 413 : 404, { connection: "close" }).end();
+    const { status, type, body: text } = answerOf(body);
+    out(`${status} ${printable(/\n\n([^\n]{1,200})\n/.exec(body)?.[1] ?? "unreadable")}\n`);
+    response.writeHead(status, { "content-type": type }).end(text);
+  };
+  return createServer({ requestTimeout: REQUEST_MS_MAX }, (request, response) => {
+    answer(request, response).catch((fault: unknown) => {
+      err(`${fault instanceof Error ? fault.message : String(fault)}\n`);
+      response.writeHead(500, { connection: "close" }).end();
+    });
+  });
+}
+
+/** Undefined: it is too large. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+export const witness = group("witness", "cosign the heads of logs", [serveWitness]);

@@ -1,0 +1,125 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import { PROJECTION_NAMES } from "../../../projections/all.ts";
+import { type Difference, DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differences.ts";
+import { findChange, listFolding, type StateChange } from "../../projector/event-changes.ts";
+import { Section } from "../document.tsx";
+import { eventHref } from "../hrefs.ts";
+import { readChoice, type View } from "../page-context.ts";
+import { Select } from "./action-form.tsx";
+import { Table } from "./table.tsx";
+
+/** Characters of a value or a path that are shown: the event's data, further down, is whole. */
+const SHOWN_CHARACTERS_MAX = 300;
+
+/** What an event changed in the state of the projection that `projection` of the address names, else in the first one. */
+export async function renderStateChanges(view: View, event: Recorded): Promise<VNode> {
+  const changes = await findChanges(view, event);
+  const changed = (changes ?? []).flatMap(({ projection, differences }) => (differences.length > 0 ? projection : []));
+  const chosen = readChoice(view, "projection", PROJECTION_NAMES) ?? changed[0];
+  return (
+    <Section id="changes" title="What it changed">
+      {changes === undefined ? (
+        <p class="notice" role="status">
+          The log is being read up to this event. Load the page again in a few seconds.
+        </p>
+      ) : (
+        <>
+          <form class="filter" method="get" action={eventHref(event.position)}>
+            <Select
+              name="projection"
+              label="Projection"
+              values={PROJECTION_NAMES}
+              chosen={chosen}
+              inWords={(name) => (changed.includes(name) ? `${name} (changed)` : name)}
+              none="first that changed"
+            />
+            <button>Show</button>
+          </form>
+          {chosen === undefined ? (
+            <p class="empty">It changed the state of no projection.</p>
+          ) : (
+            <>
+              <Change name={chosen} change={changes.find(({ projection }) => projection === chosen)} />
+              <p>
+                {event.position > 1 ? (
+                  <a href={`${eventHref(event.position - 1)}?projection=${chosen}`}>One step back</a>
+                ) : null}{" "}
+                {event.position < view.position ? (
+                  <a href={`${eventHref(event.position + 1)}?projection=${chosen}`}>One step on</a>
+                ) : null}
+              </p>
+            </>
+          )}
+        </>
+      )}
+    </Section>
+  );
+}
+
+/** Of all projections that fold the event; undefined: the states before it are not ready yet. */
+async function findChanges({ past }: View, event: Recorded): Promise<readonly StateChange[] | undefined> {
+  const names = listFolding(event.type);
+  if (names.length === 0) return [];
+  const states = await past.at(event.position - 1, names);
+  if (states === undefined) return undefined;
+  const changes: StateChange[] = [];
+  for (const name of names) changes.push(await findChange(name, states[name], event));
+  return changes;
+}
+
+function Change({ name, change }: { readonly name: string; readonly change: StateChange | undefined }): VNode {
+  if (change === undefined || change.differences.length === 0)
+    return <p class="empty">{`The state of ${name} is the same before and after it.`}</p>;
+  const { differences, whole } = change;
+  return (
+    <>
+      <Table label={`Changes of ${name}`} columns={["Where", "Before", "After"]}>
+        {differences.map((difference) => (
+          <Row difference={difference} />
+        ))}
+      </Table>
+      {differences.length < DIFFERENCES_MAX ? null : <p>{`These are the first ${DIFFERENCES_MAX} changes.`}</p>}
+      {whole === undefined ? null : (
+        <details>
+          <summary>The whole state</summary>
+          <h3>Before</h3>
+          <pre tabIndex={0}>{formatState(whole.before)}</pre>
+          <h3>After</h3>
+          <pre tabIndex={0}>{formatState(whole.after)}</pre>
+        </details>
+      )}
+    </>
+  );
+}
+
+function Row({ difference: { path, values } }: { readonly difference: Difference }): VNode {
+  return (
+    <tr>
+      <th scope="row">
+        <bdi>{shorten(formatPath(path))}</bdi>
+      </th>
+      {values === "reordered" ? (
+        <td colSpan={2}>the same entries in another order</td>
+      ) : (
+        [values.before, values.after].map((value) => (
+          <td class="breakable">
+            {value === undefined ? <span class="quiet">nothing</span> : <code>{shorten(formatValue(value))}</code>}
+          </td>
+        ))
+      )}
+    </tr>
+  );
+}
+
+/** No character is cut in half. */
+function shorten(text: string): string {
+  if (text.length <= SHOWN_CHARACTERS_MAX) return text;
+  return `${text.slice(0, SHOWN_CHARACTERS_MAX).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+/** Maps as objects, which are easier to read. */
+function formatState(state: unknown): string {
+  return JSON.stringify(state, (_key, inner: unknown) => (inner instanceof Map ? Object.fromEntries(inner) : inner), 2);
+}

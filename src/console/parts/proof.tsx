@@ -1,0 +1,86 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import type { VerificationProgress } from "../../log/verifier.ts";
+import { ActionForm } from "./action-form.tsx";
+import { eventHref } from "../hrefs.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { By } from "./events.tsx";
+import { Badge } from "./icon.tsx";
+import { Time } from "./time.tsx";
+import type { View } from "../page-context.ts";
+
+/** Whether the log is whole, as far as that was verified; and what proves it to others. */
+export function Proof({ view }: { readonly view: View }): VNode {
+  const { verified } = view;
+  const progress = view.live?.verification();
+  return (
+    <section class="card" aria-labelledby="proof">
+      <h2 id="proof">Proof</h2>
+      {verified === undefined ? (
+        <p>The log was not verified yet.</p>
+      ) : (
+        <LastVerification last={verified} head={view.position} />
+      )}
+      {progress === undefined ? (
+        <ActionForm view={view} back="/activity" action="/console/audit/verify">
+          <button>Verify now</button>
+        </ActionForm>
+      ) : (
+        <Progress progress={progress} />
+      )}
+      <p>
+        <a href="/api/audit/head" download>
+          Download the head of now, signed
+        </a>
+        . <span class="quiet">Kept elsewhere, it proves later that the log still holds all that it holds now.</span>
+      </p>
+    </section>
+  );
+}
+
+function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified">; readonly head: number }): VNode {
+  const { position, result, broken_position: broken } = last.data;
+  const since = head - last.position;
+  return (
+    <p>
+      {result === "whole" ? (
+        <>
+          <Badge tone="good" icon="shield-check">
+            whole
+          </Badge>{" "}
+          up to position {grouped(position)}
+        </>
+      ) : (
+        <>
+          <Badge tone="bad" icon="triangle-alert">
+            broken
+          </Badge>
+          : <bdi>{last.data.fault}</bdi>
+          {broken === undefined ? null : (
+            <>
+              {" ("}
+              <a href={eventHref(broken)}>event {grouped(broken)}</a>)
+            </>
+          )}
+        </>
+      )}
+      , as <a href={eventHref(last.position)}>verified</a> <Time at={last.time} />
+      <By caller={last.meta.caller} />. {since === 0 ? null : `${countInWords(since, "event")} came since.`}
+    </p>
+  );
+}
+
+/** The script asks again while it is there: no event says how far it is. */
+function Progress({ progress }: { readonly progress: VerificationProgress }): VNode {
+  const { caller, started_at, checked, position } = progress;
+  const percent = position === 0 ? 0 : Math.floor((checked / position) * 100);
+  return (
+    <p>
+      Being verified since <Time at={started_at} isExact />
+      <By caller={caller} />
+      : <progress data-refresh max={position} value={Math.min(checked, position)} aria-label="Events verified" />{" "}
+      {percent} %, {grouped(checked)} of {grouped(position)} events.
+    </p>
+  );
+}

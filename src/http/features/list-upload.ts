@@ -1,0 +1,124 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { formatOfName, REMARKS_MAX, type RecipientsFormat } from "../../recipients/file/format.ts";
+import { type ListRead, readInWorker, type RowOf } from "../../recipients/file/read-in-worker.ts";
+import type { ReadTask } from "../../recipients/file/read-thread.ts";
+import type { EventMetadata } from "../../log/event-log.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import type { AppDeps } from "../deps.ts";
+import type { RequestContext } from "../server/endpoint.ts";
+import { type RequestBody, type SentForm, uploadBody } from "../server/body.ts";
+import type { Form } from "../server/endpoint.ts";
+import { commonFields } from "../server/form-routes.ts";
+import { Problem, problems, repeatable } from "../server/problem.ts";
+import { closedObject, count, text } from "../../platform/common-schemas.ts";
+
+/** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
+export const SENT_CHUNK_ROWS = 64;
+
+/** Of the fields and the marks between them, beside the file. */
+const FORM_BYTES_MAX = 64 * 1024;
+
+export const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
+
+/** What a report says of rows that cannot be used. */
+export const refusedMembers = {
+  refused: count,
+  refused_rows: Type.Array(Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }), {
+    description: `The first ${REMARKS_MAX}: the line, the first characters of the unusable value, and the reason.`,
+  }),
+};
+
+export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
+
+/** What names a recipient in a row. */
+export const nameColumns = {
+  username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+  handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+  id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+};
+
+/**
+ * The media types of a list, each with its format and what a file of it holds at its simplest: `header`, a pattern of a CSV's
+ * first line, and an example of a CSV and of a line of JSON.
+ */
+export function listFormats(
+  name: "recipient" | "suppression",
+  row: TSchema,
+  { header, csv, json }: { readonly header: string; readonly csv: string; readonly json: string },
+) {
+  const list = Type.Union([Type.Array(row), closedObject({ [`${name}s`]: Type.Array(row) })]);
+  const asCsv = Type.String({
+    pattern: String.raw`^${header}(?:\r?\n[^\u0000-\u001f"]*)*$`,
+    description: `A header, then a line for each ${name}. Columns may come in any order, with quotes, and separated by \`;\` or tabs.`,
+    examples: [csv],
+  });
+  const asLines = Type.String({
+    pattern: String.raw`^[^\u0000-\u0008]*$`,
+    description: "One object per line, as in a list.",
+    examples: [json],
+  });
+  return new Map<string, readonly [RecipientsFormat, TSchema]>([
+    ["text/csv", ["csv", asCsv]],
+    ["application/json", ["json", list]],
+    ["application/jsonl", ["jsonl", asLines]],
+    ["application/x-ndjson", ["jsonl", asLines]],
+  ]);
+}
+
+/** What a form with a chosen file sends, and how the operation gets it. */
+export function listUpload(bytesMax: number): Pick<Form, "body"> & { readonly upload: RequestBody<SentForm> } {
+  const upload = uploadBody(commonFields, bytesMax + FORM_BYTES_MAX);
+  return {
+    upload: { ...upload, read: (request) => upload.read(request).catch((fault: unknown) => explain(fault, bytesMax)) },
+    body: (_fields, file) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
+  };
+}
+
+export interface SentList {
+  readonly file: Uint8Array;
+  readonly format: RecipientsFormat;
+  /** Aborts when its client hangs up. */
+  readonly signal: AbortSignal;
+  readonly metadata: EventMetadata;
+}
+
+interface ListRequest {
+  readonly request: Request;
+  readonly body: { readonly bytes: Uint8Array; readonly kind: RecipientsFormat };
+  readonly call: Pick<RequestContext, "metadata">;
+}
+
+/** Takes the list in the body of a request, one list at a time. Throws the problem 503 for a second one. */
+export function takeSent<Report>(
+  deps: AppDeps,
+  { request, body, call }: ListRequest,
+  take: (deps: AppDeps, list: SentList) => Promise<Report>,
+): Promise<Report> {
+  const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
+  return repeatable(deps.load.whileTaking(() => take(deps, list)));
+}
+
+/** As {@link readInWorker}, with the problems 422 and 503. */
+export async function readList<Task extends ReadTask>(task: Task, signal: AbortSignal): Promise<ListRead<RowOf<Task>>> {
+  try {
+    return await readInWorker(task, signal);
+  } catch (fault) {
+    if (signal.aborted) throw problems.logUnavailable(true);
+    throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
+  }
+}
+
+/** For people: they chose a file, and know of no body. */
+function explain(fault: unknown, bytesMax: number): never {
+  if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
+  const words = `The file is larger than ${bytesMax / 2 ** 20} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
+  throw fault.with({}, { words, nextStep: { href: "/people", label: "Back to the people" } });
+}
+
+/** Throws the problem 422 for what is none by its name. */
+function parseFormat(name: string): RecipientsFormat {
+  const format = formatOfName(name);
+  if (format === "workbook") throw problems.unreadableFile('this is a workbook: save it as CSV ("CSV UTF-8")');
+  if (format === undefined) throw problems.unreadableFile("the file's name does not end in .csv, .json or .jsonl");
+  return format;
+}

@@ -1,0 +1,159 @@
+import { timingSafeEqual } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import { status, type AnyElysia } from "elysia";
+import type { Console } from "../../console/console.ts";
+import type { ConsolePage, Notice } from "../../console/page-context.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
+import type { Sessions } from "../access/session.ts";
+import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
+import { formBody, type RequestBody, type Fields, type SentForm } from "./body.ts";
+import { operation, textReply, type Form, type Operation, type RequestContext } from "./endpoint.ts";
+import { toProblem, problems } from "./problem.ts";
+
+/** The result of a form, kept by the browser until its reader dismisses it, or the next form has one. */
+export type Notices = EncryptedCookie<Notice>;
+
+/** Browsers drop a cookie of more than 4,096 bytes, and a character may be three, encrypted and in base64. */
+const CHARACTERS_MAX = 600;
+
+const COOKIE = {
+  name: "reachlog_notice",
+  keyName: "console-notice",
+  path: "/",
+  // A reader who was called away finds it; the next day it says nothing of use.
+  lifetimeSeconds: 3_600,
+  sameSite: "strict",
+} as const;
+
+export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: Clock): Notices {
+  const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
+  return { ...cookie, give: (notice) => cookie.give({ ...notice, text: notice.text.slice(0, CHARACTERS_MAX) }) };
+}
+
+export interface FormDeps {
+  readonly sessions: Sessions;
+  readonly notices: Notices;
+  readonly console: Console;
+}
+
+export const commonFields = Type.Object({
+  form_token: Type.String({ maxLength: 100, description: "Proves that the form comes from one of our pages (CSRF)." }),
+  back: Type.String({
+    maxLength: 2_000,
+    pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$`,
+    description: "The page to return to.",
+    examples: ["/people"],
+  }),
+});
+
+const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
+
+/** A handler of the API, as far as forms call it. */
+type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
+
+/** Registers the forms that the app's routes declare, each with its route's own handler. */
+export function addForms(app: AnyElysia, deps: FormDeps): void {
+  // The routes as they are before: each form is one more.
+  const routes = app.routes.map(({ handler, hooks }) => ({ handler: handler as Handler, hooks }));
+  for (const { handler, hooks } of routes) {
+    const declared = hooks.detail as Operation;
+    for (const form of [declared.form ?? []].flat()) addForm(app, deps, form, declared, handler, hooks.body);
+  }
+}
+
+function addForm(
+  app: AnyElysia,
+  deps: FormDeps,
+  form: Form,
+  declared: Operation,
+  handler: Handler,
+  wanted: RequestBody<unknown>,
+): void {
+  const answerForm = async ({ body, call }: { readonly body: unknown; readonly call: RequestContext }) =>
+    whole(await send(body, call));
+  app.post(form.path, answerForm as never, {
+    parse: "none",
+    body: form.upload ?? fieldsBody,
+    response: repliesTo(form),
+    detail: formOperation(form, declared),
+  });
+
+  async function send(body: unknown, call: RequestContext): Promise<HttpResponse> {
+    const { fields: all, file } =
+      form.upload === undefined ? { fields: body as SentForm["fields"] } : (body as SentForm);
+    const { form_token: given, back: path, ...fields } = all;
+    checkFormToken(deps, call.request, given);
+    const goBack = (notice: Notice): HttpResponse => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
+    try {
+      const context = {
+        body: wanted.fit(form.body?.(fields, file) ?? leaveOutEmpty(fields)),
+        call,
+        request: call.request,
+        status,
+      };
+      const value = toValue(await handler(context)) as never;
+      if ("notice" in form) {
+        const said = form.notice(value, fields);
+        return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
+      }
+      // For what is recorded nowhere.
+      return html(200, await render(form.page(value, fields), call));
+    } catch (fault) {
+      const notice = faultNotice(fault);
+      if (!("page" in form) || form.refused === undefined) return goBack(notice);
+      const { status: refusal = 422, headers } = toProblem(fault) ?? {};
+      // Without the log there is no page to show it on.
+      const shown = await render(form.refused(notice, fields), call).catch(() => undefined);
+      return shown === undefined ? goBack(notice) : html(refusal, shown, { ...headers });
+    }
+  }
+
+  async function render(page: ConsolePage, { request }: RequestContext): Promise<string> {
+    const formToken = deps.sessions.formToken(request);
+    const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
+    const shown = await deps.console.render(page, visit);
+    if (shown === undefined || !("text" in shown)) throw problems.notFound();
+    return shown.text;
+  }
+}
+
+/** What a person leaves empty says nothing. */
+export function leaveOutEmpty(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
+}
+
+function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Operation) {
+  return operation(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
+    apiOperationId: id,
+    summary: `${summary} Console form.`,
+    description:
+      form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
+    problems: ["unauthorized", "foreignSite"],
+    ...omitUndefined({ isSlow, personalRead }),
+  });
+}
+
+function repliesTo(form: Form) {
+  const back = { 303: textReply("Back to the page.", { headers: ["location", "set-cookie"] }) };
+  if (!("page" in form)) return back;
+  const shown = { 200: textReply(form.pageDescription ?? "The result.", { mediaType: "text/html" }) };
+  if (form.refused === undefined) return { ...shown, ...back };
+  return { ...shown, 422: textReply("The form again, with what is wrong.", { mediaType: "text/html" }) };
+}
+
+/** Throws 403 for a form that is none of ours, or of another session. */
+export function checkFormToken({ sessions }: Pick<FormDeps, "sessions">, request: Request, given: string): void {
+  const wanted = sessions.formToken(request);
+  const [one, other] = [Buffer.from(wanted ?? ""), Buffer.from(given)];
+  if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
+}
+
+/** What the service refuses, with a way on; throws what is a fault of ours. */
+function faultNotice(fault: unknown): Notice {
+  const problem = toProblem(fault);
+  if (problem === undefined) throw fault;
+  const { words = problem.message, nextStep } = problem.people;
+  return { text: words, isFault: true, ...(nextStep === undefined ? {} : { nextStep }) };
+}

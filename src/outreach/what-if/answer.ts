@@ -1,0 +1,121 @@
+import type { Folded } from "../../../events/catalog.ts";
+import type { OutreachConfig } from "../../config/outreach.ts";
+import type { OtherRules } from "../../config/what-if.ts";
+import { isBot } from "../../delivery/is-bot.ts";
+import { createEventLog, STREAMS, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
+import { makeId } from "../../platform/clock.ts";
+import { createTimeSlices } from "../../platform/time-slices.ts";
+import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
+import type { HashesOf } from "../../recipients/suppress.ts";
+import { parseTemplate } from "../../template/template.ts";
+import type { RuleChanges, RulesInForce } from "../run-rules.ts";
+import type { BotRule } from "./count-clicks.ts";
+import { toReport, type WhatIfReport } from "./report.ts";
+import { createWhatIf, WHAT_IF_TYPES, type WhatIfQuestion } from "./what-if.ts";
+
+/** Recipients named in each list: they fit a screen. */
+const RECIPIENTS_SHOWN = 20;
+
+export interface WhatIfDeps {
+  readonly log: EncryptedLog;
+  readonly hashesOf: HashesOf;
+  /** Settings as they are. */
+  readonly today: OutreachConfig;
+  /** In ms since 1970. */
+  readonly clock: () => number;
+  readonly metadata: EventMetadata;
+  /** Gives the work up. */
+  readonly signal: AbortSignal;
+  /** Told now and then which position of `to` is folded. */
+  readonly onProgress?: (position: number, to: number) => void;
+  /** Done once the answer is there, before the question is recorded. */
+  readonly beforeRecord?: () => Promise<void>;
+}
+
+/**
+ * Answers what other rules would have done, and records that it was asked. Folds the log in slices of some milliseconds.
+ * Undefined: it was given up, and nothing was recorded.
+ */
+export async function answerWhatIf(rules: OtherRules, deps: WhatIfDeps): Promise<WhatIfReport | undefined> {
+  const { log, hashesOf, today, clock, metadata, signal, onProgress, beforeRecord } = deps;
+  const { position: to } = await log.head();
+  const identities = { hashes: hashesOf, isForgotten: log.keyring.isForgotten };
+  const whatIf = createWhatIf({ ...toQuestion(rules, today), identities });
+  const slices = createTimeSlices();
+  for await (const batch of readEvents(log, to, rules.bots !== undefined)) {
+    for (const event of batch) {
+      whatIf.take(event);
+      if (slices.isOver()) await slices.next();
+    }
+    onProgress?.(batch.at(-1)?.position ?? to, to);
+    if (signal.aborted) return undefined;
+  }
+  const found = await whatIf.finish(clock());
+  if (signal.aborted) return undefined;
+  await beforeRecord?.();
+  const asked: NewEvent = { type: "WhatIfAsked", data: { rules: [...rules.names], position: to } };
+  const { last } = await createEventLog(log, makeId).append(STREAMS.projections, [asked], metadata);
+  return toReport(rules, found, { position: to, recordedAt: last });
+}
+
+/** The user agents of clicks are encrypted, and opened only for a rule that asks for them. */
+async function* readEvents(store: EncryptedLog, to: number, opensClicks: boolean): AsyncIterable<readonly Folded[]> {
+  const query = { types: WHAT_IF_TYPES, to, alongLog: true };
+  if (!opensClicks) return yield* store.readFolded(query);
+  for await (const event of store.read(query)) yield [event];
+}
+
+function toQuestion({ names, outreach, bots }: OtherRules, today: OutreachConfig): Omit<WhatIfQuestion, "identities"> {
+  const other = toRulesInForce(outreach);
+  const rulesOf: Partial<Record<(typeof names)[number], keyof RulesInForce>> = {
+    DAILY_LIMIT: "dailyLimit",
+    QUOTA_TIMEZONE: "timezone",
+    REQUIRE_CONSENT: "requireConsent",
+    STOP_AFTER_FAILURES: "stopAfterFailures",
+    MESSAGE_TEMPLATE: "template",
+    SEND_WINDOW: "window",
+    SEND_WINDOW_ZONE: "window",
+    SEND_WINDOW_CLOSED: "window",
+  };
+  const changes: RuleChanges = Object.fromEntries(
+    names.flatMap((name) => {
+      const rule = rulesOf[name];
+      return rule === undefined ? [] : [[rule, other[rule]]];
+    }),
+  );
+  return {
+    changes,
+    isBot: bots && createBotRule(bots),
+    stopWords: compareWords(today.stopWords, outreach.stopWords),
+    today: toRulesInForce(today),
+    sources: today.sources,
+    runMaxMs: today.runMaxMinutes * 60_000,
+    limit: RECIPIENTS_SHOWN,
+  };
+}
+
+function toRulesInForce({
+  dailyLimit,
+  timezone,
+  requireConsent,
+  stopAfterFailures,
+  window,
+  template = parseTemplate("-"),
+}: OutreachConfig): RulesInForce {
+  return { dailyLimit, timezone, requireConsent, stopAfterFailures, window, template };
+}
+
+function createBotRule({ lists, words }: NonNullable<OtherRules["bots"]>): BotRule {
+  return (userAgent) => {
+    if (!lists && words.length === 0) return false;
+    if (userAgent === null) return undefined;
+    const text = userAgent?.toLowerCase() ?? "";
+    return (lists && isBot(userAgent)) || words.some((word) => text.includes(word));
+  };
+}
+
+/** Undefined: both are the same. */
+function compareWords(today: readonly string[], other: readonly string[]): WhatIfQuestion["stopWords"] {
+  const keepsAll = today.every((word) => other.includes(word));
+  return keepsAll && other.length === today.length ? undefined : { keepsAll };
+}

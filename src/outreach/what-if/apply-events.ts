@@ -1,0 +1,203 @@
+import type { Folded } from "../../../events/catalog.ts";
+import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
+import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { decideStart } from "../decide.ts";
+import type { RunSelection } from "../run-limits.ts";
+import { countsOn, countSkip, decideIn, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
+import { fromRunRules } from "../run-rules.ts";
+import type { WalkTarget } from "./recipient-walk.ts";
+import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./world.ts";
+import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
+import { SOURCE_KINDS } from "../sources/sources.ts";
+
+/** Ends by a rule: under other rules the run may go on to the recipients that are left. */
+const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
+  "completed",
+  "daily_limit_reached",
+  "limit_reached",
+  "window_closed",
+  "too_many_failures",
+]);
+
+export function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
+  const { was, would, today, changes, runs } = comparison;
+  const { rules, run_id, dry_run } = event.data;
+  was.rules = rules === undefined ? today : fromRunRules(rules, today);
+  would.rules = { ...was.rules, ...changes };
+  if (dry_run) {
+    if (comparison.run === undefined) would.fold(event);
+  } else {
+    runs.was++;
+    if (rules === undefined) runs.unrecorded++;
+    const start = decideStartIn(would, comparison);
+    const starts = start === "start" || start === decideStartIn(was, comparison);
+    // A trigger that finds a run in progress starts none.
+    if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data));
+  }
+  was.fold(event);
+}
+
+function decideStartIn(world: World, { identities, ms }: Comparison) {
+  return decideStart(world.state, toRules(world, identities), toMoment(world, ms), false);
+}
+
+function toSelection({ limit, variant, basis, source }: RunSelection): RunSelection {
+  return omitUndefined({ limit, variant, basis, source });
+}
+
+/** A run that the rules of then refused starts where the other rules allow it. */
+export function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">): void {
+  const { was, would } = comparison;
+  if (comparison.run !== undefined || data.reason === "clock_skewed") return;
+  if (decideStartIn(would, comparison) !== "start" || decideStartIn(was, comparison) === "start") return;
+  const run = beginRun(comparison, `refused at ${position}`, toSelection(data));
+  comparison.run = run;
+  run.isAlone = true;
+  completeRun(comparison, run);
+  if (run.resumeAt === undefined) finishRun(comparison, run);
+}
+
+export function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
+  const { run, was, would } = comparison;
+  if (run !== undefined) endRun(comparison, run, event);
+  // It may be that of a dry run.
+  else would.fold(event);
+  was.fold(event);
+}
+
+function endRun(
+  comparison: Comparison,
+  run: HypotheticalRun,
+  { type, data }: Folded<"RunFinished" | "RunAbandoned">,
+): void {
+  const { was, would, identities, sources, unknown, ms } = comparison;
+  if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
+    completeRun(comparison, run);
+    const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
+    if (goesOn && sources.some((name) => SOURCE_KINDS[name].isKnown === undefined)) unknown.unread_sources++;
+    if (!run.waitsByItself) run.resumeAt = undefined;
+  } else if (run.id === data.run_id) run.resumeAt = undefined;
+  run.isAlone = true;
+  if (run.resumeAt === undefined) finishRun(comparison, run);
+}
+
+/** Before a run waits for its window, all recipients whose window is open have had their turn. */
+export function takePause(comparison: Comparison, event: Folded<"RunPaused">): void {
+  const { run, was } = comparison;
+  if (event.data.reason === "window_closed" && run !== undefined) completeRun(comparison, run);
+  was.fold(event);
+}
+
+export function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempted">): void {
+  const { day, links = [] } = event.data;
+  const { run, was, lostLinks } = comparison;
+  countsOn(comparison, day).messages.was++;
+  const isSame = run !== undefined && run.ended === undefined && wouldLeave(comparison, run, event);
+  if (!isSame) for (const link of links) lostLinks.add(link);
+  was.fold(event);
+}
+
+/** Decides a message again, and folds what follows. True if it leaves as it did. */
+function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageAttempted">): boolean {
+  const { was, would } = comparison;
+  const { recipient, source, basis } = event.data;
+  const met = { recipient, source, basis };
+  advance(comparison, run, toTarget(contactIn(would, recipient), source));
+  if (run.ended !== undefined) return false;
+  const decided = decideIn(would, comparison, met);
+  const before = decideIn(was, comparison, met);
+  if (before.kind !== "write") comparison.unexplained++;
+  const contact = contactIn(would, recipient);
+  const hadTurn = contact !== undefined && run.seen.has(contact);
+  if (decided.kind === "write" || isSameDecision(before, decided)) {
+    const isSameText = attempt(comparison, run, event, decided.kind === "write" ? decided.variant : "");
+    const written = contactIn(would, recipient);
+    if (written !== undefined) run.seen.add(written);
+    return isSameText;
+  }
+  if (decided.kind === "skip" && !decided.isRecorded && !hadTurn) skip(comparison, run, recipient, decided.reason);
+  else if (decided.kind === "closed") postpone(comparison, run, { recipient, before });
+  else if (decided.kind === "end") run.ended = decided.reason;
+  return false;
+}
+
+/** Folds the message of the log, or one with another text. True if it is the same. */
+function attempt(
+  comparison: Comparison,
+  { id: run_id }: HypotheticalRun,
+  event: Folded<"DirectMessageAttempted">,
+  variant = "",
+): boolean {
+  const { would, changes, ms } = comparison;
+  const { attempt_id, recipient, template, day } = event.data;
+  const now = toMoment(would, ms);
+  if (template !== undefined && changes.template !== undefined && template !== changes.template.id) {
+    write(comparison, { attempt_id, run_id, recipient }, variant, now);
+    return false;
+  }
+  const moved = changes.timezone === undefined ? { day } : { day: now.day, timezone: now.timezone };
+  countsOn(comparison, moved.day).messages.would++;
+  would.fold({ ...event, data: { ...event.data, ...moved, run_id } });
+  return true;
+}
+
+/** Where a run found a recipient: of one that it tries again the intent names no source, or the list. */
+function toTarget(contact: Contact | undefined, source: RecipientSource | undefined): WalkTarget {
+  if (contact !== undefined && isTriedLast(contact)) return { contact, source: "last" };
+  return { contact, source: contact?.again === true ? "again" : (source ?? "again") };
+}
+
+export function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">): void {
+  const { run, was } = comparison;
+  countSkip(comparison, "was", event.data.reason);
+  if (run !== undefined && run.ended === undefined) decideSkip(comparison, run, event);
+  was.fold(event);
+}
+
+function decideSkip(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageSkipped">): void {
+  const { was, would } = comparison;
+  const { recipient, reason } = event.data;
+  const decided = decideIn(would, comparison, { recipient });
+  if (isSameDecision(decideIn(was, comparison, { recipient }), decided)) {
+    countSkip(comparison, "would", reason);
+    would.fold({ ...event, data: { ...event.data, run_id: run.id } });
+  } else if (decided.kind === "skip") {
+    if (!decided.isRecorded) skip(comparison, run, recipient, decided.reason);
+  } else if (contactIn(would, recipient)?.listed !== true) run.deferred.push({ recipient });
+}
+
+type OutcomeType = "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt";
+
+export function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
+  const { was, would } = comparison;
+  const { attempt_id } = event.data;
+  const [day, wouldDay] = [was, would].map(({ state }) => state.quota.open.get(attempt_id));
+  if (event.type === "DirectMessageSent") {
+    if (day !== undefined) countsOn(comparison, day).sent.was++;
+    if (wouldDay !== undefined) countsOn(comparison, wouldDay).sent.would++;
+  }
+  was.fold(event);
+  if (wouldDay !== undefined) would.fold(event);
+}
+
+type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "ConsentRecorded";
+
+/** What a recipient says to a message that they would not have got is not known. */
+export function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
+  const { was, would, unknown } = comparison;
+  const { recipient } = event.data;
+  const isLost =
+    isAnswer(was, event) && recipient !== undefined && contactIn(would, recipient)?.attempted_at === undefined;
+  if (isLost) unknown.reactions++;
+  else would.fold(event);
+  was.fold(event);
+}
+
+/** Whether it answers a message of ours. */
+function isAnswer(world: World, { type, data }: Folded<ReactionType>): boolean {
+  const { recipient, message_id } = data;
+  if (recipient === undefined || message_id === undefined) return false;
+  const at = contactIn(world, recipient)?.attempted_at;
+  return at !== undefined && (type !== "DirectMessageReceived" || data.received_at >= at);
+}

@@ -1,0 +1,168 @@
+import type { DataOf, Folded } from "../../../events/catalog.ts";
+import type { Recipient, RunEnd, SkipReason } from "../../../events/outreach.ts";
+import { toRecipient, type Contact } from "../../../projections/contacts.ts";
+import type { RecipientSource } from "../../config/outreach.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { dayIn } from "../quota-day.ts";
+import type { TurnMoment } from "../send-window.ts";
+import type { RuleChanges, RulesInForce } from "../run-rules.ts";
+import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
+import type { Walk, WalkTarget } from "./recipient-walk.ts";
+import {
+  contactIn,
+  createWorld,
+  redecide,
+  toMoment,
+  type Identities,
+  type Met,
+  type Redecided,
+  type World,
+} from "./world.ts";
+
+export interface ComparedRules {
+  readonly changes: RuleChanges;
+  /** Today's, for runs that recorded none. */
+  readonly today: RulesInForce;
+  /** Today's, in the order in which they are merged. */
+  readonly sources: readonly RecipientSource[];
+  readonly runMaxMs: number;
+  readonly identities: Identities;
+}
+
+/** What no log can know. */
+export interface UnknownCounts {
+  /** Replies and opt-outs that answer messages which would not have left. */
+  reactions: number;
+  /** Opt-outs that were read by other stop words: they stay. */
+  opt_outs: number;
+  /** Messages read, whose texts are not kept: other stop words may be in them. */
+  messages_read: number;
+  /** Runs that would have gone on to recipients that only the network knows. */
+  unread_sources: number;
+}
+
+/** A run as the other rules make it. */
+export interface HypotheticalRun {
+  readonly id: string;
+  readonly startedMs: number;
+  walk: Walk;
+  /** Those of the last page that had no turn yet. */
+  open: Contact[];
+  source: WalkTarget["source"];
+  /** Each recipient has one turn. */
+  readonly seen: Set<Contact>;
+  /** Recipients of a page of the network: skipped, but not under the other rules. */
+  readonly deferred: Met[];
+  /** Zones where the window is closed for recipients whose turn comes later. */
+  readonly zones: Set<string>;
+  /** When it goes on, ms since 1970. */
+  resumeAt: number | undefined;
+  /** The rules of then would not make it wait. */
+  waitsByItself: boolean;
+  ended: RunEnd | undefined;
+  /** The run of the log is over: this one only waits for its window. */
+  isAlone: boolean;
+}
+
+/** Two worlds that are folded side by side: the log as it is, and as it would be under other rules. */
+export interface Comparison extends ComparedRules {
+  readonly was: World;
+  readonly would: World;
+  /** By days of the quota. */
+  readonly days: Map<string, DayCounts>;
+  readonly unknown: UnknownCounts;
+  /** `unrecorded`: runs of the log that recorded no rules. */
+  readonly runs: { was: number; would: number; unrecorded: number };
+  /** Links of messages that would not have left. */
+  readonly lostLinks: Set<string>;
+  /** The run in progress under the other rules. */
+  run: HypotheticalRun | undefined;
+  /** Messages of the log that do not follow from the rules of then. */
+  unexplained: number;
+  /** Of the event that is taken. */
+  position: number;
+  /** The moment that is decided, ms since 1970: of that event, or when a run that waits goes on. */
+  ms: number;
+}
+
+export function createComparison(rules: ComparedRules): Comparison {
+  return {
+    ...rules,
+    was: createWorld(rules.today),
+    would: createWorld({ ...rules.today, ...rules.changes }),
+    days: new Map(),
+    unknown: { reactions: 0, opt_outs: 0, messages_read: 0, unread_sources: 0 },
+    runs: { was: 0, would: 0, unrecorded: 0 },
+    lostLinks: new Set(),
+    run: undefined,
+    unexplained: 0,
+    position: 0,
+    ms: 0,
+  };
+}
+
+export function decideIn(world: World, { identities, ms }: Comparison, met: Met): Redecided {
+  return redecide(world, identities, met, toMoment(world, ms));
+}
+
+export function countsOn({ days }: Comparison, day: string): DayCounts {
+  const counts = days.get(day) ?? noCounts();
+  days.set(day, counts);
+  return counts;
+}
+
+/** No time zone begins a day within a quarter of an hour. */
+const QUARTER_MS = 15 * 60_000;
+
+/** Neighbours in the log are of the same quarter of an hour, and the calendar is slow. */
+const last = { timezone: "", quarter: Number.NaN, day: "" };
+
+export function dayAt({ rules: { timezone } }: World, ms: number): string {
+  const quarter = Math.floor(ms / QUARTER_MS);
+  if (quarter !== last.quarter || timezone !== last.timezone)
+    Object.assign(last, { timezone, quarter, day: dayIn(timezone, ms) });
+  return last.day;
+}
+
+export function countSkip(comparison: Comparison, side: "was" | "would", reason: SkipReason): void {
+  skippedFor(countsOn(comparison, dayAt(comparison[side], comparison.ms)), reason)[side]++;
+}
+
+type Invented = "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished";
+
+/** Folds an event that the log does not hold into the world of the other rules. */
+export function invent<Type extends Invented>(
+  { would, position, ms }: Comparison,
+  type: Type,
+  data: DataOf<Type>,
+): void {
+  would.fold({ type, data, position, version: 0, time: isoTime(ms) } as unknown as Folded);
+}
+
+export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient: Recipient, reason: SkipReason): void {
+  countSkip(comparison, "would", reason);
+  invent(comparison, "DirectMessageSkipped", { run_id: id, recipient, reason });
+}
+
+/** A message whose outcome is unknown: it takes its place, and its recipient gets no other one. */
+export function write(
+  comparison: Comparison,
+  attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: Recipient },
+  variant: string,
+  { day, timezone }: TurnMoment,
+): void {
+  const { messages, sent } = countsOn(comparison, day);
+  messages.would++;
+  sent.unknown++;
+  // Who is known by a handle alone has no id before the network is asked.
+  const data = attempt as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
+  invent(comparison, "DirectMessageAttempted", { ...data, text: "", variant, links: [], day, timezone });
+  invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });
+}
+
+/** All that both worlds know of a recipient's names. */
+export function named({ was }: Comparison, contact: Contact): Recipient {
+  const recipient = toRecipient(contact);
+  const known = contactIn(was, recipient);
+  return known === undefined ? recipient : { ...recipient, ...toRecipient(known) };
+}

@@ -1,0 +1,112 @@
+import { deriveKey, keyId, keyError } from "./derive-keys.ts";
+import type { SecretPlace } from "./secret-database.ts";
+import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./encrypted-secrets.ts";
+
+export interface Rotation {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+/** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
+export type Vault = ReturnType<typeof vaultIn>;
+
+/** Secrets by name, of which each change has a version. */
+export type Secrets = Pick<Vault, "get" | "put" | "delete">;
+
+/**
+ * What keyed hashes are made with, and what signs a shared log's checkpoints. Both are kept for ever, so the key stays
+ * the same when the master key is exchanged. It is derived from the first master key, so that a lost vault can be made
+ * again until the first exchange.
+ */
+const STABLE = ["suppression", "credentials", "checkpoints"] as const;
+
+export type StableKeyPurpose = (typeof STABLE)[number];
+
+/** The secret that holds both master keys while one takes the other's place. */
+const ROTATION = "rotation";
+
+/** Opens the vault, or makes it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
+export async function openVault(place: SecretPlace, master: Uint8Array): Promise<Vault> {
+  const store = await openSecretStore({ place, master });
+  try {
+    await keepStableKeys(store, master);
+    return vaultIn(store, place.name);
+  } catch (fault) {
+    await store[Symbol.asyncDispose]();
+    throw fault;
+  }
+}
+
+async function keepStableKeys(store: SecretStore, master: Uint8Array): Promise<void> {
+  const kept = await store.getAll(STABLE.map(stable));
+  if (kept.size === STABLE.length) return;
+  await store.addAll(STABLE.map((purpose) => [stable(purpose), deriveKey(master, purpose).toBase64()]));
+}
+
+function vaultIn(store: SecretStore, name: string) {
+  const { put, claim, isClaimed, bind, taken, note, keepNote } = store;
+  return {
+    put,
+    claim,
+    isClaimed,
+    bind,
+    taken,
+    note,
+    keepNote,
+    get: (secret: string) => presentIn(store, secret),
+    /** False when the secret is no longer at `expected`; nothing is deleted then. */
+    delete: (secret: string, expected: number): Promise<boolean> =>
+      store.change(async (secrets) => {
+        const isThere = (await presentIn(secrets, secret))?.version === expected;
+        if (isThere) await secrets.remove(secret);
+        return isThere;
+      }),
+    /** A key that stays the same when the master key is exchanged. */
+    stableKey: async (purpose: StableKeyPurpose): Promise<Uint8Array> =>
+      Uint8Array.fromBase64((await presentIn(store, stable(purpose)))?.value ?? ""),
+    /** The rotation that was begun and is not ended. */
+    rotation: () => rotationIn(store),
+    /**
+     * Re-encrypts everything; until `endRotation` both master keys open it, and it knows both. Throws a ServiceError while
+     * a rotation to another key is in progress.
+     */
+    beginRotation: ({ from, to }: Rotation): Promise<void> =>
+      store.change(async (secrets) => {
+        const begun = (await rotationIn(secrets))?.to;
+        if (begun !== undefined && keyId(begun) !== keyId(to)) {
+          throw keyError(
+            `${name}: a rotation to the key ${keyId(begun)} has not ended: start the service with it first, or end it ` +
+              "(reachlog key rotate --end)",
+          );
+        }
+        if (begun !== undefined) return;
+        await secrets.rewrap([from, to]);
+        await secrets.put(ROTATION, JSON.stringify({ from: from.toBase64(), to: to.toBase64() }), 0);
+      }),
+    /** From now on only the new master key opens the vault. */
+    endRotation: (): Promise<void> =>
+      store.change(async (secrets) => {
+        const ending = await rotationIn(secrets);
+        if (ending === undefined) return;
+        await secrets.revoke(ending.from);
+        await secrets.remove(ROTATION);
+      }),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+async function presentIn(secrets: Pick<StoredSecrets, "get">, name: string): Promise<Kept | undefined> {
+  const kept = await secrets.get(name);
+  return kept === "gone" ? undefined : kept;
+}
+
+async function rotationIn(secrets: Pick<StoredSecrets, "get">): Promise<Rotation | undefined> {
+  const kept = await presentIn(secrets, ROTATION);
+  if (kept === undefined) return undefined;
+  const { from, to } = JSON.parse(kept.value) as { from: string; to: string };
+  return { from: Uint8Array.fromBase64(from), to: Uint8Array.fromBase64(to) };
+}
+
+function stable(purpose: StableKeyPurpose): string {
+  return `stable/${purpose}`;
+}

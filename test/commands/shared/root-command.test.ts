@@ -1,0 +1,176 @@
+// On no harness.
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
+import { reachlog, runCommandLine } from "../../../src/commands/shared/root-command.ts";
+import { NO_TERMINAL } from "../../harness/capture.ts";
+
+async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const code = await runCommandLine(args, {
+    env: { DATABASE_URL: "sqlite:/dev/null/none.sqlite" },
+    out: (text) => void (out += text),
+    err: (text) => void (err += text),
+    interactive: false,
+    signal: AbortSignal.abort(130),
+  });
+  return { code, out, err };
+}
+
+const program = reachlog(NO_TERMINAL);
+
+/** All commands below one, each with the words that lead to it. */
+function below(command: CommandUnknownOpts, path: readonly string[] = []): [readonly string[], CommandUnknownOpts][] {
+  return command.commands.flatMap((one) => {
+    const words = [...path, one.name()];
+    return [[words, one] as [readonly string[], CommandUnknownOpts], ...below(one, words)];
+  });
+}
+
+const COMMANDS = below(program);
+
+describe("help", () => {
+  test.each([[], ...COMMANDS.map(([path]) => path)].map((path) => [path.join(" "), path] as const))(
+    "of reachlog %s fits a terminal of 80 columns, and says what it is for",
+    async (_name, path) => {
+      const { code, out, err } = await run(...path, "--help");
+      expect([code, err]).toEqual([0, ""]);
+      expect(out).toStartWith(`Usage: ${["reachlog", ...path].join(" ")}`);
+      expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    },
+  );
+
+  test.each([[], ...COMMANDS.map(([path]) => path)].map((path) => [path.join(" "), path] as const))(
+    "of reachlog %s fills its lines",
+    async (_name, path) => {
+      const { out } = await run(...path, "--help");
+      const lines = (out.split(/^(?:Arguments|Options):$/m)[0] ?? "").split("\n");
+      const broken = lines.filter((line, at) => {
+        const word = /^\S+/.exec(lines[at + 1] ?? "")?.[0];
+        return /^\S/.test(line) && word !== undefined && `${line} ${word}`.length <= 80;
+      });
+      expect(broken).toEqual([]);
+    },
+  );
+
+  test("each command has a summary of one line, and each option and argument says what it is", () => {
+    for (const [path, command] of COMMANDS) {
+      expect([path, command.summary()]).toEqual([path, expect.stringMatching(/^[^\n]{10,63}$/)]);
+      for (const { flags, description } of command.options) expect([flags, description]).not.toEqual([flags, ""]);
+      for (const one of command.registeredArguments)
+        expect([one.name(), one.description]).not.toEqual([one.name(), ""]);
+    }
+  });
+
+  test("the examples in it are of commands and options that there are", () => {
+    for (const [path, command] of COMMANDS) {
+      let text = "";
+      command.configureOutput({ writeOut: (more) => (text += more) }).outputHelp();
+      const examples = [...text.matchAll(/^ +(?:.*\| )?(reachlog .+)$/gm)].map((found) => found[1] ?? "");
+      if (text.includes("Example")) expect(examples.length).toBeGreaterThan(0);
+      for (const example of examples) expect([path, faultOf(example)]).toEqual([path, undefined]);
+    }
+  });
+});
+
+/** Commands without --json, and why. */
+const WITHOUT_JSON: Readonly<Record<string, string>> = {
+  serve: "runs until it is stopped; its log is JSON lines",
+  demo: "runs until it is stopped",
+  sandbox: "runs until it is stopped",
+  settings: "prints a file of settings",
+  "suppressions export": "writes a list, in the form that --format says",
+  "audit head": "writes a signed note, whose form is a standard",
+  "audit prove": "writes a proof, whose form is a standard",
+  "audit export": "writes events, in the form that --format says",
+  "witness serve": "runs until it is stopped",
+  mcp: "speaks a protocol",
+  completion: "prints a script",
+};
+
+test("every command that answers has --json, but for those with a reason", () => {
+  const without = COMMANDS.filter(([, { commands, options }]) => {
+    return commands.length === 0 && options.every(({ long }) => long !== "--json");
+  });
+  expect(without.map(([path]) => path.join(" "))).toEqual(Object.keys(WITHOUT_JSON));
+});
+
+test.each([
+  ["bakup", "unknown command 'bakup' (Did you mean backup?)", "reachlog"],
+  ["audit shw ada", "unknown command 'shw' (Did you mean show?)", "reachlog audit"],
+  ["deliveries list --chanel ads", "unknown option '--chanel' (Did you mean --channel?)", "reachlog deliveries list"],
+  ["backup", "missing required argument 'folder'", "reachlog backup"],
+  ["quota today", "too many arguments for 'quota'. Expected 0 arguments but got 1: today.", "reachlog quota"],
+])("%j is refused with what was meant, and where to read on", async (line, sentence, path) => {
+  expect(await run(...line.split(" "))).toEqual({ code: 2, out: "", err: `${sentence}\nsee ${path} --help\n` });
+});
+
+test("an option is not taken for the value of another: an export would be open, in a file named --encrypted", async () => {
+  const { code, err } = await run("audit", "export", "--out", "--encrypted");
+  expect([code, err]).toEqual([2, expect.stringContaining("It is an option: a value is wanted.")]);
+});
+
+test("what was typed cannot steer the terminal", async () => {
+  const { err } = await run("\u001b[2Jaudit");
+  expect(err).toStartWith("unknown command '\ufffd[2Jaudit'");
+});
+
+test.each(["-V", "--version"])("%s shows the version", async (option) => {
+  expect(await run(option)).toEqual({ code: 0, out: expect.stringMatching(/^reachlog \d+\.\d+\.\d+\n$/), err: "" });
+});
+
+test("a command without the one below it shows its help, and is a usage error", async () => {
+  expect(await run("audit")).toEqual({ code: 2, out: "", err: expect.stringContaining("Usage: reachlog audit") });
+});
+
+describe("the documents", () => {
+  const root = join(import.meta.dirname, "../../..");
+  const documents = ["README.md", ...readdirSync(join(root, "docs")).map((name) => join("docs", name))];
+  const texts = documents.filter((name) => name.endsWith(".md")).map((name) => readFileSync(join(root, name), "utf8"));
+
+  test("name only commands and options that there are", () => {
+    const lines = texts.flatMap((text) =>
+      [...text.matchAll(/\bbun (reachlog [^`\n#|]+)/g)].map((found) => found[1] ?? ""),
+    );
+    expect(lines.length).toBeGreaterThan(10);
+    for (const line of lines) expect([line, faultOf(line)]).toEqual([line, undefined]);
+  });
+
+  test("command-line.md has all commands with their options, as the help has them", () => {
+    const rows = COMMANDS.flatMap(([path, command]) =>
+      command.commands.length > 0 ? [] : [`| \`${usageOf(path, command)}\` | ${command.summary()} |`],
+    );
+    const text = readFileSync(join(root, "docs/command-line.md"), "utf8");
+    const table = text.split("\n").filter((line) => line.startsWith("| `"));
+    expect(table.map((line) => line.replace(/ +/g, " ")).join("\n")).toBe(rows.join("\n"));
+  });
+});
+
+/** As usage lines write it. */
+function termOf(argument: Pick<Argument, "name" | "required" | "variadic">): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+function usageOf(path: readonly string[], { registeredArguments, options }: CommandUnknownOpts): string {
+  const shown = options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`));
+  return [...path, ...registeredArguments.map(termOf), ...shown].join(" ");
+}
+
+/** What is wrong with a line of a document; undefined: the commands and options in it are there. */
+function faultOf(line: string): string | undefined {
+  const [, ...words] = line.trim().split(/\s+/);
+  let command = program;
+  for (const word of words) {
+    if (word.startsWith("--")) {
+      const name = word.replace(/=.*/, "");
+      const known = ["--help", ...command.options.map(({ long }) => long)];
+      if (!known.includes(name)) return `no option ${name}`;
+    }
+    const next = command.commands.find((one) => one.name() === word);
+    if (next === undefined && command.commands.length > 0 && !word.startsWith("-")) return `no command ${word}`;
+    command = next ?? command;
+  }
+  return undefined;
+}

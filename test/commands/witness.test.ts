@@ -1,0 +1,88 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { formatPublicKey, formatSubmission, signCheckpoint } from "eventstore-lite";
+import { audit } from "../../src/commands/audit.ts";
+import { runCommand } from "../../src/commands/shared/command.ts";
+import { doctor } from "../../src/commands/doctor.ts";
+import { witness } from "../../src/commands/witness.ts";
+import { formatOrigin } from "../../src/log/checkpoint.ts";
+import { STREAMS } from "../../src/log/event-log.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+
+/** Runs `witness serve` until it is disposed; answers the settings that it prints. */
+async function serveWitness(folder: string, key: string) {
+  const stopping = new AbortController();
+  const settings: Record<string, string> = {};
+  const printed = Promise.withResolvers<void>();
+  const out = (text: string): void => {
+    const [, name, value] = /^(WITNESS_\w+)=(.+)\n$/.exec(text) ?? [];
+    if (name !== undefined && value !== undefined) settings[name] = value;
+    if (Object.keys(settings).length === 2) printed.resolve();
+  };
+  const terminal = { env: {}, out, err: out, interactive: false, signal: stopping.signal };
+  const args = ["serve", "--data", folder, "--log-key", key, "--name", "witness.example", "--port", "0"];
+  const ended = runCommand(witness, args, terminal);
+  await Promise.race([printed.promise, ended]);
+  return {
+    settings,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      expect(await ended).toBe(0);
+    },
+  };
+}
+
+async function openWitnessed(world: CommandHarness, folder = join(world.directory, "witness")) {
+  await world.append(STREAMS.requests, [{ type: "MessageRequested", data: { text: "hello" } }]);
+  return serveWitness(folder, formatPublicKey((await world.store.checkpoints.loadKey()).publicKey));
+}
+
+const findingOf = (out: string): string | undefined => /^.+ witness: .+$/m.exec(out)?.[0];
+
+test("doctor has the head cosigned, and says that it did", async () => {
+  await using world = await openCommands();
+  await using served = await openWitnessed(world);
+  Object.assign(world.env, served.settings);
+  const { out } = await world.run(doctor, "--online");
+  expect(findingOf(out)).toBe("ok      witness: witness.example cosigned the head of 1 events");
+  const head = await world.run(audit, "head");
+  expect(head.out).toContain("/tree\n1\n");
+});
+
+test.each([
+  [9, "cosigned 9 events of this log, which ends at 1: it was rolled back"],
+  [1, "knows another history of this log (409): a split view"],
+])(
+  "doctor says that the witness knows another head of %d events, also after its restart",
+  async (position, sentence) => {
+    await using world = await openCommands();
+    const folder = join(world.directory, "witness");
+    {
+      await using served = await openWitnessed(world, folder);
+      const key = await world.store.checkpoints.loadKey();
+      const hash = "11".repeat(32);
+      const other = { origin: formatOrigin(world.store), position, hash, root: hash, time: undefined };
+      const body = formatSubmission({ old: 0, proof: [], note: signCheckpoint(other, key) });
+      const { status } = await fetch(`${served.settings["WITNESS_URL"]}/add-checkpoint`, { method: "POST", body });
+      expect(status).toBe(200);
+    }
+    await using served = await serveWitness(
+      folder,
+      formatPublicKey((await world.store.checkpoints.loadKey()).publicKey),
+    );
+    Object.assign(world.env, served.settings);
+    const { code, out } = await world.run(doctor, "--online");
+    expect([code, findingOf(out)]).toEqual([1, expect.stringContaining(sentence)]);
+    expect(findingOf(out)).toStartWith("WRONG   witness: the witness witness.example");
+  },
+);
+
+test("anything but a submission is not found", async () => {
+  await using world = await openCommands();
+  await using served = await openWitnessed(world);
+  const url = served.settings["WITNESS_URL"] ?? "";
+  expect((await fetch(url)).status).toBe(404);
+  expect((await fetch(`${url}/add-checkpoint`, { method: "POST", body: "x" })).status).toBe(400);
+  expect((await fetch(`${url}/add-checkpoint`, { method: "POST", body: "x".repeat(300_000) })).status).toBe(413);
+});

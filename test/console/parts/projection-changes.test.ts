@@ -1,0 +1,131 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { PROJECTION_NAMES } from "../../../projections/all.ts";
+import { forgetPerson } from "../../../src/privacy/forget.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
+import { METADATA } from "../../harness/memory/log.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+
+const RUN = "0193a000-0000-7000-8000-0000000000aa";
+const ADA = { id: "1001", username: "ada" };
+
+/** 1 a person, 2 and 3 a message to her, 4 one that is skipped, 5 what no projection folds. */
+const LIFE: readonly NewEvent[] = [
+  person("ada", "opt_in", "Ada Byron"),
+  {
+    type: "DirectMessageAttempted",
+    data: { attempt_id: "a", run_id: RUN, recipient: ADA, text: "Hi", variant: "A", day: "2026-11-20" },
+  },
+  {
+    type: "DirectMessageSent",
+    data: { attempt_id: "a", run_id: RUN, recipient: ADA, message_id: "m", settled_by: "answer" },
+  },
+  { type: "DirectMessageSkipped", data: { run_id: RUN, recipient: ADA, reason: "already_contacted" } },
+  { type: "LogVerified", data: { position: 1, hash: "h", checked: 1, result: "whole" } },
+];
+
+async function openLife() {
+  const harness = await openConsole();
+  await harness.append("outreach", ...LIFE);
+  return harness;
+}
+
+/** Of the select, the options as they read; the chosen one begins with an arrow. */
+function optionsOf(page: string): readonly string[] {
+  const form = page.slice(
+    page.indexOf('<select name="projection"'),
+    page.indexOf("</select>", page.indexOf('name="projection"')),
+  );
+  return [...form.matchAll(/<option([^>]*)>([^<]*)/g)].map(([, more, text]) =>
+    more?.includes("selected") === true ? `→ ${text}` : (text ?? ""),
+  );
+}
+
+describe("what an event changed", () => {
+  test("is shown of the first projection that it changed, and the select marks all of these", async () => {
+    const harness = await openLife();
+    const page = await pageAt(harness, "/activity/3");
+    expect(await rowsOf(page)).toContain("sent | 0 | 1");
+    const marked = optionsOf(page).filter((option) => option.includes("changed)"));
+    expect(marked.slice(0, 2)).toEqual(["→ stats (changed)", "timeline (changed)"]);
+    expect(marked).toContain("contacts (changed)");
+    expect(marked).not.toContain("deliveries (changed)");
+    expect(page).toContain('<form class="filter" method="get" action="/activity/3">');
+    expect(optionsOf(page)).toHaveLength(PROJECTION_NAMES.length + 1);
+  });
+
+  test("is shown of the projection of the address, with both states where they are short", async () => {
+    const harness = await openLife();
+    const page = await pageAt(harness, "/activity/4?projection=stats");
+    expect(await rowsOf(page)).toContain("skipped | 0 | 1");
+    const [before, after] = (await textsAt(page, "section[aria-labelledby=changes] pre")).map(
+      ({ text }) => JSON.parse(text) as unknown,
+    );
+    expect([before, after]).toEqual([
+      { sent: 1, skipped: 0, failed: 0 },
+      { sent: 1, skipped: 1, failed: 0 },
+    ]);
+    expect(page).toContain('href="/activity/3?projection=stats"');
+    expect(page).toContain('href="/activity/5?projection=stats"');
+  });
+
+  test("is nothing for a projection that does not fold it, for an event that none folds, and for no such projection", async () => {
+    const harness = await openLife();
+    expect(await pageAt(harness, "/activity/3?projection=visits")).toContain(
+      "The state of visits is the same before and after it.",
+    );
+    const last = await pageAt(harness, "/activity/5");
+    expect(last).toContain("It changed the state of no projection.");
+    expect(optionsOf(last).filter((option) => /changed\)|→/.test(option))).toEqual([]);
+    expect(await rowsOf(await pageAt(harness, "/activity/3?projection=unknown"))).toContain("sent | 0 | 1");
+  });
+
+  test("is the same as of a later moment, whose links keep it", async () => {
+    const harness = await openLife();
+    const page = await pageAt(harness, "/activity/3?projection=stats&as_of=4");
+    expect(await rowsOf(page)).toContain("sent | 0 | 1");
+    expect(page).toContain('href="/activity/4?projection=stats&amp;as_of=4"');
+    expect(await pageAt(harness, "/activity/3?as_of=3")).not.toContain("One step on");
+  });
+
+  test("holds a recipient's data while there is a key, and none of the other recipients", async () => {
+    const harness = await openLife();
+    await harness.append("outreach", person("bea", "opt_in", "Bea"));
+    const about = ["/activity/1?projection=contacts", "/activity/2?projection=contacts"];
+    for (const path of about) expect((await rowsOf(await pageAt(harness, path))).join()).toContain("people.@ada");
+    const later = await pageAt(harness, "/activity/6?projection=contacts");
+    expect(later.includes("Bea")).toBe(true);
+    expect(later.includes("Ada Byron")).toBe(false);
+    const signal = new AbortController().signal;
+    await forgetPerson(harness.deps, (contacts) => findNamed(contacts, "ada"), { metadata: METADATA, signal });
+    for (const path of about) {
+      const gone = await pageAt(harness, path);
+      expect(gone.includes("The state of contacts is the same before and after it.")).toBe(true);
+      expect(/@ada|Ada Byron|\b1001\b/.test(gone)).toBe(false);
+    }
+  });
+
+  test("waits for states that are not ready, and the rest of the page does not", async () => {
+    const harness = await openConsole({ past: { at: async () => undefined } });
+    await harness.append("outreach", ...LIFE);
+    const page = await pageAt(harness, "/activity/3");
+    expect(page).toContain("The log is being read up to this event.");
+    expect(page).toContain("<h2>Data</h2>");
+  });
+
+  test("is bounded: a long value is cut, and what others wrote is no markup", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", person("eve", "opt_in", `<b>${"🙂".repeat(400)}`));
+    const page = await pageAt(harness, "/activity/1?projection=contacts");
+    const row = (await rowsOf(page)).find((text) => text.includes("<b>") || text.includes("&lt;b>")) ?? "";
+    expect(row).toContain("…");
+    expect(row.length).toBeLessThan(700);
+    expect(page).not.toContain("<b>🙂");
+    await harness.append("links", click("c".repeat(900)));
+    const [where = ""] = (await rowsOf(await pageAt(harness, "/activity/2?projection=clicks")))
+      .filter((text) => text.startsWith("links."))
+      .map((text) => text.split(" | ")[0] ?? "");
+    expect(where).toBe(`links.go.example/${"c".repeat(300 - "links.go.example/".length)}…`);
+  });
+});

@@ -1,0 +1,44 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { VISIT_PAUSE_MS } from "../../../src/http/access/last-visit.ts";
+import { ask, openApp, type AppHarness } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
+
+const LINK = /<a href="\/activity\?show=news&amp;from=(\d+)">What happened since you were here<\/a>/;
+
+/** A browser that keeps one cookie, and opens pages. */
+function openBrowser(harness: AppHarness) {
+  let cookie = "";
+  return async (path: string): Promise<string | undefined> => {
+    await harness.projector.until((await harness.store.head()).position);
+    const answer = await ask(harness.app, path, { headers: { cookie } });
+    cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? cookie;
+    return LINK.exec(await answer.text())?.[1];
+  };
+}
+
+test("the overview leads to what happened since the browser was last here, for as long as the visit lasts", async () => {
+  await using harness = await openApp({ tokens: false });
+  const open = openBrowser(harness);
+  const add = (username: string) => harness.append("outreach", addedOf({ username }));
+  await add("ada");
+  expect(await open("/")).toBeUndefined();
+  await add("bob");
+  harness.now += VISIT_PAUSE_MS;
+  expect(await open("/")).toBeUndefined();
+  await add("cyd");
+  harness.now += VISIT_PAUSE_MS + 1;
+  expect(await open("/")).toBe("3");
+  // It stays while the browser is here, whatever page it opens, and however much happens.
+  await add("dan");
+  harness.now += VISIT_PAUSE_MS;
+  await open("/people");
+  harness.now += VISIT_PAUSE_MS;
+  expect(await open("/")).toBe("3");
+  harness.now += VISIT_PAUSE_MS + 1;
+  expect(await open("/")).toBeUndefined();
+  await add("eve");
+  harness.now += VISIT_PAUSE_MS + 1;
+  expect(await open("/")).toBe("5");
+  expect(await openBrowser(harness)("/")).toBeUndefined();
+});

@@ -1,0 +1,214 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { makeId, sleep } from "../../src/platform/clock.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { ATTEMPTS_MAX, handle, type HandleDeps } from "../../src/log/decide-and-append.ts";
+import { takeLease } from "../../src/log/lease.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { METADATA, newLogFile, SILENT } from "../harness/memory/log.ts";
+
+const skipOf = (id: string): NewEvent => ({
+  type: "DirectMessageSkipped",
+  data: { run_id: "r", recipient: { id }, reason: "self" },
+});
+
+interface House extends AsyncDisposable {
+  readonly deps: HandleDeps;
+  readonly store: EventStore<Event>;
+  readonly projector: Projector;
+  /** What was waited between attempts, in ms. */
+  readonly waits: number[];
+  append(...newEvents: NewEvent[]): Promise<void>;
+}
+
+async function openHouse(clock = Date.now): Promise<House> {
+  const store = await openSqliteStore({ file: newLogFile(), codec, clock });
+  const projector = await startProjector(store);
+  const eventLog = createEventLog(store, makeId);
+  const waits: number[] = [];
+  return {
+    deps: { eventLog, projector, random: () => 0.5, sleep: async (ms) => void waits.push(ms) },
+    store,
+    projector,
+    waits,
+    append: async (...newEvents) => void (await eventLog.append(STREAMS.outreach, newEvents, METADATA)),
+    async [Symbol.asyncDispose]() {
+      await projector[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const skippedIn = ({ projector }: House): number => projector.state("stats").skipped;
+
+describe("handle", () => {
+  test("appends what was decided, and resolves when the projections hold it", async () => {
+    await using house = await openHouse();
+    const handled = await handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1"), skipOf("2")] }), {
+      metadata: METADATA,
+    });
+    expect(handled).toMatchObject({ appended: { first: 1, last: 2, version: 2, repeated: false } });
+    expect(skippedIn(house)).toBe(2);
+  });
+
+  test("decides on a state that holds all of the stream, however far the projections lagged", async () => {
+    await using house = await openHouse();
+    await house.append(...Array.from({ length: 500 }, (_, index) => skipOf(String(index))));
+    let seen: number | undefined;
+    await handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        seen = skippedIn(house);
+        return { events: [] };
+      },
+      { metadata: METADATA },
+    );
+    expect(seen).toBe(500);
+  });
+
+  test("a refusal appends nothing and is handed on", async () => {
+    await using house = await openHouse();
+    const handled = await handle(house.deps, STREAMS.outreach, () => ({ refusal: "no_consent" }), {
+      metadata: METADATA,
+    });
+    expect(handled).toEqual({ refusal: "no_consent" });
+    expect((await house.store.head()).position).toBe(0);
+  });
+
+  test("a decision without events appends nothing", async () => {
+    await using house = await openHouse();
+    expect(await handle(house.deps, STREAMS.outreach, () => ({ events: [] }), { metadata: METADATA })).toEqual({
+      events: [],
+      appended: undefined,
+    });
+  });
+
+  test("decides again on what others appended to the stream meanwhile", async () => {
+    await using house = await openHouse();
+    const seen: number[] = [];
+    await handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        seen.push(skippedIn(house));
+        // The first time, another append is faster.
+        if (seen.length === 1) void house.append(skipOf("rival"));
+        return { events: [skipOf(`mine, having seen ${skippedIn(house)}`)] };
+      },
+      { metadata: METADATA },
+    );
+    expect(seen).toEqual([0, 1]);
+    expect(skippedIn(house)).toBe(2);
+  });
+
+  test("an event of any type makes it decide again: no list says which ones count", async () => {
+    await using house = await openHouse();
+    let decisions = 0;
+    await handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        // A type that no state of outreach folds.
+        const stranger: NewEvent = { type: "KeyRotated", data: { from: "0123456789abcdef", to: "fedcba9876543210" } };
+        if (++decisions === 1) void house.append(stranger);
+        return { events: [skipOf("1")] };
+      },
+      { metadata: METADATA },
+    );
+    expect(decisions).toBe(2);
+  });
+
+  test("what is appended to other streams does not", async () => {
+    await using house = await openHouse();
+    let decisions = 0;
+    const elsewhere = (): unknown => house.deps.eventLog.append("elsewhere", [skipOf("9")], METADATA);
+    await handle(house.deps, STREAMS.outreach, () => (decisions++, void elsewhere(), { events: [skipOf("1")] }), {
+      metadata: METADATA,
+    });
+    expect(decisions).toBe(1);
+  });
+
+  test("gives up after a bounded number of attempts, each after a longer wait, and has appended nothing", async () => {
+    await using house = await openHouse();
+    let decisions = 0;
+    const contended = handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        decisions++;
+        void house.append(skipOf(`rival ${decisions}`));
+        return { events: [skipOf("mine")] };
+      },
+      { metadata: METADATA },
+    );
+    expect(await contended.catch((fault: unknown) => fault)).toMatchObject({
+      kind: "busy",
+      message: expect.stringContaining("each of 5 attempts"),
+    });
+    expect(decisions).toBe(ATTEMPTS_MAX);
+    expect(house.waits).toEqual([5, 10, 20, 40]);
+    const texts = await Array.fromAsync(house.store.read(), (event) => JSON.stringify(event.data));
+    expect(texts).toHaveLength(ATTEMPTS_MAX);
+    expect(texts.join()).not.toContain("mine");
+  });
+
+  test("a lost lease ends it at once", async () => {
+    await using house = await openHouse();
+    const asked = { name: "run", holder: "one", ttlMs: 60_000, renewMs: 60_000 };
+    await using lease = await takeLease({ ...house.deps, sleep, logger: SILENT }, asked);
+    if (lease === undefined) throw new Error("another holder has it");
+    await house.store.leases.acquire("run", { holder: "another", ttlMs: 1_000, steal: true });
+    const fenced = handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), {
+      metadata: METADATA,
+      lease,
+    });
+    expect(await fenced.catch((fault: unknown) => fault)).toBeInstanceOf(LeaseLost);
+  });
+
+  test("under a lease that expired meanwhile, and that no other holder took, it decides again", async () => {
+    let now = 1_000_000;
+    await using house = await openHouse(() => now);
+    const asked = { name: "run", holder: "one", ttlMs: 1_000, renewMs: 60_000 };
+    await using lease = await takeLease({ ...house.deps, wallClock: () => now, sleep, logger: SILENT }, asked);
+    if (lease === undefined) throw new Error("another holder has it");
+    const decidedAt: number[] = [];
+    const decide = () => {
+      decidedAt.push(now);
+      const decision = { events: [skipOf(String(now))] };
+      // The process stands still before it appends.
+      if (decidedAt.length === 1) now += 2_000;
+      return decision;
+    };
+    await handle(house.deps, STREAMS.outreach, decide, { metadata: METADATA, lease });
+    expect(decidedAt).toEqual([1_000_000, 1_002_000]);
+    const recipients = await Array.fromAsync(house.store.read(), ({ data }) => data);
+    expect(recipients).toMatchObject([{ recipient: { id: "1002000" } }]);
+  });
+
+  test("a repeat with the same key gives the first result", async () => {
+    await using house = await openHouse();
+    const once = () =>
+      handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), { metadata: METADATA, key: "k" });
+    await once();
+    expect(await once()).toMatchObject({ appended: { first: 1, repeated: true } });
+    expect(skippedIn(house)).toBe(1);
+  });
+
+  test("of many that decide at once, each sees what those before it did", async () => {
+    await using house = await openHouse();
+    const places = 3;
+    const take = (name: string) =>
+      handle<"full">(
+        house.deps,
+        STREAMS.outreach,
+        () => (skippedIn(house) >= places ? { refusal: "full" } : { events: [skipOf(name)] }),
+        { metadata: METADATA, attempts: 50 },
+      );
+    const handled = await Promise.all(Array.from({ length: 12 }, (_, index) => take(String(index))));
+    expect(handled.filter((one) => "refusal" in one)).toHaveLength(12 - places);
+    expect(skippedIn(house)).toBe(places);
+  });
+});

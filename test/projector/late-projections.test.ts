@@ -1,0 +1,209 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { StoreUnavailable } from "eventstore-lite";
+import type { LogStore } from "../../events/catalog.ts";
+import { findContact, type Contacts } from "../../projections/contacts.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { forgetPerson } from "../../src/privacy/forget.ts";
+import { createEraseHandler } from "../../src/privacy/retention.ts";
+import { ProjectionFolding } from "../../src/projector/late-projections.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { foldLog } from "../harness/fold-log.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+import { gateFolds } from "../harness/memory/gated-folds.ts";
+import { ENGINES, openInstance } from "../harness/memory/instance.ts";
+import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuilding.ts";
+
+const ANN = "ann_builds";
+
+const imported = (username: string): NewEvent => ({
+  type: "RecipientAdded",
+  data: { recipient: { username }, name: `Name of ${username}`, basis: "opt_in", fields: {}, source: "list" },
+});
+
+const EVENTS = [
+  imported(ANN),
+  imported("bea_codes"),
+  imported("cyd_tests"),
+  ...Array.from({ length: 30 }, () => clickOf({})),
+];
+
+/** All complete, at the end of the log. */
+async function complete(projector: Projector, store: LogStore): Promise<Record<string, string>> {
+  await projector.folded(PROJECTION_NAMES);
+  await projector.until((await store.head()).position);
+  return textsOf((name) => projector.state(name));
+}
+
+function refusedNames(projector: Projector): readonly ProjectionName[] {
+  return PROJECTION_NAMES.filter((name) => {
+    try {
+      projector.state(name);
+      return false;
+    } catch (fault) {
+      expect(fault).toBeInstanceOf(ProjectionFolding);
+      return true;
+    }
+  });
+}
+
+/** Until a fold has taken what it was let: each step of it is a turn of the event loop or two. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
+  test("is followed at once, and no state is read before it is complete", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { store, eventLog } = await openInstance(stack, await make(stack));
+    await eventLog.append(STREAMS.outreach, EVENTS, {});
+    const gate = gateFolds(store);
+    await using projector = await startProjector(gate.store, { lateAfter: 0 });
+    expect(projector.position).toBe(EVENTS.length);
+    expect(refusedNames(projector)).toEqual(PROJECTION_NAMES);
+    gate.let(1);
+    await until(() => (projector.folding().get("contacts") ?? 0) > 0);
+    expect(refusedNames(projector)).toEqual(PROJECTION_NAMES);
+    const { last } = await eventLog.append(STREAMS.outreach, [imported("eve_deploys"), clickOf({})], {});
+    await projector.until(last);
+    expect(refusedNames(projector)).toEqual(PROJECTION_NAMES);
+    gate.let(Infinity);
+    expect(await complete(projector, store)).toEqual(await truth(store));
+    expect(projector.folding().size).toBe(0);
+    const after = await eventLog.append(STREAMS.outreach, [imported("dan_ships"), clickOf({})], {});
+    await projector.until(after.last);
+    expect(textsOf((name) => projector.state(name))).toEqual(await truth(store));
+  });
+
+  test("is folded without a person who is forgotten meanwhile", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { store, eventLog, ...instance } = await openInstance(stack, await make(stack));
+    await eventLog.append(STREAMS.outreach, EVENTS, {});
+    const gate = gateFolds(store);
+    const met = Promise.withResolvers<void>();
+    const subscribeBatches: LogStore["subscribeBatches"] = async function* (query) {
+      for await (const batch of store.subscribeBatches(query)) {
+        if (batch.some(({ type }) => type === "PersonForgotten")) met.resolve();
+        yield batch;
+      }
+    };
+    const erase = createEraseHandler(store.keyring);
+    await using projector = await startProjector({ ...gate.store, subscribeBatches }, { lateAfter: 0, erase });
+    gate.let(1);
+    await until(() => (projector.folding().get("contacts") ?? 0) > 0);
+    const deps = { ...instance, eventLog };
+    const { signal } = new AbortController();
+    const find = (contacts: Contacts) => findContact(contacts, { username: ANN });
+    expect((await forgetPerson(deps, find, { metadata: {}, signal }))?.keys).toBeGreaterThan(0);
+    await met.promise;
+    const before = gate.seen.length;
+    // The one event that the fold beside waits for; then the personal states are folded again.
+    gate.let(1);
+    await until(() => gate.seen.length > before);
+    gate.let(Infinity);
+    const texts = await complete(projector, store);
+    expect(texts).toEqual(await truth(store));
+    expect(JSON.stringify(texts)).not.toContain(ANN);
+    expect(JSON.stringify(texts)).toContain("bea_codes");
+    await projector[Symbol.asyncDispose]();
+    expect(JSON.stringify(await storedTexts(store))).not.toContain(ANN);
+  });
+
+  test("stopped or killed in the midst of the fold, it is folded whole by the next start", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { store, eventLog } = await openInstance(stack, await make(stack));
+    await eventLog.append(STREAMS.outreach, EVENTS, {});
+    const gate = gateFolds(store);
+    const stopped = await startProjector(gate.store, { lateAfter: 0 });
+    gate.let(1);
+    await until(() => (stopped.folding().get("contacts") ?? 0) > 0);
+    const stopping = stopped[Symbol.asyncDispose]();
+    // The event that it waits for, and no other.
+    gate.let(1);
+    await stopping;
+    expect(Object.values(await storedTexts(store)).filter((text) => text !== "")).toEqual([]);
+    await using next = await startProjector(store, { lateAfter: 0 });
+    expect(await complete(next, store)).toEqual(await truth(store));
+  });
+});
+
+describe("a changed projection", () => {
+  /** All but one have a snapshot that fits. */
+  async function changedLog(name: ProjectionName) {
+    const store = await open(await servedLog());
+    const old = await store.snapshots.load(name);
+    await store.snapshots.save(name, { ...old!, version: projectionOf(name).version - 1 });
+    return store;
+  }
+
+  test.each(["visits", "quota", "contacts"] as const)("alone is refused: %s", async (name) => {
+    await using store = await changedLog(name);
+    const gate = gateFolds(store);
+    await using projector = await startProjector(gate.store, { lateAfter: 100 });
+    expect(refusedNames(projector)).toEqual([name]);
+    expect([...projector.folding().keys()]).toEqual([name]);
+    gate.let(Infinity);
+    expect(await complete(projector, store)).toEqual(await truth(store));
+    await projector[Symbol.asyncDispose]();
+    expect(await storedTexts(store)).toEqual(await truth(store));
+  });
+
+  test("goes on from where a former start saved it", async () => {
+    await using store = await changedLog("visits");
+    const { states } = await foldLog(store, ["visits"], { to: 900 });
+    await store.snapshots.save("visits", snapshotOf("visits", 900, states.visits));
+    const gate = gateFolds(store);
+    await using projector = await startProjector(gate.store, { lateAfter: 100 });
+    gate.let(Infinity);
+    expect(await complete(projector, store)).toEqual(await truth(store));
+    expect(Math.min(...gate.seen.map((from) => from ?? 1))).toBeGreaterThan(900);
+  });
+
+  test("is not late where few events are missing: they are folded before the start resolves", async () => {
+    await using store = await changedLog("visits");
+    await using projector = await startProjector(store, { lateAfter: 1_000_000 });
+    expect(refusedNames(projector)).toEqual([]);
+    expect(textsOf((name) => projector.state(name))).toEqual(await truth(store));
+  });
+
+  test("is there sooner where a replay rebuilds it meanwhile", async () => {
+    await using store = await changedLog("visits");
+    const gate = gateFolds(store);
+    await using projector = await startProjector(gate.store, { lateAfter: 100 });
+    gate.let(1);
+    await until(() => (projector.folding().get("visits") ?? 0) > 0);
+    await rebuildAll(store, {}, ["visits"]);
+    // The few that are missing to the rebuilt state, and none of those that the fold beside has yet to read.
+    gate.let(200);
+    expect(await complete(projector, store)).toEqual(await truth(store));
+  });
+
+  test("is folded on when the log was out of reach for a moment", async () => {
+    await using store = await changedLog("visits");
+    let isAway = true;
+    const readFolded: LogStore["readFolded"] = async function* (query) {
+      for await (const batch of store.readFolded(query)) {
+        yield batch.slice(0, 10);
+        if (isAway) {
+          isAway = false;
+          throw new StoreUnavailable("away");
+        }
+        yield batch.slice(10);
+      }
+    };
+    await using projector = await startProjector({ ...store, readFolded }, { lateAfter: 100 });
+    expect(await complete(projector, store)).toEqual(await truth(store));
+    expect(isAway).toBe(false);
+  });
+
+  test("ends the service where it cannot be folded", async () => {
+    await using store = await changedLog("visits");
+    const readFolded: LogStore["readFolded"] = () => {
+      throw new Error("a defect");
+    };
+    await using projector = await startProjector({ ...store, readFolded }, { lateAfter: 100 });
+    expect(projector.failed).rejects.toThrow("a defect");
+    expect(refusedNames(projector)).toEqual(["visits"]);
+  });
+});
