@@ -1,14 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import {
-  formatVerifierKey,
-  loadSigningKey,
-  openWitness,
-  parsePublicKey,
-  type Cosigner,
-  type WitnessAnswer,
-} from "eventstore-lite";
+import { formatVerifierKey, loadSigningKey, openWitness, parsePublicKey, type WitnessAnswer } from "eventstore-lite";
 import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
