@@ -95,10 +95,7 @@ function createHeld() {
     },
     add(position: number, states: Partial<States>): void {
       moments.set(position, { ...moments.get(position), ...states });
-      for (const oldest of moments.keys()) {
-        if (moments.size <= HELD_MAX) break;
-        if (oldest !== position) moments.delete(oldest);
-      }
+      for (const oldest of moments.keys()) if (moments.size > HELD_MAX && oldest !== position) moments.delete(oldest);
     },
     clear: () => moments.clear(),
   };

@@ -7,7 +7,7 @@ import type { RunSelection } from "../run-limits.ts";
 import { countsOn, countSkip, decideIn, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
 import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./recipient-walk.ts";
-import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./world.ts";
+import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 

@@ -4,7 +4,7 @@ import { reasonToEnd, type RunSelection } from "../run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
 import { decideIn, invent, named, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
 import { createWalk, type WalkedBatch, type WalkTarget } from "./recipient-walk.ts";
-import { contactIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./world.ts";
+import { contactIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./redecide.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
 /** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */

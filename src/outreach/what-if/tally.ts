@@ -4,7 +4,7 @@ import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { msOf } from "../../../projections/time.ts";
 import { count, orNull, text } from "../../platform/common-schemas.ts";
 import { dayIn } from "../quota-day.ts";
-import { contactIn, type World } from "./world.ts";
+import { contactIn, type World } from "./redecide.ts";
 
 /** What was, and what would be under the other rules. */
 export interface ComparedCount {

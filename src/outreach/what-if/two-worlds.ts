@@ -17,7 +17,7 @@ import {
   type Met,
   type Redecided,
   type World,
-} from "./world.ts";
+} from "./redecide.ts";
 
 export interface ComparedRules {
   readonly changes: RuleChanges;
