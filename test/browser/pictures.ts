@@ -69,11 +69,16 @@ async function authorize(opened: Browser, running: Demo): Promise<void> {
   await page.context().close();
 }
 
-/** A run is made, and its links are clicked. */
+/** A run is made, its links are clicked, and the log is verified. */
 async function letSomethingHappen(running: Demo): Promise<void> {
   const ran = await fetch(`${running.url}/social/run`, { method: "POST", headers: { prefer: "wait=60" } });
   if (ran.status !== 200) throw new Error(`the run was answered with ${ran.status}`);
   for (let click = 0; click < CLICKS; click++) await post(running, click);
+  const verifying = await fetch(`${running.url}/api/audit/verify`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tokenOf(running)}` },
+  });
+  if (verifying.status !== 202) throw new Error(`the verification was answered with ${verifying.status}`);
 }
 
 async function post({ url }: Demo, click: number): Promise<void> {

@@ -78,8 +78,7 @@ export function toLines(events: readonly Recorded[]): readonly Line[] {
 /** Lines of the news, each with the events behind it, under the day of their newest event. */
 export function Lines({ view, lines }: { readonly view: View; readonly lines: readonly Line[] }): VNode {
   if (lines.length === 0) return <p class="empty">No events.</p>;
-  const { timezone: timeZone } = view.settings;
-  const day = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", timeZone });
+  const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeZone: view.settings.timezone });
   const days = Map.groupBy(lines, ({ events }) => day.format(msOf(events[0]!.time)));
   return (
     <>

@@ -144,8 +144,8 @@ test("lines stand under the day of their newest event, in the time zone that day
     return [(await textsAt(page, "h3")).map(({ text }) => text), page.split("<ol").length - 1];
   };
   // Midnight in UTC, and a minute before.
-  expect(await daysIn("UTC")).toEqual([["Friday 20 November", "Thursday 19 November"], 3]);
-  expect(await daysIn("Asia/Tokyo")).toEqual([["Friday 20 November"], 2]);
+  expect(await daysIn("UTC")).toEqual([["Friday, 20 November 2026", "Thursday, 19 November 2026"], 3]);
+  expect(await daysIn("Asia/Tokyo")).toEqual([["Friday, 20 November 2026"], 2]);
 });
 
 test("two are shown one by one, and so is what lies more than an hour apart", async () => {
