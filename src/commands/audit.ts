@@ -19,9 +19,9 @@ const head: MakeCommand = (terminal) =>
     .summary("sign the log's position and hash as they are now")
     .description(
       `Signs the log's position and hash as they are now, in the form of a C2SP
-checkpoint: keep it where no one who can write the log can write, and
-reachlog audit verify --head proves later that the log still holds all of it.
-Exit code 1 when the log does not hold what its last checkpoint knew.`,
+checkpoint. Keep it where writers of the log cannot change it: later, reachlog
+audit verify --head proves that the log still holds all of it.
+Exit code 1 when the log lacks events of its last checkpoint.`,
     )
     .option("--out <file>", "a new file; without it, stdout")
     .option(
@@ -72,7 +72,7 @@ function formatEvent({ position, time, type, stream, data }: Recorded): string {
 
 export const audit = group(
   "audit",
-  "verify, follow, export and question the event log",
+  "verify, follow, export and inspect the event log",
   [verify, head, prove, checkProof, consistency, tail, showHistoryCommand, exportLog, importLog],
   "All but import work beside a running service.",
 );

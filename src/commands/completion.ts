@@ -6,7 +6,7 @@ export const completion: MakeCommand = (terminal) =>
     .summary("print a script that completes commands and options in a shell")
     .description(
       `Prints a script that lets a shell complete the commands, options and values of
-reachlog. It is of this version: print it again after an upgrade.`,
+reachlog. It fits this version: print it again after an upgrade.`,
     )
     .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"] as const))
     .examples(

@@ -108,11 +108,11 @@ export const lag: MakeCommand = (terminal) =>
     .description(
       `How far each channel is behind: what is pending, the age of the oldest click among
 it, how much completed and was requested a minute in the last ${formatDuration(RATE_MS / 1_000)}, and
-when nothing is pending any more, by the rate of the last ${formatDuration(NEWEST_MS / 1_000)}: "growing" while more comes than goes.`,
+when nothing is pending any more, by the rate of the last ${formatDuration(NEWEST_MS / 1_000)}: "growing" while more is requested than completed.`,
     )
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")
-    .option("--watch", `again every ${WATCH_MS / 1_000} seconds, until interrupted`)
+    .option("--watch", `repeat every ${WATCH_MS / 1_000} seconds, until interrupted`)
     .examples("reachlog deliveries lag --watch")
     .action(async ({ channel: name, json, watch }) => {
       await using session = await openSession(terminal);
@@ -195,7 +195,7 @@ ${TOKEN_HELP}`,
 
 export const deliveries = group(
   "deliveries",
-  "show what is pending, suspended or dead, and decide about it",
+  "list, retry and discard dispatches; test and resume channels",
   [list, showDispatchCommand, lag, retry, discard, resume, test],
   "All of them work beside a running service.",
 );

@@ -84,7 +84,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
   const reached = await finding("log", async () => {
     if (await store.isThere()) return "";
     await refuseLostLog(place);
-    return { missing: `${store.name} is not there yet; the first start makes it` };
+    return { missing: `${store.name} is missing; the first start creates it` };
   });
   if (reached.detail !== "") return [reached];
   const log = await finding("log", () => checkLog(config));
@@ -94,7 +94,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
     ...(log.state === "wrong" ? [] : [await finding("keys", () => checkKeys(config))]),
     ...(config.log.kind === "sqlite" ? [] : [await finding("clock", () => checkClock(config))]),
     await finding("vault", async () => {
-      if (!(await secrets.vault.isThere())) return { missing: "not there yet; the first start makes it" };
+      if (!(await secrets.vault.isThere())) return { missing: "missing; the first start creates it" };
       if (typeof secrets.key === "string" && !existsSync(secrets.key))
         throw new Error(`${secrets.key} is gone: restore it, or set REACHLOG_KEY`);
       await readMasterKey(secrets);
@@ -120,14 +120,14 @@ async function checkClock(config: Config): Promise<string> {
   await using store = await openLog(config);
   const skewMs = store.logClock.skewMs((await store.head()).time);
   if (isSkewed(skewMs)) throw new Error(`${skewInWords(skewMs)}: no run starts; ${SKEW_REMEDY}`);
-  return Math.abs(skewMs) < 1_000 ? "with the log's, to the second" : skewInWords(skewMs);
+  return Math.abs(skewMs) < 1_000 ? "agrees with the log's to the second" : skewInWords(skewMs);
 }
 
 async function checkKeys(config: Config): Promise<string> {
   await using store = await openLog(config);
   const missing = await missingKeys(store, store.keyring, store.logClock.now());
   if (missing.length > 0) throw new Error(keysMissing(missing.length));
-  return "all that the log names are there, or were deleted on purpose";
+  return "each one that the log names is present, or was deleted on purpose";
 }
 
 async function checkNetworks(config: Config, terminal: Terminal): Promise<Finding[]> {

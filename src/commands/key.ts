@@ -63,7 +63,7 @@ Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`
       end === true ? endKeyRotation(terminal, json) : rotateMasterKey(terminal, keep, json),
     );
 
-export const key = group("key", "show or exchange the master key", [show, rotate]);
+export const key = group("key", "show or rotate the master key", [show, rotate]);
 
 /** Owns the log as the service does, so that no service runs meanwhile. Throws StoreOwned. */
 async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean | undefined): Promise<void> {
@@ -73,23 +73,23 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   const from = store.master;
   const to = chooseNextKey(config);
   const ids = { from: keyId(from), to: keyId(to) };
-  if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
+  if (ids.from === ids.to) throw usageError(`the key ${ids.to} is already in use: put it into REACHLOG_KEY`);
   if (keep !== undefined) writeKeyFile(keep, from);
   const { secrets } = locateLog(config);
   await rotateKey(secrets, store.vault, { from, to });
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
   await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);
-  answer(terminal, json, { ...ids, kept: keep ?? null }, `the key ${ids.to} is in force; it was ${ids.from}\n`);
+  answer(terminal, json, { ...ids, kept: keep ?? null }, `the key is now ${ids.to}; it was ${ids.from}\n`);
   if (json === true) return;
   if (config.key !== undefined) {
-    const end = secrets.isShared ? "reachlog key rotate --end" : "something is started with it";
-    terminal.out(`put REACHLOG_KEY_NEXT into REACHLOG_KEY: the former key stays good until ${end}\n`);
+    const end = secrets.isShared ? "reachlog key rotate --end" : "the first start with the new one";
+    terminal.out(`put REACHLOG_KEY_NEXT into REACHLOG_KEY: the former key stays valid until ${end}\n`);
   }
   terminal.err(
     keep === undefined
-      ? "backups that were made before open with the former key only\n"
-      : `the former key is in ${keep}: backups that were made before open with it only\n`,
+      ? "earlier backups open only with the former key\n"
+      : `the former key is in ${keep}: earlier backups open only with it\n`,
   );
 }
 
@@ -100,7 +100,7 @@ async function endKeyRotation(terminal: Terminal, json: boolean | undefined): Pr
   const { secrets } = locateLog(config);
   if (!secrets.isShared) throw usageError("--end is for a log on PostgreSQL: a start with the new key ends a rotation");
   const is_ended = await endRotation(secrets);
-  const text = is_ended ? "the former key opens nothing any more" : "no rotation is under way";
+  const text = is_ended ? "the former key is retired" : "no rotation is in progress";
   answer(terminal, json, { is_ended }, `${text}\n`);
 }
 

@@ -35,7 +35,7 @@ A repeat changes nothing. A code never gets another target.`,
 
 const list: MakeCommand = (terminal) =>
   new Command("list")
-    .summary("show the links that operators and messages gave out")
+    .summary("show the links that operators and messages added")
     .option("--json", "answer with one JSON object for each link")
     .action(async ({ json }) => {
       await using session = await openSession(terminal);
@@ -91,6 +91,6 @@ function readLinks(path: string): readonly NewLink[] {
       return { code, target };
     });
   } catch (fault) {
-    throw fault instanceof CsvError ? new ServiceError("invalid", `the file is no CSV: ${fault.message}`) : fault;
+    throw fault instanceof CsvError ? new ServiceError("invalid", `the file is not CSV: ${fault.message}`) : fault;
   }
 }

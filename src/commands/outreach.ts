@@ -19,12 +19,12 @@ follows it. A dry run sends nothing, and lists the recipients a run would write 
 
 ${TOKEN_HELP}`,
     )
-    .option("--dry-run", "say what a run would do, and send nothing")
+    .option("--dry-run", "show what a run would do, and send nothing")
     .option("--limit <n>", "messages to send, within the day's quota", parseLimit)
     .option(...VARIANT_OPTION)
     .addOption(basisOption())
     .addOption(
-      new Option("--source <source>", "only recipients of this source, which RECIPIENT_SOURCES names").choices(
+      new Option("--source <source>", "only recipients of this source, one of RECIPIENT_SOURCES").choices(
         recipientSource.anyOf.map((one) => one.const),
       ),
     )

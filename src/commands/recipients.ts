@@ -53,8 +53,8 @@ const suppressRecipient: MakeCommand = (terminal) =>
       parseRecipient(recipient);
       await using session = await openSession(terminal);
       const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
-      const stranger = isKnown ? "" : "; no recipient of that name is known yet";
-      const text = `${printable(recipient)} will never be written to${stranger}\n`;
+      const stranger = isKnown ? "" : "; no recipient with that name is known yet";
+      const text = `${printable(recipient)} never gets a message${stranger}\n`;
       answer(terminal, json, { recipient, is_known: isKnown }, text);
     });
 
@@ -121,7 +121,7 @@ export const recipients = group(
 
 const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
   unknown: "has no failed message to retry",
-  suppressed: "is suppressed, and is never written to",
+  suppressed: "is suppressed, and gets no message",
   not_failed: "has no failed message to retry",
 };
 
@@ -138,10 +138,7 @@ async function recordGiven(
   if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
   const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
   const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
-  const shown =
-    contact === undefined ? `${printable(name)} was erased: nothing of them is shown\n` : formatConsent(contact);
-  const stranger = isKnown
-    ? ""
-    : "no recipient of that name was known: it holds for the recipient who turns out to have it\n";
+  const shown = contact === undefined ? `${printable(name)} was erased, so nothing is shown\n` : formatConsent(contact);
+  const stranger = isKnown ? "" : "no recipient with that name is known yet: the record applies once one is\n";
   answer(terminal, json, { recipient: name, is_known: isKnown, repeated, basis, consent, tracking }, shown + stranger);
 }

@@ -46,7 +46,7 @@ Interrupted, it exits 75 (unless it is killed), and the next replay resumes from
 the last saved work.`,
     )
     .addOption(new Option("--projection <name>", "only this one").choices(PROJECTION_NAMES))
-    .option("--restart", "begin at the first event, whatever an earlier replay has kept")
+    .option("--restart", "begin at the first event, and discard an interrupted replay's work")
     .addOption(
       new Option("--what-if <file>", "show what other rules would have done").conflicts(["projection", "restart"]),
     )
@@ -88,7 +88,7 @@ function show(terminal: Terminal, names: readonly ProjectionName[]) {
   let progress: Progress | undefined;
   return {
     onBegin(from: number, to: number): void {
-      if (from > 0) terminal.err(`going on from position ${from}, where an earlier replay was interrupted\n`);
+      if (from > 0) terminal.err(`resuming from position ${from}, where an earlier replay was interrupted\n`);
       progress = startProgress(terminal, names.length === 1 ? (names[0] ?? "") : "projections", to, from);
     },
     onProgress(position: number): void {
@@ -162,7 +162,7 @@ const HEAD = ["day", "what", "was", "would be", "difference", "unknown"] as cons
 
 function toText(report: WhatIfReport): string {
   const { rules, days, runs, as_of } = report;
-  const asked = rules.length === 0 ? "the rules of then" : rules.join(", ");
+  const asked = rules.length === 0 ? "the original rules" : rules.join(", ");
   const rows = toRows(report).map(({ day, what, was, would, difference, unknown = "" }) => {
     return [day, what, was, would, difference, unknown];
   });

@@ -34,10 +34,10 @@ A backup does not hold the master key: give it as the service has it, as the end
 of this help says. Run the command as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote: a folder, or s3://BUCKET/PREFIX", backupPlace)
-    .option("--backup <number>", "of incremental backups: that one; default: the newest")
+    .option("--backup <number>", "which of the incremental backups; default: the newest")
     .option(...AS_OF_OPTION)
     .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
-    .option("--accept-lost-keys", "also where keys are missing: what they encrypted reads as erased")
+    .option("--accept-lost-keys", "restore despite missing keys: what they encrypted reads as erased")
     .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
     .addHelpText(
@@ -115,12 +115,12 @@ function chooseMoment(
   if (number !== undefined && asOf !== undefined) throw usageError("give --backup or --as-of, not both");
   if (!isIncremental(folder)) {
     if (number === undefined && asOf === undefined) return undefined;
-    throw usageError(`${folder} is one backup: --backup and --as-of are of incremental ones`);
+    throw usageError(`${folder} is one backup: --backup and --as-of need incremental ones`);
   }
   if (number === undefined) return parseMoment(asOf, config.outreach.timezone);
   const { backups } = readIncrements(folder, master);
   const chosen = backups[Number(number) - 1];
-  if (chosen === undefined) throw usageError(`${folder} has the backups 1 to ${backups.length}, and no ${number}`);
+  if (chosen === undefined) throw usageError(`${folder} has backups 1 to ${backups.length}, but no ${number}`);
   return { to: chosen.position };
 }
 

@@ -30,11 +30,11 @@ import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } fr
 
 export const results: MakeCommand = (terminal) =>
   new Command("results")
-    .summary("show what came of messages, by variant, run, link and more")
+    .summary("show the outcomes of messages, by variant, run, link and more")
     .description(
       `Of messages that were attempted in the interval: how many were sent, failed or
 are in doubt, and how many recipients replied or opted out since, as far as
-their messages were read, which every run begins with. A template without a name
+their messages were read: every run begins with that. A template without a name
 (MESSAGE_TEMPLATE_NAME) is shown by its id.
 
 Clicks are those that came in the interval. They count for a template or variant
@@ -45,7 +45,7 @@ itself, and those of bots, are counted apart. Unique visitors are an estimate.
 The interval is made of whole UTC days. With --from, the interval of the same
 length before stands beside it.`,
     )
-    .addOption(new Option("--by <what>", "what to tell apart").choices(GROUPINGS).default("variant" as const))
+    .addOption(new Option("--by <what>", "what to group by").choices(GROUPINGS).default("variant" as const))
     .option(
       "--from <day>",
       "from this day (UTC) on, or from the day of this time on; default: the beginning of the log",

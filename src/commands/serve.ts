@@ -14,8 +14,8 @@ export const serve: MakeCommand = (terminal) =>
   new Command("serve")
     .summary("run the service")
     .description(
-      `Runs the service with the configuration of the environment (and .env); all of
-its faults are reported at once. reachlog settings lists every setting.
+      `Runs the service with the configuration of the environment (and .env), and
+reports all of its faults at once. reachlog settings lists every setting.
 
 Ends on SIGTERM or SIGINT: no new requests, those in flight are answered, a run
 ends between two messages, dispatches in flight complete; at the latest after
@@ -27,7 +27,7 @@ history altered. Nor does it start (78) without the key file of the log's
 personal data, or without the vault after a rotation of the master key; nor if
 keys and vault are there without their log, or belong to another log.`,
     )
-    .option("--accept-loss", "use the rest of such a log, or begin a new one, and record that")
+    .option("--accept-loss", "use what is left of such a log, or begin a new one, and record that")
     .option("--accept-lost-keys", "use new keys: what the lost ones encrypted reads as erased")
     .option("--take-over-keys", "use vault and keys of a log that is gone for good; a service of that log ends")
     .addHelpText(
@@ -56,14 +56,14 @@ the other instances, or the log contradicts its checkpoint.`,
 function welcome({ err }: Terminal, { url }: Service, config: Config): void {
   const { configured, missing } = listPartNames(config);
   const list = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
-  const next = missing.length === 0 ? `The console: ${url}` : `What is left to set up, and how: ${url}/setup`;
+  const next = missing.length === 0 ? `The console: ${url}` : `What is left to set up: ${url}/setup`;
   err(`\nreachlog ${VERSION} serves ${url}\n`, "bold");
   err(`  log             ${redactedUrl(config.log)}
   configured      ${list(configured)}
   not configured  ${list(missing)}
 
 ${next}
-Whether the networks take the credentials: ${PROGRAM} doctor --online
+To check the credentials at the networks: ${PROGRAM} doctor --online
 Stop with Ctrl-C.
 
 `);
@@ -75,7 +75,7 @@ export async function untilStopped(service: Service, config: Config, terminal: T
   const stopped = untilAborted(terminal.signal).then(() => "stopped" as const);
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
-    logger.error("the log failed; start again", { error: String(why) });
+    logger.error("the log failed; restart", { error: String(why) });
     // Nothing more can be recorded, but waiting callers get an answer: a 503 says what happened, a broken connection does not.
     const stopping = stop(service).catch(() => {});
     await within(FAILED_STOP_MS_MAX, stopping);

@@ -15,10 +15,10 @@ export const stats: MakeCommand = (terminal) =>
       `Messages sent, skipped and failed, counted from the log.
 
 By day or hour: messages, and clicks of people (suspected ones among them) and of
-bots, in each of the last ${SHOWN.day} days or ${SHOWN.hour} hours of QUOTA_TIMEZONE. What came of each
-variant, run or link: reachlog results.`,
+bots, in each of the last ${SHOWN.day} days or ${SHOWN.hour} hours of QUOTA_TIMEZONE. For outcomes by
+variant, run or link, see reachlog results.`,
     )
-    .addOption(new Option("--by <what>", "what to tell apart").choices(["day", "hour"] as const))
+    .addOption(new Option("--by <what>", "what to group by").choices(["day", "hour"] as const))
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
     .examples("reachlog stats --by day --as-of 2026-11-21")

@@ -39,10 +39,10 @@ const ID_DIGITS_MIN = 4;
 
 const make: MakeCommand = (terminal) =>
   new Command("new")
-    .summary("make a token for a caller")
+    .summary("create a token for a caller")
     .description(
-      `Makes a token for a caller and prints it, once, with the entry to configure, which
-holds the token's SHA-256 only.
+      `Creates a token for a caller and prints it once, with the entry to configure. The
+entry holds only the token's SHA-256.
 
 --scope and --expires say what the token may do, and until when:
 ${Object.entries(TOKEN_SCOPES)
@@ -51,8 +51,8 @@ ${Object.entries(TOKEN_SCOPES)
 
 Without --scope it may do everything.
 
-To exchange a token without a gap: make a second one of the same name, give it to
-the caller, and remove the first one when the caller has gone over to the second.
+To rotate a token without a gap: create a second one with the same name, give it
+to the caller, and remove the first one once the caller uses the second.
 Both are valid meanwhile, and the log shows the name either way.`,
     )
     .argument("<name>", "the caller")
@@ -108,7 +108,7 @@ function parseLinks(text: string): string {
 
 export const listTokens: MakeCommand = (terminal) =>
   new Command("list")
-    .summary("show who may do what, until when, and last used when")
+    .summary("list the tokens: what each may do, its expiry and its last use")
     .description(
       "The callers' tokens of API_TOKENS and of API_TOKENS_FILE: what each may do, when it expires, and the day of UTC on which it was last used, as far as the log can be read.",
     )
@@ -148,7 +148,7 @@ async function readLastUses(terminal: Terminal): Promise<ReadonlyMap<string, str
 
 const remove: MakeCommand = (terminal) =>
   new Command("remove")
-    .summary("take a token out of API_TOKENS_FILE")
+    .summary("remove a token from API_TOKENS_FILE")
     .argument("<id>", `the token's id, or at least ${ID_DIGITS_MIN} digits of its beginning`)
     .option(...JSON_OPTION)
     .examples("reachlog token remove 3f2a9c")
@@ -156,11 +156,11 @@ const remove: MakeCommand = (terminal) =>
 
 export const token = group(
   "token",
-  "make, list and remove the tokens of callers",
+  "create, list and remove the tokens of callers",
   [make, listTokens, remove],
-  `A running service takes a changed API_TOKENS_FILE over within three seconds; a
+  `A running service loads a changed API_TOKENS_FILE within three seconds; a
 faulty, empty or missing one changes nothing and is reported in the service's own
-log. What is in API_TOKENS changes with a restart.`,
+log. A change of API_TOKENS needs a restart.`,
 );
 
 /** 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
@@ -170,7 +170,7 @@ const TOKEN_BYTES = 32;
 const PREFIX = "reachlog_";
 
 const WHERE = `Configure the entry: API_TOKENS=…,ENTRY and a restart, or as a line of
-API_TOKENS_FILE, which a running service takes over.
+API_TOKENS_FILE, which a running service loads.
 `;
 
 const ONCE = `The token is shown this once. The caller sends it as "Authorization: Bearer TOKEN".
@@ -186,13 +186,13 @@ function removeToken(terminal: Terminal, id: string, json: true | undefined): nu
   const [token] = found;
   if (file === undefined || token === undefined) {
     const isFixed = fixed.some(({ sha256 }) => sha256.startsWith(id));
-    return fail(terminal, isFixed ? "it is in API_TOKENS: take it out there, and restart" : "no token has this id");
+    return fail(terminal, isFixed ? "it is in API_TOKENS: remove it there, and restart" : "no token has this id");
   }
   if (new Set(found.map(({ sha256 }) => sha256)).size > 1) {
-    return fail(terminal, "several tokens begin so: give more of the id");
+    return fail(terminal, "several ids begin with that: give more digits");
   }
   if (fixed.length === 0 && found.length === filed.length) {
-    const remedy = "a service keeps the tokens it has rather than none: make another one first";
+    const remedy = "a service ignores an empty file: create another one first";
     return fail(terminal, `it is the only token, and ${remedy}`);
   }
   rewriteEntries(file, (line) => !matchesToken(line, token.sha256));

@@ -32,7 +32,7 @@ async function examineAll(terminal: Terminal): Promise<readonly Finding[]> {
     return [await finding("settings", () => Promise.reject(fault))];
   }
   return [
-    { what: "settings", state: "ok", detail: `reachlog ${VERSION} takes all of them` },
+    { what: "settings", state: "ok", detail: `reachlog ${VERSION} accepts all of them` },
     ...config.warnings.map((detail) => ({ what: "settings", state: "warning" as const, detail })),
     ...(await examineLog(config)),
     ...(await examineSecrets(config)),
@@ -41,15 +41,14 @@ async function examineAll(terminal: Terminal): Promise<readonly Finding[]> {
 
 /** Each table has a version, which only a role that may change tables compares. */
 const ON_A_SERVER =
-  "on PostgreSQL, which is not examined: the first start brings its tables up to date, and a start that finds an event " +
-  "or a table of a newer version refuses";
+  "on PostgreSQL, not examined: the first start updates its tables, and refuses an event or a table of a newer version";
 
 async function examineLog(config: Config): Promise<readonly Finding[]> {
   const { log: place } = config;
   if (place.kind === "postgres") return [{ what: "log", state: "ok", detail: ON_A_SERVER }];
   const { file } = place;
   if (!existsSync(file))
-    return [{ what: "log", state: "missing", detail: `${file} is not there yet; the first start makes it` }];
+    return [{ what: "log", state: "missing", detail: `${file} is missing; the first start creates it` }];
   const segments = locateSegments(place.archive ?? locateFiles(place).segments, config);
   const examine = () => examineSqliteLog(file, segments);
   const log = await finding("log", async () => checkFormat(await examine()));
@@ -62,8 +61,8 @@ function checkFormat({ format, currentFormat }: ExaminedLog): string {
       `it has format ${format}, and this version knows formats up to ${currentFormat}: a newer one wrote it`,
     );
   }
-  if (format === currentFormat) return `format ${format}, that of this version`;
-  return `format ${format}: the first start makes it ${currentFormat}, which older versions do not open; make a backup before`;
+  if (format === currentFormat) return `format ${format}, the current one`;
+  return `format ${format}: the first start converts it to ${currentFormat}, which older versions cannot open; back up first`;
 }
 
 /** The newest event of a type has its newest version, since versions only grow. */
@@ -78,7 +77,7 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
     }
   }
   if (faults.length > 0) throw new Error(faults.join("; "));
-  return `the newest event of each of ${newest.length} types is one that this version reads`;
+  return `this version reads the newest event of each of ${newest.length} types`;
 }
 
 /** Opening them changes nothing if they have this version's format, and fails otherwise. */
@@ -88,7 +87,7 @@ async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   const { vault, keys } = locateLog(config).secrets;
   const examine = (what: string, place: SecretPlace): Promise<Finding> =>
     finding(what, async () => {
-      if (!(await place.isThere())) return { missing: `${place.name} is not there yet; the first start makes it` };
+      if (!(await place.isThere())) return { missing: `${place.name} is missing; the first start creates it` };
       await using _open = await place.open();
       return `${place.name} has the format of this version`;
     });

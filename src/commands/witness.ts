@@ -26,10 +26,10 @@ remembers that one durably. A log that was rolled back, or that shows two
 histories, is refused. It sees no events. Runs until it is interrupted; put a
 proxy with TLS before it where others reach it.`,
     )
-    .requiredOption("--data <folder>", "where it keeps its key and what it has cosigned", absolutePath)
+    .requiredOption("--data <folder>", "where it keeps its key and the heads that it cosigned", absolutePath)
     .requiredOption(
       "--log-key <keys>",
-      "the logs' keys (reachlog audit head --public-key), as files or in base64, with commas between them",
+      "the logs' keys (reachlog audit head --public-key), as files or in base64, separated by commas",
       (text) => text.split(","),
     )
     .option("--name <name>", "its name in cosignatures, such as witness.example", parseName, "reachlog-witness")

@@ -105,7 +105,7 @@ function checkWebhook(provider: ChatProvider, raw: string, report: Report): void
   } else if (RETIRED_HOST.test(url.hostname)) {
     report.fault("CHAT_WEBHOOK_URL", "an Office 365 connector, which Microsoft has turned off", FORMS.teams.wanted);
   } else if (!path.test(url.pathname) || query.some((name) => !url.searchParams.has(name))) {
-    report.fault("CHAT_WEBHOOK_URL", `no address of a ${provider} webhook`, wanted);
+    report.fault("CHAT_WEBHOOK_URL", `not the address of a ${provider} webhook`, wanted);
   }
 }
 

@@ -50,7 +50,7 @@ type Found = ({ readonly text: string } | { readonly problem: string }) & { read
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
   ENOTDIR: "there is no such file",
-  EACCES: "the system does not let this user read that file",
+  EACCES: "this user may not read that file",
   EISDIR: "that is a folder",
 };
 

@@ -177,15 +177,15 @@ type Rights = Pick<ApiToken, "scopes" | "expiresAt" | "links">;
 /** What the parts behind a token say, or what is wrong with them. */
 function readRights(parts: readonly string[]): Rights | string {
   const given = new Map(parts.map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
-  if (given.size < parts.length) return "says the same twice";
+  if (given.size < parts.length) return "repeats a part";
   if ([...given.keys()].some((key) => !["scope", "expires", "links"].includes(key)))
-    return "has a part that is none of scope=, expires= and links=";
+    return "has a part other than scope=, expires= and links=";
   const [scopes, links] = ["scope", "links"].map((key) => given.get(key)?.split("+"));
   const expires = given.get("expires");
   const expiresAt = expires === undefined ? undefined : parseTokenEnd(expires);
   if (scopes?.every(isScope) === false) return `a scope is none of ${SCOPE_NAMES.join(", ")}`;
   if (expires !== undefined && expiresAt === undefined)
-    return "expires= is no day and no time such as 2027-02-24T00:00:00Z";
+    return "expires= is neither a day nor a time such as 2027-02-24T00:00:00Z";
   if (links !== undefined && (links.length > DOMAINS_MAX || !links.every(isDomain)))
     return `links= does not hold 1 to ${DOMAINS_MAX} domains, joined by +`;
   if (links !== undefined && !(scopes ?? []).includes("track")) return "links= narrows the scope track, which it lacks";

@@ -19,7 +19,7 @@ export function readUrl(variable: string, raw: string, report: Report, takes = {
   if ((url.search !== "" && !takes.query) || url.hash !== "")
     report.fault(variable, "holds a query or a fragment", wanted);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
-    report.fault(variable, "plain http to another machine would show the credentials", wanted);
+    report.fault(variable, "plain http to another machine would expose the credentials", wanted);
   }
   return takes.query ? url.href : url.href.replace(/\/+$/, "");
 }

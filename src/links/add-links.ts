@@ -53,8 +53,8 @@ export function decideLinks(
 
 function findFault(code: string, target: string | undefined, before: string | undefined): string | undefined {
   if (!CODE.test(code)) return `the code needs 1 to ${CODE_CHARS_MAX} letters, digits, _ or -`;
-  if (target === undefined) return "the target is no http or https URL";
-  if (before !== undefined && before !== target) return "the code leads to another target already";
+  if (target === undefined) return "the target is not an http or https URL";
+  if (before !== undefined && before !== target) return "the code already has another target";
   if (before === undefined && isReservedCode(code))
     return `codes of ${SHARED_CODE_CHARS} and ${PERSONAL_CODE_CHARS} letters and digits are for messages`;
   return undefined;

@@ -253,7 +253,7 @@ describe("a backup that does not come to its end", () => {
     };
     expect(await attempt({ ...world.store, backup: backupAndRotate })).toMatchObject({
       kind: "busy",
-      message: expect.stringContaining("make the backup again"),
+      message: expect.stringContaining("repeat the backup"),
     });
   });
 });
@@ -300,7 +300,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     rewriteManifest(Buffer.from(KEY, "base64"));
     expect(await refusal()).toMatchObject({
       kind: "invalid",
-      message: expect.stringContaining("the keys do not fit the log: 1 "),
+      message: expect.stringContaining(": 1 keys that the log names are missing"),
     });
   });
 

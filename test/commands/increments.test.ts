@@ -248,7 +248,7 @@ describe("in a file,", () => {
     expect(await refusal(run(env, restoreCommand, single, "--backup", "1"))).toMatchObject({ kind: "usage" });
     expect(await refusal(run(env, restoreCommand, all, "--backup", "3"))).toMatchObject({
       kind: "usage",
-      message: expect.stringContaining("has the backups 1 to 2, and no 3"),
+      message: expect.stringContaining("has backups 1 to 2, but no 3"),
     });
     expect(await refusal(run(env, restoreCommand, all, "--backup", "1", "--as-of", "1"))).toMatchObject({
       kind: "usage",
@@ -270,7 +270,7 @@ describe("in a file,", () => {
       writeFileSync(file, altered);
       expect(await verify(env)).toMatchObject({
         code: 1,
-        out: expect.stringContaining(`${basename(file)} is not what`),
+        out: expect.stringContaining(`${basename(file)} does not match`),
       });
       renameSync(file, `${file}.away`);
       expect(await verify(env)).toMatchObject({

@@ -80,7 +80,7 @@ test("with the key in its file: a new one takes its place, opens all that was en
   ]);
   expect(readFileSync(files().key, "utf8")).not.toBe(former);
   const after = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string };
-  expect(out).toBe(`the key ${after.id} is in force; it was ${before.id}\n`);
+  expect(out).toBe(`the key is now ${after.id}; it was ${before.id}\n`);
   expect([await kept(), await nameInLog(), await suppressionKey()]).toEqual(["canary", "Ada Canary", suppression]);
   const events = await Array.fromAsync(world.store.read({ types: ["KeyRotated"] }));
   expect(events.map(({ data }) => data)).toEqual([{ from: before.id, to: after.id }]);

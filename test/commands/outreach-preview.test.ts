@@ -89,7 +89,7 @@ test("a recipient who would be skipped before the network is asked is counted by
   const { out } = await world.run(outreach, "preview", "--limit", "2");
   expect(out).toContain("no_consent        3       @d1, @d2 and 1 more\n");
   expect(out).toContain(`suppressed        1       @ann (${ANN.id})\n`);
-  expect(out).toContain("1 not tried again after a failure");
+  expect(out).toContain("1 failed: only reachlog recipients retry");
   // Eve's id is not known, so neither is her variant.
   expect(out).toContain("1 known by handle only");
   expect(out.match(/; 0 people get it/g)).toHaveLength(2);
@@ -117,7 +117,7 @@ test("only recipients of a variant or with a ground are counted, and an unknown 
     added({ username: "cy" }, { basis: "none" }),
   ]);
   const ofB = await world.run(outreach, "preview", "--variant", "B");
-  expect(ofB.out).toContain("variant A: 0 people get it; no recipient is left");
+  expect(ofB.out).toContain("variant A: 0 people get it; no recipient to show it for");
   expect(ofB.out).toMatch(/variant B for .*; 1 person gets it/);
   expect((await world.run(outreach, "preview", "--basis", "opt_in")).out).not.toContain("no_consent");
   const unknown = world.run(outreach, "preview", "--variant", "C").catch((reason: unknown) => reason);
@@ -135,7 +135,7 @@ test("the sending window is told, with what it is now", async () => {
 test("a person asked for sees all variants, whether they can be written, and what speaks against it", async () => {
   await using world = await worldWith([added(ANN, { name: "Ann", basis: "none" })]);
   const { out } = await world.run(outreach, "preview", "@ANN");
-  expect(out).toContain(`variant A for @ann (${ANN.id}); 0 people get it\n  it cannot be written: company missing\n`);
+  expect(out).toContain(`variant A for @ann (${ANN.id}); 0 people get it\n  it lacks company\n`);
   expect(out).toContain(`variant B for @ann (${ANN.id}); 0 people get it\n  Hello Ann,\n  about you\n`);
   expect(out).toContain("\nthis person would be skipped: no_consent\n");
   await world.append(STREAMS.outreach, [added(ANN, { name: "Ann", company: "Acme" })]);
@@ -148,7 +148,7 @@ test("a name that only the network knows is stood in for, and said so", async ()
   await using world = await worldWith([added({ username: "ann" }, { company: "Acme" })]);
   const { out } = await world.run(outreach, "preview");
   expect(out).toContain("  Hi [name], Acme\n");
-  expect(out).toContain("\n[name] stands for what X answers when the person is written to\n");
+  expect(out).toContain("\n[name] is filled in from X when the message is sent\n");
 });
 
 test("nothing of a template or a person steers the terminal", async () => {

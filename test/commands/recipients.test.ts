@@ -59,9 +59,9 @@ describe("recipients suppress", () => {
 
   test("says that no recipient of that name is known yet, and suppresses the name all the same", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
-    expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({ out: "@ann will never be written to\n" });
+    expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({ out: "@ann never gets a message\n" });
     const { code, out } = await world.run(recipients, "suppress", "@nan");
-    expect([code, out]).toEqual([0, "@nan will never be written to; no recipient of that name is known yet\n"]);
+    expect([code, out]).toEqual([0, "@nan never gets a message; no recipient with that name is known yet\n"]);
     expect(findContact(await state(), { username: "nan" })).toMatchObject({ suppressed: true });
   });
 
@@ -127,7 +127,7 @@ describe("recipients import", () => {
     const people = file("people.csv", "username,Product,name,Since\nann,tea,Ann,2019\nbob,,Bob,\n");
     expect((await world.run(recipients, "import", people)).out).toBe(
       "2 added, 0 updated, 0 refused\n" +
-        "2 of them without consent: their basis is none or missing, and no run writes to them while REQUIRE_CONSENT is true (see basis in the help)\n" +
+        "2 of them without consent: their basis is none or missing, and get no message while REQUIRE_CONSENT is true (see basis in the help)\n" +
         "template fields: product, since\n",
     );
   });
@@ -142,7 +142,7 @@ describe("recipients import", () => {
   test("says of those without consent that they are written to, where none is required", async () => {
     world.env["REQUIRE_CONSENT"] = "false";
     expect((await world.run(recipients, "import", file("people.csv", "username\nann\n"))).out).toContain(
-      "1 of them without consent: their basis is none or missing, and are written to all the same",
+      "1 of them without consent: their basis is none or missing, and get messages anyway",
     );
   });
 
@@ -155,7 +155,7 @@ describe("recipients import", () => {
     world.env["REQUIRE_CONSENT"] = "evidence";
     expect((await world.run(recipients, "import", people)).out).toBe(
       "0 added, 2 updated, 0 refused\n" +
-        "1 of them without evidence: consent_at or consent_source is missing, and no run writes to them while REQUIRE_CONSENT is evidence (see basis in the help)\n",
+        "1 of them without evidence: consent_at or consent_source is missing, and get no message while REQUIRE_CONSENT is evidence (see basis in the help)\n",
     );
   });
 
@@ -235,8 +235,7 @@ describe("recipients consent", () => {
 
   test("of who is not known yet holds for the name", async () => {
     expect((await consent("nan", "--tracking", "denied")).out).toBe(
-      "No consent; tracking denied.\n" +
-        "no recipient of that name was known: it holds for the recipient who turns out to have it\n",
+      "No consent; tracking denied.\nno recipient with that name is known yet: the record applies once one is\n",
     );
     expect(findContact(await state(), { username: "nan" })?.tracking.status).toBe("denied");
   });

@@ -187,7 +187,10 @@ describe("of a log in a file,", () => {
       const name = key.replace(/\.[0-9a-f]{64}$/, "").slice("reach/".length);
       object.body = Buffer.from(body);
       object.body[body.length >> 1]! ^= 1;
-      expect(await verify()).toMatchObject({ code: 1, out: expect.stringContaining(`${address}/${name} is not what`) });
+      expect(await verify()).toMatchObject({
+        code: 1,
+        out: expect.stringContaining(`${address}/${name} does not match`),
+      });
       s3.objects.delete(key);
       expect(await verify()).toMatchObject({ code: 1, out: expect.stringContaining(`${address}/${name} is missing`) });
       const place = await inFiles();

@@ -178,7 +178,7 @@ describe("the command", () => {
     expect(first).toEqual({ code: 75, out: "", err: expect.stringContaining("interrupted") });
     const second = await replayOf(file, []);
     expect(second.code).toBe(0);
-    expect(second.err).toMatch(/^going on from position [1-9]\d*, .*\n$/);
+    expect(second.err).toMatch(/^resuming from position [1-9]\d*, .*\n$/);
     expect(second.out.trim().split("\n")).toHaveLength(PROJECTION_NAMES.length);
   });
 

@@ -133,7 +133,7 @@ Opted in; tracking unknown.
       expect(earlier).toEqual({
         code: 1,
         out: "",
-        err: "the log knows no person called bob (as of position 0, before the first event)\n",
+        err: "the log has no person called bob (as of position 0, before the first event)\n",
       });
     } else expect(earlier.out).toStartWith(`${before}\n`);
   });
@@ -163,7 +163,7 @@ chat     0        0          0        0         1     0        0          0     
     expect(await shown("go.example/x", "--as-of", "14")).toEqual({
       code: 1,
       out: "",
-      err: `the log knows no click of go.example/x (as of position 14, ${timeAt(14)})\n`,
+      err: `the log has no click of go.example/x (as of position 14, ${timeAt(14)})\n`,
     });
   });
 
@@ -210,11 +210,11 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
   });
 
   test.each([
-    [idAt(22), `the log knows no event or run ${idAt(22)}`],
-    ["00000000-0000-0000-0000-000000000000", "the log knows no event or run 00000000-0000-0000-0000-000000000000"],
-    ["unknown", "the log knows no person called unknown"],
-    ["99", "the log knows no position and no person 99"],
-    ["0", "the log knows no position and no person 0"],
+    [idAt(22), `the log has no event or run ${idAt(22)}`],
+    ["00000000-0000-0000-0000-000000000000", "the log has no event or run 00000000-0000-0000-0000-000000000000"],
+    ["unknown", "the log has no person called unknown"],
+    ["99", "the log has no position and no person 99"],
+    ["0", "the log has no position and no person 0"],
     ["go.example/", undefined],
     ["no handle at all", undefined],
   ])("%s, which is not in the log", async (wanted, sentence) => {
@@ -245,7 +245,7 @@ test("of many events the first and the last are told, with --all all of them", a
   await world.append(LINK, clicks.slice(40));
   const cut = (await world.run(showHistoryCommand, "go.example/x")).out;
   expect(numbers(cut)).toEqual([...all.slice(0, 20), "…", ...all.slice(21), ...rest]);
-  expect(cut).toContain("… 1 more, which --all shows …\n");
+  expect(cut).toContain("… 1 more; --all shows them …\n");
   expect(cut).toContain("clicks of people 41, of bots 0\n");
   expect(numbers((await world.run(showHistoryCommand, "go.example/x", "--all")).out)).toEqual([...all, ...rest]);
 });
@@ -309,7 +309,7 @@ describe("with --projection", () => {
         { path: ["open", "a1"], before: expect.objectContaining({ in_doubt: true }) },
       ],
     });
-    expect((await show(world, "1", "--projection", "stats")).out).toEndWith("\n\nthe state of stats stays as it is\n");
+    expect((await show(world, "1", "--projection", "stats")).out).toEndWith("\n\nthe state of stats does not change\n");
   });
 
   test("says that it shows the first of many changes", async () => {

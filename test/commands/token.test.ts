@@ -154,10 +154,10 @@ describe("remove", () => {
   test.each([
     ["the last one", (only: string) => only, "it is the only token"],
     ["one that is not there", () => "0000000000", "no token has this id"],
-    ["one of API_TOKENS", () => "9f9f5111f7b2", "take it out there"],
+    ["one of API_TOKENS", () => "9f9f5111f7b2", "remove it there"],
   ])("refuses %s", async (_what, idOf, problem) => {
     const only = await made("web", "--add");
-    if (problem.startsWith("take")) env["API_TOKENS"] = "ops:0123456789abcdef";
+    if (problem.startsWith("remove it")) env["API_TOKENS"] = "ops:0123456789abcdef";
     const before = readFileSync(file, "utf8");
     const { code, err } = await run("remove", idOf(only.id));
     expect([code, readFileSync(file, "utf8")]).toEqual([1, before]);

@@ -55,7 +55,7 @@ async function standStill({ what, fault, fate }: Moment): Promise<string> {
     ({ code }) => code !== EXIT_RUNNING,
     TAKEN_OVER_MS_MAX,
   );
-  expect(settled).toMatchObject({ code: 0, out: expect.stringContaining("whose process had died, was closed") });
+  expect(settled).toMatchObject({ code: 0, out: expect.stringContaining("was closed after its process died") });
   service.process.kill("SIGCONT");
   await until(
     () => Promise.resolve(service.log()),

@@ -50,7 +50,7 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
     console.log(`read-only: serve ends with ${refused.code}: ${told}`);
     expect(refused.code).toBe(EXIT_REFUSED);
     // One sentence for the operator, and no stack.
-    expect(told).toContain("in a place where nothing can be written");
+    expect(told).toContain("on a read-only file system");
     expect(refused.err).not.toMatch(/^\s+at /m);
 
     await disk.mountAgain("writable");

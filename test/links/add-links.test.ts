@@ -23,11 +23,11 @@ test("new links are added with the address that a browser asks for; a repeat cha
 });
 
 test.each([
-  ["spring", "https://elsewhere.example/", "the code leads to another target already"],
+  ["spring", "https://elsewhere.example/", "the code already has another target"],
   ["a/b", "https://shop.example/", "the code needs 1 to 64 letters, digits, _ or -"],
   ["", "https://shop.example/", "the code needs 1 to 64 letters, digits, _ or -"],
-  ["ok", "javascript:alert(1)", "the target is no http or https URL"],
-  ["ok", `https://shop.example/${"x".repeat(4_096)}`, "the target is no http or https URL"],
+  ["ok", "javascript:alert(1)", "the target is not an http or https URL"],
+  ["ok", `https://shop.example/${"x".repeat(4_096)}`, "the target is not an http or https URL"],
   ["1234567892", "https://shop.example/", "codes of 10 and 13 letters and digits are for messages"],
   ["7HxQp2MvkZ9bC", "https://shop.example/", "codes of 10 and 13 letters and digits are for messages"],
 ])("%j to %j is refused: %s", (code, target, reason) => {

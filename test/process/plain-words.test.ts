@@ -35,14 +35,14 @@ describe("a file that cannot be had is told in a plain sentence with its path", 
     mkdirSync(join(world.directory, "people.folder.csv"));
     const path = join(world.directory, "people.folder.csv");
     const { code, err } = await world.command("recipients", "import", path);
-    expect([code, err]).toEqual([1, `${path} is a folder, and a file is wanted\n`]);
+    expect([code, err]).toEqual([1, `${path} is a folder, not a file\n`]);
   });
 });
 
 test("audit import of a folder", async () => {
   await using empty = await openInstallation();
   const { code, err } = await empty.command("audit", "import", empty.directory);
-  expect([code, err]).toEqual([1, `${empty.directory} is a folder, and a file is wanted\n`]);
+  expect([code, err]).toEqual([1, `${empty.directory} is a folder, not a file\n`]);
 });
 
 describe("a wrong option is one plain sentence", () => {
@@ -52,7 +52,7 @@ describe("a wrong option is one plain sentence", () => {
     [["stats", "--as-of"], "option '--as-of <moment>' argument missing"],
     [
       ["stats", "--as-of", "--json"],
-      "option '--as-of <moment>' argument '--json' is invalid. It is an option: a value is wanted.",
+      "option '--as-of <moment>' argument '--json' is invalid. Expected a value, not an option.",
     ],
     [["stats", "--json=yes"], "unknown option '--json=yes'"],
   ])("%j", async (args, sentence) => {

@@ -47,8 +47,8 @@ test(
     const lines = out.trim().split("\n");
     expect([code, lines.length]).toEqual([0, 3]);
     expect(lines[0]).toStartWith("13 events, the chain is whole; head 13 ");
-    expect(lines[1]).toContain(`the checkpoint ${join(world.directory, "reachlog.checkpoint")} knew: 13 events`);
-    expect(lines[2]).toContain(`the head ${head} knew: 12 events`);
+    expect(lines[1]).toContain(`all 13 events of the checkpoint ${join(world.directory, "reachlog.checkpoint")}`);
+    expect(lines[2]).toContain(`all 12 events of the head ${head}`);
     await stop(running);
   },
   TIMEOUT_MS,
@@ -108,7 +108,7 @@ test(
     await stop(await world.serve());
     // The new checkpoint is of what is left; the head kept elsewhere forgets nothing.
     const [, after, elsewhere] = await faults(world, "audit", "verify", "--head", head);
-    expect(after).toContain("knew: 18 events");
+    expect(after).toContain("it holds all 18 events");
     expect(elsewhere).toContain("all from position 19 on are lost");
   },
   TIMEOUT_MS,

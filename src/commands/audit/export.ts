@@ -15,18 +15,18 @@ import { usageError } from "../../platform/service-error.ts";
 
 export const exportLog: MakeCommand = (terminal) =>
   new Command("export")
-    .summary("write all events, or those that fit, one a line")
+    .summary("write all events, or those that match, one per line")
     .description(
-      `Writes all events, or those that fit all that is given, one a line. Personal data is written openly (erased where its
+      `Writes all events, or those that match all options, one per line. Personal data is written openly (erased where its
 key is gone), beside the data as it is stored, which the hashes cover. In a CSV,
 cells that a spreadsheet would run as formulas begin with an apostrophe. A
-FILE.*.partial is left of an export that was killed. Only the export of all
+killed export leaves a FILE.*.partial. Only the export of all
 events can be imported.`,
     )
     .addOption(formatOption())
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
     .option("--encrypted", "only the data as it is stored: needs no keys, and personal data stays encrypted")
-    .option("--type <names>", "only events of these types, with commas between them", (text) => text.split(","))
+    .option("--type <names>", "only events of these types, separated by commas", (text) => text.split(","))
     .option("--stream <name>", "only events of this stream")
     .option("--recipient <name>", "only what happened to this recipient: an id or a handle")
     .option("--link <link>", "only clicks of this link: domain/short_code")

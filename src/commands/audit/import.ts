@@ -14,9 +14,9 @@ import { fileFault, readLines } from "./read-lines.ts";
 
 export const importLog: MakeCommand = (terminal) =>
   new Command("import")
-    .summary("make a log of a file that export wrote")
+    .summary("create a log from a file that export wrote")
     .description(
-      `Makes the log of DATABASE_URL, which must not exist or be empty, of a file that
+      `Creates the log of DATABASE_URL, which must be missing or empty, from a file that
 export wrote, with the same positions, times and hashes. Every event is checked,
 and nothing is imported unless all of them fit. Compare the head that it prints
 with that of the log exported: a file that was cut off between two lines is whole

@@ -57,7 +57,7 @@ that these encrypted bytes stood at that position.`,
     });
 
 async function findNamedEvent(store: LogStore, name: string): Promise<Recorded> {
-  if (!isEventName(name)) throw usageError("an event is given by its id or its position");
+  if (!isEventName(name)) throw usageError("give the id or the position of an event");
   const { position: to } = await store.head();
   const found = await findEvent({ store, to, onProgress() {} }, name.toLowerCase());
   if (found !== undefined) return found;

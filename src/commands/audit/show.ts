@@ -32,7 +32,7 @@ import { formatCaller } from "../../history/words/sentence.ts";
 
 export const showHistoryCommand: MakeCommand = (terminal) =>
   new Command("show")
-    .summary("say what happened to a person, a link, an event or a run")
+    .summary("show what happened to a person, a link, an event or a run")
     .description(
       `Says in words all that happened to one person or link, or what belongs to the
 event or run with an id: the same request, message or dispatch. For a person no
@@ -67,7 +67,7 @@ Digits are a person's id if there is one, else the position of an event.`,
         subject.findIn({ store, to, onProgress }),
       );
       if (found === undefined) {
-        return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
+        return fail(terminal, `the log has no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
       }
       if (projection !== undefined) return await showChange(terminal, store, found, projection, json);
       const { positions, dispatches } = found.history;
@@ -79,7 +79,7 @@ Digits are a person's id if there is one, else the position of an event.`,
         for await (const event of eventsAt(store, some)) terminal.out(format(event, dispatches));
       };
       await write(isCut ? positions.slice(0, SHOWN_EVENTS) : positions);
-      if (isCut) terminal.out(`… ${between} more, which --all shows …\n`);
+      if (isCut) terminal.out(`… ${between} more; --all shows them …\n`);
       if (isCut) await write(positions.slice(-SHOWN_EVENTS));
       if (json !== true) terminal.out(`\n${found.summary}(${describeMoment(place)})\n`);
       return undefined;
@@ -108,7 +108,7 @@ async function showChange(
     return `${printable(`${formatPath(path)}: ${text}`)}\n`;
   });
   if (lines.length === DIFFERENCES_MAX) lines.push(`(the first ${DIFFERENCES_MAX} changes)\n`);
-  const told = lines.length === 0 ? `the state of ${projection} stays as it is\n` : lines.join("");
+  const told = lines.length === 0 ? `the state of ${projection} does not change\n` : lines.join("");
   answer(terminal, json, { position: event.position, projection, changes }, `${formatEventLine(event)}\n${told}`);
 }
 

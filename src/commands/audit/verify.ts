@@ -10,7 +10,7 @@ import { usageError } from "../../platform/service-error.ts";
 
 export const verify: MakeCommand = (terminal) =>
   new Command("verify")
-    .summary("check the hash chain, and what was known of the log before")
+    .summary("check the hash chain, and the log against earlier heads")
     .description(
       `Recomputes the hash chain on all cores, and compares the log with the service's
 checkpoint beside it, where there is one. With --head also with a head that was
@@ -40,7 +40,7 @@ function formatVerified({ verification: { checked, head, fault }, compared }: Ve
       ? `${checked} events, the chain is whole; head ${head.position} ${head.hash}`
       : `the chain is broken at position ${fault.position}: ${fault.reason}`;
   const heads = compared.map((one) =>
-    one.fault === undefined ? `it holds all that ${one.what} knew: ${one.checkpoint.position} events` : one.fault,
+    one.fault === undefined ? `it holds all ${one.checkpoint.position} events of ${one.what}` : one.fault,
   );
   return [chain, ...heads].map((line) => `${line}\n`).join("");
 }

@@ -32,7 +32,7 @@ export function refuseAltered(file: string, wanted: Copied): void {
 
 function refuseOther(file: string, found: Copied, wanted: Copied): void {
   if (found.bytes === wanted.bytes && found.sha256 === wanted.sha256) return;
-  throw new ServiceError("invalid", `${file} is not what the backup's manifest says: it was altered or cut off since`);
+  throw new ServiceError("invalid", `${file} does not match the backup's manifest: it was altered or cut off`);
 }
 
 function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {

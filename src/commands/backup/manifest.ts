@@ -73,7 +73,7 @@ export function decodeManifest<Schema extends TSchema>(folder: string, schema: S
   try {
     return Value.Decode(schema, JSON.parse(text));
   } catch (cause) {
-    throw new ServiceError("invalid", `${path} is no manifest of a backup that this version reads`, { cause });
+    throw new ServiceError("invalid", `${path} is not a backup manifest that this version reads`, { cause });
   }
 }
 

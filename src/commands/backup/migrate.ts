@@ -114,6 +114,6 @@ function loadTarget(terminal: Terminal, file: string, master: Uint8Array): Confi
   if (keyId(loadMasterKey(config)) === keyId(master)) return config;
   throw new ServiceError(
     "configuration",
-    `REACHLOG_KEY of ${file} is another master key: reachlog key rotate exchanges it`,
+    `REACHLOG_KEY of ${file} is another master key: reachlog key rotate replaces it`,
   );
 }

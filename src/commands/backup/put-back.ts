@@ -154,7 +154,7 @@ async function proveOnServer(config: Config, manifest: Manifest, onProgress: (ch
   const { head, fault } = verification;
   const { position, hash } = manifest.log;
   if (fault !== undefined || head.position !== position || head.hash !== hash) {
-    throw new ServiceError("damaged", `${redactedUrl(config.log)} did not keep what was put there: do not use it`);
+    throw new ServiceError("damaged", `${redactedUrl(config.log)} does not hold what was written: do not use it`);
   }
   await log.goOn();
   await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));

@@ -67,8 +67,8 @@ export async function refuseMissing(
   if (missing.length === 0) return;
   throw new ServiceError(
     "invalid",
-    `${place}: the keys do not fit the log: ${missing.length} that it names are missing. Take a backup or keys that have ` +
-      "them; or, to go on without, run reachlog restore --accept-lost-keys",
+    `${place}: ${missing.length} keys that the log names are missing. Use a backup or keys that have ` +
+      "them; or, to continue without, run reachlog restore --accept-lost-keys",
   );
 }
 

@@ -108,7 +108,7 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
     await using _open = await openSecretStore({ place: sqliteSecrets(copy), master });
   } catch (fault) {
     if (!(fault instanceof KeyMismatch)) throw fault;
-    throw new ServiceError("busy", "the master key was exchanged during the backup: make the backup again");
+    throw new ServiceError("busy", "the master key was rotated during the backup: repeat the backup");
   }
 }
 

@@ -28,7 +28,7 @@ function parseChannel(name: string): ChannelName {
 /** The channel of `--channel`, or all. Throws a ServiceError (usage) for one that the log does not know. */
 export function selectChannels(deliveries: Deliveries, name: ChannelName | undefined): readonly ChannelName[] {
   if (name !== undefined && !(name in deliveries))
-    throw usageError(`the log knows no channel ${name}: ${listChannels(deliveries).join(", ")}`);
+    throw usageError(`the log has no channel ${name}: ${listChannels(deliveries).join(", ")}`);
   return selectedChannels(omitUndefined({ channel: name }), deliveries);
 }
 

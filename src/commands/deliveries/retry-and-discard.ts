@@ -131,20 +131,20 @@ function explainLeft({ left }: Decided): readonly string[] {
     return why in UNKNOWN ? `${printable(event_id)} ${UNKNOWN[why as keyof typeof UNKNOWN]}` : [];
   });
   const lost = left.filter(({ why }) => why === "decided_meanwhile").length;
-  return [...reasons, ...unknown, ...(lost === 0 ? [] : [`of ${lost} another caller decided at the same moment`])];
+  return [...reasons, ...unknown, ...(lost === 0 ? [] : [`another caller decided ${lost} at the same moment`])];
 }
 
 const UNKNOWN = { no_dead_letter: "is no dead letter", not_in_doubt: "is not in doubt" } as const;
 
 function explainNotApplied(channel: ChannelName, why: NotAppliedReason): string | undefined {
   if (why === "suspended") {
-    return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
+    return `${channel} is suspended and would refuse them: reachlog deliveries resume ${channel}`;
   }
   if (why === "several_channels") return `it is in doubt on ${channel}: name one channel with --channel`;
   if (why !== "may_double") return undefined;
   return (
-    `an attempt at ${channel} may have arrived, and a repeat may arrive twice: ` +
-    "with --accept-doubles it is sent again all the same"
+    `an attempt at ${channel} may have arrived, so a retry may arrive twice: ` +
+    "add --accept-doubles to send it anyway"
   );
 }
 
@@ -153,13 +153,13 @@ export const retry: MakeCommand = (terminal) =>
     .summary("send dead letters again, or one dispatch in doubt")
     .description(
       `Makes those dead letters pending again; a running service sends them at once, else
-the next start does. It leaves those as they are that may have arrived and that
-the network would not know again.
+the next start does. It skips those that may have arrived and whose repeat
+the network would not recognise.
 
 With --all it names the number first, and asks; without a terminal it needs --yes.
 
-With --in-doubt it sends one dispatch again of which it is unknown whether it
-arrived. It may arrive twice, so that needs --accept-doubles too.`,
+With --in-doubt it resends one dispatch that may have arrived already. It may
+arrive twice, so that needs --accept-doubles too.`,
     )
     .argument("[event_ids...]", "the dispatches, as deliveries list names them, or their positions")
     .option("--all", "all dead letters that match")

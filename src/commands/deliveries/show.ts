@@ -23,8 +23,8 @@ export const showDispatchCommand: MakeCommand = (terminal) =>
   new Command("show")
     .summary("show one dispatch from its beginning")
     .description(
-      `One dispatch from its beginning: what it was requested by, every attempt on each
-channel, what was decided by hand, where it is now, and when the next attempt is.
+      `Shows one dispatch from its beginning: what requested it, every attempt on each
+channel, what an operator decided, its status, and when the next attempt is.
 Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     )
     .argument("<event_id>", "or position, of what requested it or of any event of the dispatch", parseEventId)
@@ -40,7 +40,7 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
       const dispatches = await withProgress(terminal, "reading", to, (onProgress) =>
         findByEvent({ store: eventLog.store, to, onProgress }, id, wanted),
       );
-      if (dispatches === undefined) return fail(terminal, `the log knows no event ${id}`);
+      if (dispatches === undefined) return fail(terminal, `the log has no event ${id}`);
       const [one, other] = dispatches;
       const about = one === undefined || other !== undefined ? {} : discloseEvent(one.source);
       await recordRead(terminal, eventLog.store, { resource: "deliveries", ...about, records: dispatches.length });

@@ -69,7 +69,7 @@ const status = Type.Union(oneOf("open", "attempted", "in_doubt", "sent", "failed
 export const TOOLS: readonly Tool[] = [
   {
     name: "who_was_written_to",
-    title: "Who was written to",
+    title: "Who got messages",
     description:
       "All known recipients, or one: with their status, the variant they got, and their consent to be written to and to be tracked, with its evidence.",
     input: closedObject({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }),
@@ -132,12 +132,12 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: "results",
-    title: "What came of messages",
+    title: "Outcomes of messages",
     description:
       "Sent, failed, in doubt, replied, opted out, and clicks (total, unique, suspected, bots), with the interval of the " +
       "same length before where `from` is given. By run, source and basis clicks are those of recipients who granted tracking.",
     input: closedObject({
-      by: Type.Optional(Type.Union(oneOf(...GROUPINGS).anyOf, { description: "What to tell apart. Absent: variant." })),
+      by: Type.Optional(Type.Union(oneOf(...GROUPINGS).anyOf, { description: "What to group by. Absent: variant." })),
       from: Type.Optional(
         Type.String({ description: "First day (UTC), or a time in it. Absent: from the beginning." }),
       ),

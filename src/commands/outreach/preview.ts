@@ -36,7 +36,7 @@ would be skipped and why. What only X knows shows in a dry run. Exit code 1 when
 that person is not known, 78 without a template.`,
     )
     .argument("[handle]", "whose text to show; without it, of the first recipient who can get it")
-    .option("--limit <n>", "people named for each reason of a skip", parseLimit, PEOPLE_SHOWN)
+    .option("--limit <n>", "recipients named for each skip reason", parseLimit, PEOPLE_SHOWN)
     .option(...VARIANT_OPTION)
     .addOption(basisOption())
     .option(...JSON_OPTION)
@@ -82,11 +82,10 @@ function writeNotes({ outreach }: Config, { variants }: Survey, ms: number): str
   const texts = variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const notes = Object.values(STAND_INS)
     .filter((standIn) => texts.some((text) => text.includes(standIn)))
-    .map((standIn) => `${standIn} stands for what X answers when the person is written to`);
+    .map((standIn) => `${standIn} is filled in from X when the message is sent`);
   const others = sources.filter((name) => name !== "list");
-  if (others.length === sources.length)
-    notes.push("RECIPIENT_SOURCES does not name list: a run writes to no imported recipient");
-  if (others.length > 0) notes.push(`people of ${others.join(", ")} show in a dry run only`);
+  if (others.length === sources.length) notes.push("RECIPIENT_SOURCES lacks list: no run contacts imported recipients");
+  if (others.length > 0) notes.push(`people of ${others.join(", ")} show only in a dry run`);
   if (window !== undefined) notes.push(`sending window: ${describeWindow(window, timezone, ms)}`);
   return notes;
 }
@@ -98,8 +97,8 @@ function surveyAsText(survey: Survey, notes: readonly string[], place: Place): s
     ...variants.map(variantText),
     "\n",
   ];
-  if (undecided > 0) lines.push(`${undecided} known by handle only: X knows the id, which decides the variant\n`);
-  if (failed > 0) lines.push(`${failed} not tried again after a failure, unless by reachlog recipients retry\n`);
+  if (undecided > 0) lines.push(`${undecided} known by handle only: the id, which X knows, decides the variant\n`);
+  if (failed > 0) lines.push(`${failed} failed: only reachlog recipients retry allows another try\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);
   lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${describeMoment(place)})\n`);
   return lines.join("");
@@ -120,14 +119,14 @@ function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): object {
 
 function variantText({ variant, recipients, sample }: VariantSample): string {
   const people = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
-  if (sample === undefined) return `\nvariant ${variant}: ${people}; no recipient is left to show it for\n`;
+  if (sample === undefined) return `\nvariant ${variant}: ${people}; no recipient to show it for\n`;
   const { person, rendered } = sample;
   const head = `\nvariant ${variant} for ${printable(formatRecipient(person))}; ${people}\n`;
   if (rendered.ok) return head + indent(rendered.text);
   const fault =
     rendered.reason === "too_long"
-      ? `it would be ${rendered.length} characters long, which is too long`
-      : `it cannot be written: ${rendered.missing.join(", ")} missing`;
+      ? `it would be too long: ${rendered.length} characters`
+      : `it lacks ${rendered.missing.join(", ")}`;
   return head + indent(fault);
 }
 
@@ -144,7 +143,7 @@ function askedText({ verdict, variant }: NonNullable<Survey["asked"]>): string {
     case "ask":
       return `this person would get ${variant === undefined ? "one of them" : `variant ${variant}`}, unless X says that they cannot`;
     case "pass":
-      return "this person is not tried again after a failure, unless by reachlog recipients retry";
+      return "this person failed: only reachlog recipients retry allows another try";
     case "skip": {
       const detail = verdict.detail === undefined ? "" : ` (${printable(verdict.detail)})`;
       return `this person would be skipped: ${verdict.reason}${detail}`;

@@ -89,7 +89,7 @@ function formatEnd(event: Folded): string | undefined {
       return `${event.time} ended, ${plain(reason)}${formatUntil(until)}: ${found}${formatCost(usage)}\n`;
     }
     case "RunAbandoned":
-      return `${event.time} closed, since its process had died: ${formatCounts(event.data)}\n`;
+      return `${event.time} closed after its process died: ${formatCounts(event.data)}\n`;
     default:
       return undefined;
   }

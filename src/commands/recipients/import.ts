@@ -47,9 +47,7 @@ export async function importFile(
 }
 
 export const importFormatOption = () =>
-  new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(
-    RECIPIENTS_FORMATS,
-  );
+  new Option("--format <name>", "the file's format, if its name does not say (stdin: csv)").choices(RECIPIENTS_FORMATS);
 
 /** Lists the refused rows, unless the answer is JSON, which holds them. Returns the exit code. */
 export function reportRefused(
@@ -83,8 +81,8 @@ function consentLines(
 ): string {
   const then =
     requireConsent === false
-      ? "and are written to all the same, since REQUIRE_CONSENT is false"
-      : `and no run writes to them while REQUIRE_CONSENT is ${requireConsent} (see basis in the help)`;
+      ? "and get messages anyway, since REQUIRE_CONSENT is false"
+      : `and get no message while REQUIRE_CONSENT is ${requireConsent} (see basis in the help)`;
   const none = `${withoutConsent} of them without consent: their basis is none or missing, ${then}\n`;
   const unproved = `${withoutEvidence} of them without evidence: consent_at or consent_source is missing, ${then}\n`;
   return (withoutConsent === 0 ? "" : none) + (withoutEvidence === 0 || requireConsent !== "evidence" ? "" : unproved);

@@ -21,7 +21,7 @@ import { answer, type Terminal } from "../shared/terminal.ts";
 
 const importList: MakeCommand = (terminal) =>
   new Command("import")
-    .summary("never write to the recipients of a list")
+    .summary("suppress the recipients of a list")
     .description(
       `Columns of a file: id, username (or handle) and/or hash, reason, suppressed_at. A
 row has at least one of the first three. A hash is as an export writes it, of this

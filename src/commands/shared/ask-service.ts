@@ -12,7 +12,7 @@ import { readConfig } from "./command.ts";
 import { type Terminal, printable } from "./terminal.ts";
 
 /** For work that only the running service can do. */
-export const URL_OPTION = ["--url <url>", "of the service; default: where this configuration has it listen"] as const;
+export const URL_OPTION = ["--url <url>", "of the service; default: the address in this configuration"] as const;
 
 export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
 
@@ -55,7 +55,7 @@ export async function askReadiness(terminal: Terminal, url: string | undefined):
 }
 
 async function ask(base: string, path: string, request: SafeRequest): Promise<NetworkAnswer> {
-  if (!URL.canParse(base)) throw usageError(`${printable(base)} is no URL`);
+  if (!URL.canParse(base)) throw usageError(`${printable(base)} is not a URL`);
   return createSafeFetch({ allowedOrigins: [base] })(new URL(path, base).href, request).catch((fault: unknown) => {
     throw fault instanceof NetworkFault ? createUnreachable(base, fault) : fault;
   });
@@ -78,7 +78,7 @@ function describeRefusal(status: number, text: string): string {
   } catch {
     // Not of this service.
   }
-  return `the answer was ${status}, and not one of reachlog`;
+  return `the answer, with status ${status}, is not from reachlog`;
 }
 
 /** A service on all addresses is asked on loopback. */

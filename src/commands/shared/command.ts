@@ -103,7 +103,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     if (!option.required) continue;
     option.argParser((value: string, previous) => {
       // Taken as the value, an option would name a file, and what it asks for would not be done.
-      if (/^-./.test(value)) throw new commander.InvalidArgumentError("It is an option: a value is wanted.");
+      if (/^-./.test(value)) throw new commander.InvalidArgumentError("Expected a value, not an option.");
       return parseArg === undefined ? value : parseArg(value, previous);
     });
   }

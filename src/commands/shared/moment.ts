@@ -13,8 +13,8 @@ import { withProgress } from "./progress.ts";
 export const AS_OF_OPTION = [
   "--as-of <moment>",
   "as it was at an earlier moment: a time in ISO 8601, such as 2026-11-21T09:00:00Z; a day, such as 2026-11-21, " +
-    "which means its end; or a position, which means after that event (0: before the first). A day, and a time " +
-    "without Z or offset, is one of QUOTA_TIMEZONE. A time to come means now",
+    "which means its end; or a position, which means after that event (0: before the first). A day, or a time " +
+    "without Z or offset, is in QUOTA_TIMEZONE. A future time means now",
 ] as const;
 
 /** The existing log, and the moment that {@link AS_OF_OPTION} names: a day is one of the configured time zone. */

@@ -6,13 +6,13 @@ import { EXIT } from "./terminal.ts";
 /** System errors of files as plain sentences. */
 const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOENT: (path) => `there is no file or folder ${path}`,
-  ENOTDIR: (path) => `${path} leads through something that is no folder`,
-  EISDIR: (path) => `${path} is a folder, and a file is wanted`,
+  ENOTDIR: (path) => `${path} passes through something that is not a folder`,
+  EISDIR: (path) => `${path} is a folder, not a file`,
   EEXIST: (path) => `${path} exists already: nothing is overwritten`,
-  EACCES: (path) => `the system does not let this user at ${path}`,
-  EPERM: (path) => `the system does not let this user at ${path}`,
-  EROFS: (path) => `${path} is in a place where nothing can be written`,
-  ENOSPC: (path) => `there is no room left to write ${path}`,
+  EACCES: (path) => `this user has no permission for ${path}`,
+  EPERM: (path) => `this user has no permission for ${path}`,
+  EROFS: (path) => `${path} is on a read-only file system`,
+  ENOSPC: (path) => `no space is left to write ${path}`,
 };
 
 /** Adds the path to a system error of `work`. */

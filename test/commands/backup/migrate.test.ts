@@ -93,7 +93,7 @@ test("moved to PostgreSQL and back to a file, it is the same log with all that b
   expect(await stateOf(server)).toEqual(before);
   expect(await capture(audit, ["verify"], { env: server })).toMatchObject({
     code: 0,
-    out: expect.stringContaining("it holds all that the checkpoint in the vault knew"),
+    out: expect.stringContaining("events of the checkpoint in the vault"),
   });
 
   const file = { DATABASE_URL: `sqlite:${place.file("back/log.sqlite")}`, REACHLOG_KEY: server["REACHLOG_KEY"]! };

@@ -61,7 +61,7 @@ test("an unforeseen fault, or one whose cause is needed, is left to be shown wit
 test("what the system says of a file is one sentence, also where the store met with it first", () => {
   const path = "/data/reachlog.sqlite.owner";
   const system = Object.assign(new Error(`EROFS: read-only file system, open '${path}'`), { code: "EROFS", path });
-  const sentence = `${path} is in a place where nothing can be written`;
+  const sentence = `${path} is on a read-only file system`;
   expect(describeFault(system)).toBe(sentence);
   expect(describeFault(new StoreUnusable(`${path}: ${String(system)}`, { cause: system }))).toBe(sentence);
   expect(describeFault(new Error("its own words", { cause: new Error("another") }))).toBe("its own words");

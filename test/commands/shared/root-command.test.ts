@@ -108,7 +108,7 @@ test.each([
 
 test("an option is not taken for the value of another: an export would be open, in a file named --encrypted", async () => {
   const { code, err } = await run("audit", "export", "--out", "--encrypted");
-  expect([code, err]).toEqual([2, expect.stringContaining("It is an option: a value is wanted.")]);
+  expect([code, err]).toEqual([2, expect.stringContaining("Expected a value, not an option.")]);
 });
 
 test("what was typed cannot steer the terminal", async () => {
