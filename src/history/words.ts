@@ -21,7 +21,7 @@ import {
 const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   restore: "after a restore from a backup",
   import: "after an import",
-  copy: "in another place than before",
+  copy: "in a new place",
   operator: "after a restore that an operator reported",
 };
 

@@ -222,7 +222,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "allow a retry",
       address: ({ width }) => `/people/@late_${width}`,
       act: ({ operator, width }) => confirm(operator, "Retry", `Retry @late_${width}`),
-      sees: "not written to yet",
+      sees: "not contacted yet",
       logs: ["RecipientRetryAllowed", ({ width }) => ({ recipient: { id: `77${width}` } })],
     },
     {
@@ -377,7 +377,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
         expect(lines.length).toBeGreaterThan(2);
         expect(lines.filter((line) => !line.includes('"type":"LinkClicked"'))).toEqual([]);
       },
-      sees: "Export all that fit:",
+      sees: "Export all matches:",
     },
     {
       page: "/activity/{position}",

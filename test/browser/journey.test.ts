@@ -224,7 +224,7 @@ for (const way of WAYS) {
       await operator.fill("Type @grace_codes to confirm", "@grace_codes");
       await operator.press("Forget @grace_codes for ever");
       await operator.sees(operator.page.getByRole("heading", { name: "Erased or hashed" }));
-      await operator.sees("The log does not say who they are, and no run writes to them.");
+      await operator.sees("The log does not say who they are, and no run contacts them.");
       await operator.follow("Activity");
       expect(await operator.page.getByText("grace").count()).toBe(0);
       expect(await operator.page.getByText("erased").count()).toBeGreaterThan(0);
@@ -247,7 +247,7 @@ for (const way of WAYS) {
       await operator.sees(`As of position ${afterImport}, `);
       // A person who is erased is erased at every moment.
       await operator.sees("4 of 4 people.");
-      expect(await region("People").getByText("not written to yet").count()).toBe(4);
+      expect(await region("People").getByText("not contacted yet").count()).toBe(4);
       await operator.follow("Overview");
       await operator.sees(sent(0));
       expect(await operator.page.locator("form[method=post]").count()).toBe(0);

@@ -237,6 +237,6 @@ describe("as of an earlier moment", () => {
     const response = await ask(late.app, "/people?status=open&as_of=5");
     const { status, headers } = response;
     expect([status, headers.get("retry-after"), headers.get("refresh")]).toEqual([503, "2", "2"]);
-    expect(await response.text()).toContain('<a href="?status=open&amp;as_of=5">Ask again</a>');
+    expect(await response.text()).toContain('<a href="?status=open&amp;as_of=5">Reload</a>');
   });
 });

@@ -48,7 +48,7 @@ afterAll(() => harness[Symbol.asyncDispose]());
 
 async function shown(query: string): Promise<readonly number[]> {
   const page = await (await ask(harness.app, `/activity?${query}`)).text();
-  const list = page.slice(page.indexOf('<ol class="events">'), page.indexOf("Export all that fit"));
+  const list = page.slice(page.indexOf('<ol class="events">'), page.indexOf("Export all matches"));
   return [...list.matchAll(/<div class="when"><a href="\/activity\/(\d+)">/g)].map(([, position]) => Number(position));
 }
 

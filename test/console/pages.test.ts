@@ -145,7 +145,7 @@ describe("people", () => {
     });
     const found = async (query: string) => rowsOf(await pageAt(harness, `/people?${query}`));
     expect(await found("")).toHaveLength(2);
-    expect(await found("search=AD")).toEqual(["@ada (Ada L) | Not written to yet | opted in | – | –"]);
+    expect(await found("search=AD")).toEqual(["@ada (Ada L) | Not contacted yet | opted in | – | –"]);
     expect(await found("search=%40ada")).toHaveLength(1);
     expect(await found("status=suppressed")).toEqual(["@bob | Suppressed | none | – | –"]);
     expect(await found("basis=opt_in&status=suppressed")).toEqual([]);

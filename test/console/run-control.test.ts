@@ -39,7 +39,7 @@ describe("the run in progress", () => {
     const page = await pageAt(harness, "/");
     expect(page).toContain("0 <small>sent, of at most 100</small>");
     expect(page).toMatch(/<progress max="100" value="0" aria-label="[^"]+">/);
-    expect(page).toContain(`It waits for the network's rate limit, and goes on at <time datetime="${until}"`);
+    expect(page).toContain(`It waits for the network's rate limit, and continues at <time datetime="${until}"`);
     expect(page).not.toContain("/console/run/dry");
     harness.now += 1_000_000;
     expect(await pageAt(harness, "/")).not.toContain("It waits");
@@ -61,7 +61,7 @@ describe("the run in progress", () => {
     const harness = await openAuthorized();
     await harness.append("outreach", STARTED);
     const page = await backAt(harness, await send(harness, "stop", { run_id: "run-0" }));
-    expect(page).toContain('role="alert">No run is in progress, or another one than the named run.');
+    expect(page).toContain('role="alert">No run is in progress, or not the one named.');
     expect(await Array.fromAsync(harness.store.read({ types: ["RunStopRequested"] }))).toEqual([]);
   });
 });
@@ -96,7 +96,7 @@ describe("the sending window", () => {
     const page = await pageAt(harness, "/");
     expect(page).toContain("It was started with at most 20 messages for variant B.");
     expect(page).toContain("0 <small>sent, of at most 20</small>");
-    expect(page).toContain("It waits for the sending window to open, and goes on at");
+    expect(page).toContain("It waits for the sending window to open, and continues at");
   });
 });
 
@@ -166,7 +166,7 @@ describe("a dry run", () => {
     expect(await harness.store.head()).toEqual(head);
     expect(harness.triggers).toMatchObject([{ dryRun: true }]);
     expect(page).toContain("A run would write to <b>2 people</b> now and skip 3 people.");
-    expect(page).toContain("costs at most <b>1.50 USD</b>. This look cost at most 0.10 USD");
+    expect(page).toContain("costs at most <b>1.50 USD</b>. This dry run cost at most 0.10 USD");
     const rows = await rowsOf(page);
     expect(rows[0]).toBe("@user_0 | A | Hi &lt;b>");
     expect(rows[1]).toMatch(/^@user_1 \| A \| x{500}… \(10,000 characters\)$/);
@@ -207,7 +207,9 @@ describe("a dry run", () => {
     harness.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
     await send(harness, "start", { limit: "20", variant: "B" });
     expect(harness.triggers.at(-1)).toMatchObject({ dryRun: false, selection: { limit: 20, variant: "B" } });
-    expect(await backAt(harness, await send(harness, "start", { limit: "many" }))).toContain("does not fit its schema");
+    expect(await backAt(harness, await send(harness, "start", { limit: "many" }))).toContain(
+      "does not match its schema",
+    );
   });
 
   test("of very many people shows the first, and says how many there are", async () => {

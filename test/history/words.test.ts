@@ -85,7 +85,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'the link go.example/x to "https://shop.example/" was added for variant A of the template "Autumn invite"',
     ],
   ],
-  PersonalLinkClicked: [[{ code: "secret" }, "a request came by the recipient's own link"]],
+  PersonalLinkClicked: [[{ code: "secret" }, "the recipient's own link was requested"]],
   RecipientSuppressed: [
     [
       { recipient: ada, reason: "by_hand" },
@@ -446,7 +446,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [
       { cause: "copy", epoch: "e", found_position: 9, found_hash: "h" },
-      "a service opened the log in another place than before: it ended at position 9, and events since the copy was made may be missing",
+      "a service opened the log in a new place: it ended at position 9, and events since the copy was made may be missing",
     ],
     [
       { cause: "operator", epoch: "e", found_position: 9, found_hash: "h" },

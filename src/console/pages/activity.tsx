@@ -140,7 +140,7 @@ async function found(view: View, selection: Selection, { types }: LogFilter, sho
         {next === undefined ? null : <a href={activityHref(view.query, { before: String(next) })}>Older events</a>}
         {types?.length === 0 ? null : (
           <span>
-            Export all that fit:{" "}
+            Export all matches:{" "}
             <a href={addressWith("/api/audit/export", view.query, exported)} download>
               JSON Lines
             </a>

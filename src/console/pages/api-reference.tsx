@@ -83,9 +83,9 @@ function Operation(operation: Described & { readonly path: string; readonly meth
         {summary}
       </summary>
       <p>{description}</p>
-      <p class="quiet">{security.some((scheme) => Object.keys(scheme).length === 0) ? "Open." : "Wants a token."}</p>
+      <p class="quiet">{security.some((scheme) => Object.keys(scheme).length === 0) ? "Open." : "Needs a token."}</p>
       {parameters.length === 0 ? null : (
-        <Table label={`Parameters of ${operationId}`} columns={["Parameter", "In", "Says"]}>
+        <Table label={`Parameters of ${operationId}`} columns={["Parameter", "In", "Description"]}>
           {parameters.map((parameter) => (
             <tr>
               <td>

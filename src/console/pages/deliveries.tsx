@@ -195,8 +195,7 @@ interface FoundProps {
 
 function DeadLetters({ view, found }: FoundProps): VNode {
   const { letters, filter, page } = found;
-  if (letters.length === 0)
-    return <None found={found} words="No dead letters: nothing was given up, or all of it is decided." />;
+  if (letters.length === 0) return <None found={found} words="No dead letters, or all were retried or discarded." />;
   return (
     <>
       <p>{countInWords(letters.length, "dispatch was", "dispatches were")} given up.</p>

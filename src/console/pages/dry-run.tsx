@@ -50,8 +50,8 @@ export function dryRunPage(found: DryRunAnswer): ConsolePage {
         . Nothing was sent.
       </p>
       <p>
-        The run costs at most <b>{dollars(found.estimate)}</b>. This look cost at most {dollars(found.usage)}; what was
-        read is not charged again today.
+        The run costs at most <b>{dollars(found.estimate)}</b>. This dry run cost at most {dollars(found.usage)}; what
+        was read is not charged again today.
       </p>
       <Run view={view} found={found} />
       <Sends found={found} />

@@ -42,7 +42,7 @@ export function notReadyPage(query: URLSearchParams): VNode {
       <h1>Not ready yet</h1>
       <p>The log is being read up to the moment that you asked for. Only the first time takes long.</p>
       <p>
-        <a href={`?${query}`}>Ask again</a>, or wait: this page does so by itself.
+        <a href={`?${query}`}>Reload</a>, or wait: this page reloads by itself.
       </p>
     </ConsoleDocument>
   );

@@ -25,8 +25,8 @@ export async function findPage(view: View): Promise<DisclosingPage | OtherPage> 
       <h1>Find</h1>
       {wanted === undefined ? null : found.length === 0 ? (
         <p class="empty">
-          The log knows nothing called so. <a href={`/people?${new URLSearchParams({ search: wanted })}`}>People</a> are
-          also found by a part of their name.
+          The log has nothing with that name. <a href={`/people?${new URLSearchParams({ search: wanted })}`}>People</a>{" "}
+          are also found by a part of their name.
         </p>
       ) : (
         <ul>

@@ -190,7 +190,7 @@ function ForgetClicks({ view }: { readonly view: View }): VNode | null {
       action="/console/clicks/forget"
       label="Erase the clicks of an address"
       isDangerous
-      says="Address, user agent and query of its clicks can never be read again, nor the records of its wrong tokens; they stay counted. It cannot be undone. Not reached is what networks, chats and backups of the key file hold. On a big log it takes a while."
+      says="Erases the address, user agent and query of its clicks, and the records of its wrong tokens; the counts stay. This cannot be undone. Data at networks, in chats and in backups of the key file is not erased. A large log takes a while."
     >
       <label>
         IP address <input name="ip" required maxLength={45} pattern="[0-9a-fA-F.:]+" title="IPv4 or IPv6" />

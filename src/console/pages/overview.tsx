@@ -237,8 +237,8 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
     ),
     user !== null && !authorized && (
       <>
-        X does not accept the authorization of <bdi>@{user.username}</bdi> any more:{" "}
-        <a href="/social/auth">authorize again</a>.
+        X no longer accepts the authorization of <bdi>@{user.username}</bdi>: <a href="/social/auth">authorize again</a>
+        .
       </>
     ),
     inDoubt > 0 && (

@@ -35,8 +35,8 @@ import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 export const PEOPLE_SHOWN = 100;
 
 export const STATUS_WORDS: Readonly<Record<ShownStatus, string>> = {
-  open: "not written to yet",
-  attempted: "being written to",
+  open: "not contacted yet",
+  attempted: "being contacted",
   in_doubt: "in doubt",
   sent: "sent",
   failed: "failed",
@@ -71,7 +71,7 @@ export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
 export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   imported: "imported",
   wrote_first: "wrote first",
-  met: "met by a run",
+  met: "found by a run",
 };
 
 export async function peoplePage(view: View): Promise<DisclosingPage> {

@@ -111,7 +111,7 @@ function unnamed(view: View, asked: string): VNode {
       <h1>Erased or hashed</h1>
       <p class="empty">
         The person called <bdi class="breakable">{asked}</bdi> was erased, or suppressed by a hash alone. The log does
-        not say who they are, and no run writes to them.
+        not say who they are, and no run contacts them.
       </p>
     </ConsoleDocument>
   );
@@ -123,7 +123,7 @@ function unknown(view: View, asked: string): VNode {
     <ConsoleDocument title="Person" path="/people" view={view}>
       <h1>Unknown</h1>
       <p class="empty">
-        The log knows no person called <bdi class="breakable">{asked}</bdi>.
+        The log has no person called <bdi class="breakable">{asked}</bdi>.
       </p>
       <p>
         <a href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</a>, or import them
@@ -173,7 +173,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
           </Reason>
         )}
         {attempt !== undefined || skipped !== undefined ? null : (
-          <Reason title="Not written to">No run has come to them yet.</Reason>
+          <Reason title="Not contacted">No run has reached them yet.</Reason>
         )}
         {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
         {replied === undefined ? null : (

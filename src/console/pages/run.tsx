@@ -163,9 +163,7 @@ export async function runPage(view: View): Promise<Made> {
       {events.length > 0 || next !== undefined ? (
         <EventList view={view} events={events} />
       ) : (
-        <p class="empty">
-          {from === undefined ? "The log knows no run with this id." : "This run has no later events."}
-        </p>
+        <p class="empty">{from === undefined ? "The log has no run with this id." : "This run has no later events."}</p>
       )}
       <p>
         {from === undefined ? null : <a href={runHref(runId)}>Its beginning</a>}{" "}

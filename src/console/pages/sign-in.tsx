@@ -24,7 +24,8 @@ export function signInPage(hasFailed: boolean): VNode {
           The demo prints its token when it starts, in the line <code>token</code>.
         </li>
         <li>
-          <code>reachlog token new NAME</code> makes one and shows it once, with the entry for <code>API_TOKENS</code>.
+          <code>reachlog token new NAME</code> creates one and shows it once, with the entry for <code>API_TOKENS</code>
+          .
         </li>
         <li>
           <code>reachlog token new NAME --add</code> writes the entry to <code>API_TOKENS_FILE</code>, which a running

@@ -76,7 +76,7 @@ function RulesForm({ view, text }: Pick<RulesPageProps, "view" | "text">): VNode
       </p>
       {view.asOf !== undefined ? (
         <p class="empty">
-          Nothing can be compared on a page of the past.{" "}
+          Rules cannot be compared on a page of the past.{" "}
           <a href="/what-if" data-moment>
             Back to now
           </a>

@@ -81,7 +81,7 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
 }
 
 /** How the outlines are called. */
-const BEFORE = "as long before";
+const BEFORE = "in the previous period";
 
 type BarsProps<Kind extends string> = Pick<BarChartProps<Kind>, "series" | "bars" | "title">;
 

@@ -22,7 +22,7 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
     <Section id="changes" title="What it changed">
       {changes === undefined ? (
         <p class="notice" role="status">
-          The log is being read up to this event. Load the page again in a few seconds.
+          The log is being read up to this event. Reload the page in a few seconds.
         </p>
       ) : (
         <>
@@ -44,10 +44,10 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
               <Change name={chosen} change={changes.find(({ projection }) => projection === chosen)} />
               <p>
                 {event.position > 1 ? (
-                  <a href={`${eventHref(event.position - 1)}?projection=${chosen}`}>One step back</a>
+                  <a href={`${eventHref(event.position - 1)}?projection=${chosen}`}>Previous event</a>
                 ) : null}{" "}
                 {event.position < view.position ? (
-                  <a href={`${eventHref(event.position + 1)}?projection=${chosen}`}>One step on</a>
+                  <a href={`${eventHref(event.position + 1)}?projection=${chosen}`}>Next event</a>
                 ) : null}
               </p>
             </>

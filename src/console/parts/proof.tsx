@@ -31,9 +31,9 @@ export function Proof({ view }: { readonly view: View }): VNode {
       )}
       <p>
         <a href="/api/audit/head" download>
-          Download the head of now, signed
+          Download the current head, signed
         </a>
-        . <span class="quiet">Kept elsewhere, it proves later that the log still holds all that it holds now.</span>
+        . <span class="quiet">Kept elsewhere, it later proves that the log still holds all of today's events.</span>
       </p>
     </section>
   );
@@ -66,7 +66,7 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
         </>
       )}
       , as <a href={eventHref(last.position)}>verified</a> <Time at={last.time} />
-      <By caller={last.meta.caller} />. {since === 0 ? null : `${countInWords(since, "event")} came since.`}
+      <By caller={last.meta.caller} />. {since === 0 ? null : `${countInWords(since, "event")} since then.`}
     </p>
   );
 }

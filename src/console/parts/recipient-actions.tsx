@@ -59,12 +59,12 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
           <>
             Erases all personal data of {label} in the log: it can never be read again, and they never get a message
             again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
-            Stored answers to requests go too, of the days on which one named them.
+            Stored answers are erased too, for each day on which a request named them.
           </>
         }
       >
-        <Select label="Ground" name="ground" values={GROUNDS} chosen={undefined} none="not said" />
-        <Select label="Requested by" name="requested_by" values={REQUESTERS} chosen={undefined} none="not said" />
+        <Select label="Ground" name="ground" values={GROUNDS} chosen={undefined} none="not stated" />
+        <Select label="Requested by" name="requested_by" values={REQUESTERS} chosen={undefined} none="not stated" />
         <label>
           Type {label} to confirm{" "}
           <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />

@@ -91,7 +91,7 @@ function Progress({ view, run }: RunProps): VNode {
       {selection === "" ? null : <p>It was started{selection}.</p>}
       {isWaiting ? (
         <p>
-          It waits {PAUSES[waiting.reason]}, and goes on at <Time at={waiting.until} isExact />.
+          It waits {PAUSES[waiting.reason]}, and continues at <Time at={waiting.until} isExact />.
         </p>
       ) : null}
       {stop_requested_at === null ? null : (
@@ -114,7 +114,7 @@ function Sent({ view, run: { sent } }: RunProps): VNode {
       <p class="figure">
         {grouped(sent)} <small>sent, of at most {grouped(most)}</small>
       </p>
-      <progress max={Math.max(1, most)} value={sent} aria-label="Sent, of what the day has places for" />
+      <progress max={Math.max(1, most)} value={sent} aria-label="Sent, of the messages that the quota allows" />
     </>
   );
 }
@@ -128,7 +128,7 @@ function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode
       action="/console/run/stop"
       fields={{ run_id }}
       label="Stop run"
-      says="It sends nothing more, but for a message that is just on its way, settles what is in flight, and ends. The next run goes on with the rest."
+      says="It sends nothing more, except a message already on its way, settles what is in flight, and ends. The next run continues with the rest."
     >
       <button>Stop run</button>
     </ConfirmedAction>
@@ -198,14 +198,14 @@ function LastRun({ view, end }: { readonly view: View; readonly end: EndOfRun | 
 export const ENDS: Readonly<Record<RunOutcome["reason"], string>> = {
   completed: "no recipient is left",
   daily_limit_reached: "the day's quota is used up",
-  limit_reached: "it sent as many messages as it was asked to",
+  limit_reached: "it reached the limit given at its start",
   window_closed: "the sending window is closed for the other recipients",
   too_many_failures: "too many messages failed",
   time_limit: "it reached the time limit of a run",
   stopped: "it was stopped",
-  not_authorized: "X does not accept the authorization any more",
+  not_authorized: "X no longer accepts the authorization",
   network_unavailable: "X did not answer",
-  request_rejected: "X refused a question",
+  request_rejected: "X refused a request",
   log_restored: "the log was restored on this day",
   clock_skewed: "the clocks of the machine and of the log are too far apart",
   credits_depleted: "the balance at X is empty",
@@ -213,7 +213,7 @@ export const ENDS: Readonly<Record<RunOutcome["reason"], string>> = {
   sender_restricted: "X restricts the account",
   missing_scope: "the authorization is too narrow",
   app_not_enrolled: "the X app has no access",
-  fault: "something broke, and the service logged what",
+  fault: "an internal error, which the service logged",
   abandoned: "its process died",
 };
 

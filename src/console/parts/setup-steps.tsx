@@ -32,7 +32,7 @@ export function setupSteps(view: View): readonly SetupStep[] {
     ...optOutSteps(view),
     peopleStep(view),
     channelStep(view, "ads", "Ads", "Each click is reported to the Conversions API of Meta."),
-    channelStep(view, "chat", "Team chat", "Clicks, notifications and what calls for action are posted to the team."),
+    channelStep(view, "chat", "Team chat", "Clicks, notifications and alerts are posted to the team."),
     channelStep(
       view,
       "messaging",
@@ -90,7 +90,7 @@ function accountStep(view: View): SetupStep {
     <>
       {user === null ? null : (
         <>
-          X does not accept the authorization of <bdi>@{user.username}</bdi> any more.{" "}
+          X no longer accepts the authorization of <bdi>@{user.username}</bdi>.{" "}
         </>
       )}
       <a href="/social/auth">Authorize {user === null ? "an X account" : "it again"}</a>: X asks for consent and sends
@@ -225,7 +225,7 @@ function backupStep(view: View): SetupStep {
 }
 
 function backupIs(recorded: string, backup: RecordedBackup | null): ComponentChildren {
-  if (backup === null) return `None was ${recorded}, as far as the log knows.`;
+  if (backup === null) return `The log records no backup as ${recorded}.`;
   return (
     <>
       The backup up to position {grouped(backup.position)} was {recorded} <Time at={backup.time} />.

@@ -27,7 +27,7 @@ export const DELIVERY_WORDS = {
     const holder = template === undefined ? "by an operator" : say`for variant ${other(variant ?? "")} of ${named}`;
     return say`the link ${link(domain, code)} to ${quote(target)} was added ${holder}`;
   },
-  PersonalLinkClicked: () => say`a request came by the recipient's own link`,
+  PersonalLinkClicked: () => say`the recipient's own link was requested`,
   NotificationRequested: ({ service, level, message }) =>
     say`a notification of level ${level} was requested for ${quote(service)}: ${quote(message)}; ${queuedFor(["chat"])}`,
   MessageRequested: ({ text }) => say`a message was requested: ${quote(text)}; ${queuedFor(["messaging"])}`,

@@ -210,7 +210,7 @@ describe("what a browser does about dead letters", () => {
     expect(said).toContain("Discard 1 dead letter of chat");
     // Pressed a second time.
     expect(await send(page, "Discard 2 dead letters of chat", { why: "over" })).toContain(
-      "Nothing was done: 0 would be decided now, not 2. Look at them again.",
+      "Nothing was done: 0 would be decided now, not 2. List them again.",
     );
     expect(await decisions(harness)).toHaveLength(2);
   });

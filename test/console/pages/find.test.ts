@@ -69,7 +69,7 @@ test.each([
   const { harness, resultsOf } = await openSome();
   expect(await resultsOf(wanted)).toEqual([]);
   const page = await pageAt(harness, `/find?${new URLSearchParams({ q: wanted })}`);
-  expect(page).toContain("The log knows nothing called so");
+  expect(page).toContain("The log has nothing with that name");
   expect(await oddIn(page)).toEqual([]);
   expect(page).not.toContain("\u202e");
 });
@@ -79,15 +79,15 @@ test("every page asks what to find, and nothing is looked for before", async () 
   for (const path of ["/activity", "/find"]) {
     const page = await pageAt(harness, path);
     expect(page).toContain('action="/find"');
-    expect(page).not.toContain("nothing called so");
+    expect(page).not.toContain("nothing with that name");
   }
 });
 
 test("as of an earlier moment nothing later is found", async () => {
   const { harness, pageOf } = await openSome();
   await harness.append("outreach", person("later"));
-  expect(await pageAt(harness, "/find?q=4&as_of=3")).toContain("nothing called so");
-  expect(await pageAt(harness, "/find?q=later&as_of=3")).toContain("nothing called so");
+  expect(await pageAt(harness, "/find?q=4&as_of=3")).toContain("nothing with that name");
+  expect(await pageAt(harness, "/find?q=later&as_of=3")).toContain("nothing with that name");
   expect(await pageOf("later")).toBe("/people/@later");
   expect(await pageOf("ada", "&as_of=3")).toBe("/people/2?as_of=3");
 });

@@ -80,7 +80,7 @@ describe("the page of people", () => {
 
   test("counts those found by status, whichever status is chosen, and leads to each", async () => {
     const harness = await openWithPeople();
-    const counts = ["not written to yet 1", "being written to 1", "in doubt 0", "sent 0", "failed 1", "suppressed 0"];
+    const counts = ["not contacted yet 1", "being contacted 1", "in doubt 0", "sent 0", "failed 1", "suppressed 0"];
     expect(await countsOf(await pageAt(harness, "/people?source=imported"))).toEqual(["all 3", ...counts]);
     const page = await pageAt(harness, "/people?source=imported&status=failed");
     expect(await countsOf(page)).toEqual(["all 3", ...counts]);
@@ -416,7 +416,7 @@ describe("what is done with one person", () => {
       "Erased: 1 event can no longer be read, 1 key was",
     );
     expect(JSON.stringify(await world.harness.events("LinkClicked"))).not.toContain("203.0.113.9");
-    expect(await world.follow(await erase("another"))).toContain('role="alert">The request does not fit');
+    expect(await world.follow(await erase("another"))).toContain('role="alert">The request does not match');
   });
 
   test("has no actions for a read-only viewer, nor in the past", async () => {

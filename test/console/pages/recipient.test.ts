@@ -123,7 +123,7 @@ describe("the page of a person", () => {
   });
 
   test.each<readonly [string, readonly NewEvent[], string, Readonly<Record<string, readonly number[]>>]>([
-    ["was not written to", [], "no", { Consent: [1], "Not written to": [] }],
+    ["was not written to", [], "no", { Consent: [1], "Not contacted": [] }],
     ["was sent a message", [attempted("Hi"), SENT], "a", { Consent: [1], Message: [2] }],
     ["was skipped", [SKIPPED], "no", { Consent: [1], Skipped: [2] }],
     [
@@ -293,7 +293,7 @@ describe("the page of a person", () => {
       expect(await textsAt(page, "h1")).toMatchObject([{ text: "Erased or hashed" }]);
       expect(await textsAt(page, ".events, dl, pre")).toEqual([]);
     }
-    expect(await pageAt(harness, "/people/2002?as_of=5", 404)).toContain("The log knows no person called");
+    expect(await pageAt(harness, "/people/2002?as_of=5", 404)).toContain("The log has no person called");
   });
 
   test.each(["/people/2002", "/people/@eve", "/people/erased:01", `/people/${encodeURIComponent("<b>\u202e")}`])(
@@ -301,7 +301,7 @@ describe("the page of a person", () => {
     async (path) => {
       const harness = await openWithAda();
       const page = await pageAt(harness, path, 404);
-      expect(page).toContain("The log knows no person called");
+      expect(page).toContain("The log has no person called");
       expect((await textsAt(page, "main p")).flatMap(({ links }) => links)).toEqual([
         expect.stringMatching(/^\/people\?search=[^@]/),
         "/people",

@@ -85,7 +85,7 @@ test("a long one goes on on the next page, up to its end", async () => {
 test("of an unknown one the page says so, and what is no id has no page", async () => {
   const harness = await openConsole();
   await harness.append("outreach", started(makeId()));
-  expect(await pageAt(harness, `/runs/${makeId()}`, 404)).toContain("The log knows no run with this id.");
+  expect(await pageAt(harness, `/runs/${makeId()}`, 404)).toContain("The log has no run with this id.");
   expect((await ask(harness.app, "/runs/x")).status).toBe(404);
 });
 

@@ -125,6 +125,6 @@ test("a program gets the same as JSON, one at a time", async () => {
 test("a page of an earlier moment has no form", async () => {
   const harness = await openHistory();
   const page = await pageAt(harness, "/what-if?as_of=3");
-  expect(page).toContain("Nothing can be compared on a page of the past.");
+  expect(page).toContain("Rules cannot be compared on a page of the past.");
   expect(page).not.toContain("<textarea");
 });

@@ -175,17 +175,17 @@ test("the period as long before is outlined behind each bar, and named in the le
     "people 1",
     "suspected 0",
     "bots 0",
-    "as long before 3",
+    "in the previous period 3",
   ]);
   expect([...chart.matchAll(/<rect class="before"/g)]).toHaveLength(3);
   const rows = (await rowsOf(chart)).toReversed();
   expect(rows.map((row) => row.split(" | ").at(-1))).toEqual(["1", "0", "0", "0", "1", "1", "0"]);
-  expect((await textsAt(chart, "thead th")).at(-1)?.text).toBe("as long before");
-  expect(chart).toContain("<title>2026-03-19: 1 people, 0 suspected, 0 bots; 1 as long before</title>");
+  expect((await textsAt(chart, "thead th")).at(-1)?.text).toBe("in the previous period");
+  expect(chart).toContain("<title>2026-03-19: 1 people, 0 suspected, 0 bots; 1 in the previous period</title>");
   const many = Array.from({ length: QUARTERS_MAX }, (_, at) => 1 + at / 200);
-  expect(shownAt("range=7d", many.toReversed()).chart).toContain("as long before");
-  expect(shownAt("range=30d", many.toReversed()).chart).not.toContain("as long before");
-  expect(shownAt("range=7d", [1]).chart).not.toContain("as long before");
+  expect(shownAt("range=7d", many.toReversed()).chart).toContain("in the previous period");
+  expect(shownAt("range=30d", many.toReversed()).chart).not.toContain("in the previous period");
+  expect(shownAt("range=7d", [1]).chart).not.toContain("in the previous period");
 });
 
 /** Of each bar of a histogram of that many quarters its place, height and color. */
