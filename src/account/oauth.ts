@@ -212,7 +212,7 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   } catch (fault) {
     if (fault instanceof oauth.AuthorizationResponseError) throw fault;
   }
-  throw new OAuthError("rejected", "the redirect does not fit the authorization that was started");
+  throw new OAuthError("rejected", "the redirect does not match the authorization that was started");
 }
 
 /** The two members of an OAuth error body that are read: the code, and X's words where the code says too little. */

@@ -153,7 +153,11 @@ export function screen(
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel gave no result for it" };
 
 /** The lease runs out, or has: a dispatch waits until it is renewed, if ever. */
-const NOT_OURS: DispatchResult = { outcome: "retryable", detail: "the channel may be another's by now", unasked: true };
+const NOT_OURS: DispatchResult = {
+  outcome: "retryable",
+  detail: "another instance may have the channel by now",
+  unasked: true,
+};
 
 const WEIGHTS = { skipped: 0, delivered: 1, refused: 2, in_doubt: 3, retryable: 4 } as const;
 const WEIGHT_OF_CHANNEL = 5;
@@ -192,7 +196,7 @@ async function send(
     return dispatches.map(() => result);
   } catch (fault) {
     // A defect of the channel's code: it is unknown how far it came, and a repeat would meet it again.
-    logger.error("a channel failed by a fault of its own", {
+    logger.error("a channel failed on an internal error", {
       channel: channel.name,
       ...describeCauses(items),
       ...errorFields(fault),

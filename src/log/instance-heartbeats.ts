@@ -114,7 +114,7 @@ async function leave({ store, logger }: InstancesDeps, { id }: Instance): Promis
   try {
     await store.snapshots.remove([`${PREFIX}${id}`]);
   } catch (fault) {
-    logger.warn("this instance could not take its leave", errorFields(fault));
+    logger.warn("this instance could not sign off", errorFields(fault));
   }
 }
 

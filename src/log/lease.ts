@@ -197,7 +197,7 @@ export function createRoles(deps: RolesDeps) {
     async start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role> {
       const { name } = terms;
       let askMs = ASK_MS;
-      const report = createFaultReport(logger.error, "a role could not be asked for", { role: name });
+      const report = createFaultReport(logger.error, "a role could not be requested", { role: name });
 
       /** Undefined while another holds it, or the log refuses it. */
       const ask = async (steal: boolean): Promise<HeldLease | undefined> => {
@@ -222,7 +222,7 @@ export function createRoles(deps: RolesDeps) {
           const taken = taking.move();
           return { lost: lease.lost, [Symbol.asyncDispose]: () => taken.disposeAsync() };
         } catch (fault) {
-          logger.error("a role could not begin", { role: name, ...errorFields(fault) });
+          logger.error("a role could not start", { role: name, ...errorFields(fault) });
           askMs = AFTER_FAULT_MS;
           return undefined;
         }
@@ -235,13 +235,13 @@ export function createRoles(deps: RolesDeps) {
           else await untilAborted(AbortSignal.any([held.lost, stopping]));
           const { aborted: isStopping } = stopping;
           if (held !== undefined) {
-            if (!isStopping) logger.warn("another instance took a role over", { role: name });
+            if (!isStopping) logger.warn("another instance took over a role", { role: name });
             await held[Symbol.asyncDispose]();
             held = undefined;
           }
           if (isStopping) return;
           held ??= await take(false);
-          if (held !== undefined) logger.info("took a role over", { role: name });
+          if (held !== undefined) logger.info("took over a role", { role: name });
         }
       });
       return {

@@ -33,8 +33,7 @@ export function watchFile({ failed }: Pick<LogStore, "failed">): LogWatch {
 
 const LOOK_EVERY_MS = 1_000;
 
-const REPLACED =
-  "another log was put where this instance has its own, or that one was restored: restart the instance to serve it";
+const REPLACED = "this instance's log was replaced or restored: restart the instance to serve the new one";
 
 /**
  * Looks whether the log is in reach, still the one that was opened, and holds what this instance has read of it. One that

@@ -13,7 +13,7 @@ export async function noticeCopy(place: StorePlace, holder: string, logger: Logg
     await using store = await place.open();
     if ((await findLiving({ store, ...time })) !== undefined) return;
   }
-  logger.warn("this log is not where it was: it goes on as a restored one");
+  logger.warn("this log was moved: it is treated as restored");
   await place.beginEpoch("copy", holder);
 }
 

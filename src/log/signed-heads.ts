@@ -51,7 +51,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     (await openNote(checkpoints.read(), key.publicKey)) === undefined &&
     (await store.head()).position > 0
   ) {
-    logger.warn("the log's checkpoint is gone: whether the log has lost its end cannot be said", {
+    logger.warn("the log's checkpoint is gone: a loss of the log's end cannot be detected", {
       checkpoint: checkpoints.checkpoint,
     });
   }
@@ -136,7 +136,7 @@ async function readLast(checkpoints: CheckpointStore, { publicKey }: SigningKey)
   return known instanceof CheckpointRefused || known?.position === 0 ? undefined : known;
 }
 
-const LOSS_REMEDY = "Restore the whole log; or, to go on with what is left of it, run reachlog serve --accept-loss";
+const LOSS_REMEDY = "Restore the whole log; or, to continue with what is left of it, run reachlog serve --accept-loss";
 
 /** A signed head, as a note; or a sentence that says what the log denies of its last checkpoint. */
 export type SignedHead = { readonly note: string } | { readonly loss: string };

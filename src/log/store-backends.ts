@@ -93,7 +93,7 @@ export function sqliteStore(
         return undefined;
       } catch (fault) {
         if (!(fault instanceof StoreOwned)) throw fault;
-        return `${file} keeps its size while a service has it, and reuses the room; archive once with the service stopped`;
+        return `${file} keeps its size while a service uses it, and reuses the space; archive once with the service stopped`;
       }
     },
     open({ owner, ...options } = {}) {
@@ -218,7 +218,7 @@ export async function reachServer<Result>(shown: string, reach: () => Promise<Re
     const cause = fault instanceof StoreUnavailable ? fault.cause : fault;
     const reason = cause instanceof Error ? cause.message : String(cause);
     if (NOT_SERVED.test(sqlState(cause) ?? "")) {
-      throw new ServiceError("configuration", `${shown} does not serve us: ${reason}`, { cause });
+      throw new ServiceError("configuration", `${shown} cannot be used: ${reason}`, { cause });
     }
     if (!(fault instanceof StoreUnavailable) && !isLost(cause)) throw fault;
     throw new ServiceError("unavailable", `${shown} does not answer: ${reason}`, { cause });

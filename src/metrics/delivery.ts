@@ -83,7 +83,7 @@ export function createDispatchMetrics(registry: Registry, webhooks: readonly Web
   const dispatches = createCounter(
     registry,
     "reachlog_dispatches_total",
-    "Outcomes of dispatches that this process recorded; failed: it is tried again.",
+    "Outcomes of dispatches that this process recorded; failed: it will be retried.",
     ["channel", "outcome"],
   );
   const seconds = createHistogram(

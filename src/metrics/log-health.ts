@@ -37,7 +37,7 @@ export function observeLog(registry: Registry, sources: LogSources): void {
     ["reachlog_event_streams", "Streams of events and exports that are open.", () => load.streams],
     [
       "reachlog_log_away_seconds",
-      "For how long the log has been out of reach; 0: it is not.",
+      "How long the log has been out of reach; 0 while it is in reach.",
       () => Math.max(0, clock() - (awaySince() ?? Infinity)) / 1_000,
     ],
     [

@@ -164,7 +164,7 @@ function createAnswerCount(registry: Registry): (endpoint: CountedEndpoint | und
   const counts = new Map<CountedEndpoint | undefined, Map<number, number>>();
   const answers = new Counter({
     name: "reachlog_http_answers_total",
-    help: "Answers, by endpoint and status; endpoint none: there is no such one.",
+    help: "Answers, by endpoint and status; endpoint none: the path is unknown.",
     labelNames: ["endpoint", "status"],
     registers: [registry],
     collect() {

@@ -224,8 +224,8 @@ const MESSAGES = {
   /** We refused before connecting. */
   forbidden: "the call was not made: its address or headers are not allowed",
   refused: "the connection was refused",
-  unreachable: "there is no way to the host",
-  exhausted: "this machine has no room for another connection",
+  unreachable: "the host is unreachable",
+  exhausted: "this machine cannot open another connection",
   dns: "the host name could not be resolved",
   certificate: "the host's certificate is not trusted",
   tls: "the secure connection failed",
@@ -234,7 +234,7 @@ const MESSAGES = {
   aborted: "the call was given up",
   redirect: "the network answered with a redirect, which is not followed",
   /** Or unforeseen. */
-  invalid: "the answer was not understood as HTTP",
+  invalid: "the answer is not valid HTTP",
 } as const;
 
 /** What went wrong below HTTP. */

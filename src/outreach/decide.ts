@@ -323,7 +323,7 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   stopped: "the run ended before the message went out",
   day_over: "the day ended before the message went out",
   window_closed: "the sending window closed before the message went out",
-  lease_lost: "the right to make runs could not be confirmed in time",
+  lease_lost: "the lease for runs could not be confirmed in time",
   other_account: "another account was linked before the message went out",
   clock_skewed: "the clocks of the machine and of the log were too far apart before the message went out",
   suppressed: "the recipient was suppressed before the message went out",

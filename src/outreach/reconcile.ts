@@ -110,7 +110,8 @@ async function look(
     for await (const { conversation, limit } of readConversation(context, retry, attempt.recipient.id)) {
       const found = findSent(conversation, attempt, own.id);
       if (found !== undefined) return found;
-      if (hasUnknown(conversation, attempt, own.id)) return doubtful("a message of ours is there in other words");
+      if (hasUnknown(conversation, attempt, own.id))
+        return doubtful("the conversation holds a message of ours with another text");
       if (reachesBack(conversation, attempt, limit)) return undefined;
     }
     return doubtful("too much was written after it");

@@ -111,7 +111,7 @@ async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promis
     const now = clock();
     if (now - seen > LEAP_MS) {
       until = now + DOUBTED_MS;
-      logger.warn("the clock has leapt ahead: nothing expires until it is believed", {
+      logger.warn("the clock has leapt ahead: nothing expires until it is trusted", {
         from: toDay(seen),
         to: toDay(now),
       });

@@ -11,7 +11,7 @@ import type { BoundSecrets } from "../vault/encrypted-secrets.ts";
 export function keysLost(place: string, isThere: boolean): ServiceError {
   return keyError(
     `${place} ${isThere ? "does not belong to this log" : "is gone"}: without its keys the personal data in the log can ` +
-      "be neither read nor erased. Put the keys back; or, to go on without that data, run " +
+      "be neither read nor erased. Put the keys back; or, to continue without that data, run " +
       "reachlog serve --accept-lost-keys",
   );
 }
@@ -33,8 +33,8 @@ export async function refuseLostKeys(
   // Before the first rotation the master key gives them back.
   for await (const { position } of store.readStored({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
     throw keyError(
-      `${vault.name} is gone, and the master key was exchanged at position ${position}: without it, people who were ` +
-        "suppressed and erased would not be known again. Put it back; or, to go on without, run " +
+      `${vault.name} is gone, and the master key was rotated at position ${position}: without it, people who were ` +
+        "suppressed and erased would not be recognised. Put it back; or, to continue without, run " +
         "reachlog serve --accept-lost-keys",
     );
   }
@@ -160,7 +160,7 @@ const TAKE_OVER = "if that log is gone for good, use --take-over-keys (of reachl
 
 function lostLog(name: string, { log }: Binding, place: string): ServiceError {
   return keyError(
-    `the log ${log} is gone from ${place}, and ${name} belongs to it: nothing is begun in its place. Put a backup back ` +
+    `the log ${log} is gone from ${place}, and ${name} belongs to it: no new log is begun. Restore a backup ` +
       "(reachlog restore); or, to begin a new log with these keys, run reachlog serve --accept-loss",
   );
 }

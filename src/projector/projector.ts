@@ -191,7 +191,7 @@ async function untilDone(
       await work();
     } catch (fault) {
       if (!isPassing(fault)) throw fault;
-      if (stoodAt !== position()) logger?.warn("the log could not be followed; it is tried again", errorFields(fault));
+      if (stoodAt !== position()) logger?.warn("the log could not be followed; retrying", errorFields(fault));
       stoodAt = position();
       await sleep(RETRY_MS, signal);
     }
@@ -252,16 +252,16 @@ async function takeOver(folding: Folding, event: Recorded<"ProjectionRebuilt">):
   try {
     const found = await replace(folding, event);
     if (found === undefined) {
-      logger?.info("a rebuilt projection was not taken over: it is of another version, or a later one follows", fields);
+      logger?.info("a rebuilt projection was discarded: it has another version, or a later one follows", fields);
     } else if (found.length === 0) {
-      logger?.info("a rebuilt projection was taken over, without a difference", fields);
+      logger?.info("a rebuilt projection was loaded, without a difference", fields);
     } else {
       const members = listMembers(found).join(", ");
       logger?.warn("a projection differed from the log and was replaced by the rebuilt one", { ...fields, members });
     }
     return found === undefined ? [] : PROJECTION_NAMES.filter((name) => name === event.data.projection);
   } catch (fault) {
-    logger?.error("a rebuilt projection could not be taken over", { ...fields, ...errorFields(fault) });
+    logger?.error("a rebuilt projection could not be loaded", { ...fields, ...errorFields(fault) });
     return [];
   }
 }

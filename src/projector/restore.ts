@@ -81,7 +81,7 @@ async function loadSnapshot(store: LogStore, name: ProjectionName): Promise<Snap
   } catch (fault) {
     if (!(fault instanceof SnapshotAhead)) throw fault;
     const remedy =
-      "Restore the whole log; or, to go on with what is left of it, run reachlog replay, which rebuilds the projections";
+      "Restore the whole log; or, to continue with what is left of it, run reachlog replay, which rebuilds the projections";
     throw new ServiceError("damaged", `${fault.message}. ${remedy}`, { cause: fault });
   }
 }

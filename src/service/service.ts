@@ -177,7 +177,10 @@ async function onceFolded<Part extends AsyncDisposable>(
   };
   let beginning: Promise<void> = Promise.resolve();
   if (names.every(projector.isFolded)) begun = await begin();
-  else beginning = beginLater().catch((fault: unknown) => logger.error("a part did not begin", errorFields(fault)));
+  else
+    beginning = beginLater().catch((fault: unknown) =>
+      logger.error("a part of the service did not start", errorFields(fault)),
+    );
   return {
     /** Undefined until it has begun. */
     get begun() {
@@ -219,7 +222,7 @@ async function openState(
   const { keyring, isFormerGiven, logClock } = store;
   const clock = logClock.now;
   if (isFormerGiven) {
-    logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
+    logger.warn("REACHLOG_KEY holds the former key, which stays valid until the new one replaces it");
   }
   for (const warning of await locateLog(config).store.warnings()) logger.warn(warning);
   const joining = { store, elapsedMs: () => performance.now(), sleep, logger };

@@ -82,14 +82,14 @@ export async function rotateKey(
 }
 
 /**
- * From now on the former master key opens nothing. False: no rotation is under way. Throws a ServiceError (configuration)
+ * From now on the former master key opens nothing. False: no rotation is in progress. Throws a ServiceError (configuration)
  * where the former key is the given one.
  */
 export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
   const unlocked = await unlock(place);
   await using vault = unlocked.vault;
   if (unlocked.isFormerGiven)
-    throw keyError("REACHLOG_KEY holds the former key, which is about to open nothing: put the new one there first");
+    throw keyError("REACHLOG_KEY holds the former key, which is about to be retired: put the new one there first");
   const isUnderWay = (await vault.rotation()) !== undefined;
   if (isUnderWay) await vault.endRotation();
   return isUnderWay;

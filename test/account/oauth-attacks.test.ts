@@ -290,7 +290,7 @@ describe("what comes from another server than the network we asked", () => {
     const back = new URL(`${service.url}/social/callback?error=access_denied`);
     const response = await owner.follow(back);
     expect(((await response.json()) as { detail: string }).detail).toBe(
-      "The state is not the one we gave. Nothing was stored.",
+      "The state does not match. Nothing was stored.",
     );
   });
 });

@@ -139,7 +139,7 @@ describe("a redirect that was not started here is refused without a question to 
     const { kind, message } = await faultOf(oauthAt(server.url).exchange(redirect(query), started));
     expect(kind).toBe("rejected");
     expect(message).toBe(
-      query.includes("error") ? "access_denied" : "the redirect does not fit the authorization that was started",
+      query.includes("error") ? "access_denied" : "the redirect does not match the authorization that was started",
     );
     expect(server.requests).toEqual([]);
   });

@@ -121,7 +121,7 @@ test("a fault of the channel's own code is in doubt, logged, and stops nothing",
   expect(chat.sent.length).toBe(3);
   const [doubt] = await house.outcomes("DispatchInDoubt");
   expect(doubt?.data.detail).not.toContain("ann@example.com");
-  expect(house.faults).toEqual(["a channel failed by a fault of its own"]);
+  expect(house.faults).toEqual(["a channel failed on an internal error"]);
 });
 
 test("a fault of ours names the dispatches that it is about, and the requests that caused them", async () => {

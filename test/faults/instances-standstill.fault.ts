@@ -61,7 +61,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
       Bun.sleep(STOPPED_MS),
     ]);
     first.service.process.kill("SIGCONT");
-    for (const sentence of ["a run failed", "a dispatch could not be recorded", "another instance took a role over"]) {
+    for (const sentence of ["a run failed", "a dispatch could not be recorded", "another instance took over a role"]) {
       await until(
         async () => first.service.log(),
         (log) => log.includes(sentence),

@@ -97,7 +97,9 @@ test("what the store found by itself is on record too", async () => {
 
 test("a log that was replaced ends the instance, which says nothing of a loss to the log that is there now", async () => {
   await using instance = await openInstance(3, { confirm: async () => "replaced" });
-  expect(await instance.watch.failed).toMatchObject({ message: expect.stringContaining("another log was put") });
+  expect(await instance.watch.failed).toMatchObject({
+    message: expect.stringContaining("log was replaced or restored"),
+  });
   expect(await instance.start()).toBeUndefined();
 });
 

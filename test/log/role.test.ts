@@ -173,7 +173,7 @@ test("a log that refuses the lease is asked every second, however long it does, 
     for (let turn = 0; turn < 8; turn++) await nextTurn();
   }
   expect(world.happened).toEqual([]);
-  expect(errors).toEqual(["a role could not be asked for"]);
+  expect(errors).toEqual(["a role could not be requested"]);
   Object.assign(leases, { acquire });
   await pass(world, 1);
   expect(world.happened).toEqual(["one begins"]);

@@ -64,7 +64,7 @@ test("instances share one log: all see what each records, and a rebuild finds no
   expect(events.map(({ position }) => position)).toEqual(events.map((_, index) => index + 1));
   const replayed = await world.command("replay");
   expect([replayed.code, replayed.err]).toEqual([0, ""]);
-  const takenOver = ({ log }: Running) => log().split("taken over, without a difference").length - 1;
+  const takenOver = ({ log }: Running) => log().split("loaded, without a difference").length - 1;
   for (const service of services) {
     await until(
       async () => takenOver(service),
@@ -216,7 +216,7 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   url.password = "hunter2";
   url.pathname = "/no_such_database";
   const refused = await ended(world.start(["serve"], { ...KEY, DATABASE_URL: url.href }));
-  expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("does not serve us: database")]);
+  expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("cannot be used: database")]);
   const latin = await latinDatabase(await (await server).newDatabase());
   const unusable = await ended(world.start(["serve"], { ...KEY, DATABASE_URL: latin }));
   expect([unusable.code, unusable.err]).toEqual([78, expect.stringContaining("encoding is SQL_ASCII")]);

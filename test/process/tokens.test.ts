@@ -52,13 +52,13 @@ test(
     const next = await made();
     await until(
       async () => service.log(),
-      (log) => log.includes("API_TOKENS_FILE was taken over"),
+      (log) => log.includes("API_TOKENS_FILE was loaded"),
     );
     expect([await statusWith(service, old.token), await statusWith(service, next.token)]).toEqual([200, 200]);
     current = next.token;
     await world.command("token", "remove", old.id);
     await until(
-      async () => service.log().match(/API_TOKENS_FILE was taken over/g)?.length ?? 0,
+      async () => service.log().match(/API_TOKENS_FILE was loaded/g)?.length ?? 0,
       (times) => times === 2,
     );
     over.abort();
@@ -175,7 +175,7 @@ test(
     await stop(again);
     rmSync(join(world.directory, "reachlog.vault.sqlite"));
     const lost = await untilListening(world.start(["serve"])).catch(String);
-    expect(lost).toContain("people who were suppressed and erased would not be known again");
+    expect(lost).toContain("people who were suppressed and erased would not be recognised");
     const accepted = await untilListening(world.start(["serve", "--accept-lost-keys"]));
     expect((await accepted.get("/api/health")).status).toBe(200);
   },

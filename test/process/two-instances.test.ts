@@ -73,7 +73,7 @@ test("a dispatcher that stands still in its request is taken over: what may have
   // What it asked before ends now. Its outcome is refused, or not even recorded where the log is read first.
   await until(
     async () => first.log(),
-    (log) => /another instance took a role over.*dispatcher-chat/.test(log),
+    (log) => /another instance took over a role.*dispatcher-chat/.test(log),
   );
   expect((await first.post("/api/notify", { message: "the third" })).status).toBe(200);
   // Given up in order, it is the other's at once.

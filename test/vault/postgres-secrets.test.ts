@@ -109,7 +109,7 @@ test("a database that is not there is a matter of configuration, and so are tabl
   url.pathname = "/no_such_database";
   expect(openVault(placesIn(url.href).vault, KEY)).rejects.toMatchObject({
     kind: "configuration",
-    message: expect.stringContaining("the vault in postgres://localhost/test does not serve us: database"),
+    message: expect.stringContaining("the vault in postgres://localhost/test cannot be used: database"),
   });
 });
 

@@ -12,7 +12,8 @@ export const STREAMS_MAX = 1_000;
 /** How many of these one reader may have, so that one cannot keep all others out. */
 export const STREAMS_PER_READER_MAX = 100;
 
-const ANOTHER_LIST = "Another list is being imported. Nothing of this one was imported: send it again in some seconds.";
+const ANOTHER_LIST =
+  "Another list is being imported. Nothing of this one was imported: send it again in a few seconds.";
 
 export type LoadShedding = ReturnType<typeof createLoadShedding>;
 

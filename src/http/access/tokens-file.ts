@@ -50,11 +50,11 @@ function judge(
   const tokens = text === undefined ? [] : [...fixed, ...readTokenLines(text, fixed, report)];
   const fault = text === undefined ? "it cannot be read" : report.faults[0]?.problem;
   if (fault !== undefined) {
-    logger.error("API_TOKENS_FILE is not taken over, and the former tokens stay valid", { error: fault });
+    logger.error("API_TOKENS_FILE was not loaded, and the former tokens stay valid", { error: fault });
     return inForce;
   }
   if (JSON.stringify(tokens) === JSON.stringify(inForce)) return inForce;
   authentication.replace(tokens);
-  logger.info("API_TOKENS_FILE was taken over", { callers: tokens.map(({ name }) => name).join(" ") });
+  logger.info("API_TOKENS_FILE was loaded", { callers: tokens.map(({ name }) => name).join(" ") });
   return tokens;
 }

@@ -144,7 +144,7 @@ const REFUSALS = {
     words: `This browser has no authorization in progress: it began more than ${formatDuration(STATE_TTL_MS / 1_000)} ago, in another browser, or is finished. Nothing was stored.`,
   },
   otherState: {
-    detail: "The state is not the one we gave.",
+    detail: "The state does not match.",
     words: "This does not belong to the authorization that this browser began last. Nothing was stored.",
   },
   usedState: {

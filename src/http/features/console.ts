@@ -48,8 +48,8 @@ const OWN_RANGE = {
 const SORTED = {
   sort: "The column to sort by, as the column's head links to it.",
   order: "`ascending` (default) or `descending`.",
-  after: "List what comes after the row of this key; the previous page links there.",
-  value: "What that row is sorted by.",
+  after: "List the rows after the one with this key; the previous page links there.",
+  value: "That row's value in the sorted column.",
 };
 
 export function consoleEndpoints(deps: AppDeps) {
@@ -124,8 +124,8 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/results",
-      ...page(resultsPage, "results", "getConsoleResults", "What came of messages, and the clicks on their links.", {
-        query: { by: "What to tell apart.", from: "The first UTC day.", to: "The last UTC day." },
+      ...page(resultsPage, "results", "getConsoleResults", "Outcomes of messages, and the clicks on their links.", {
+        query: { by: "What to group by.", from: "The first UTC day.", to: "The last UTC day." },
       }),
     )
     .get(
@@ -244,7 +244,7 @@ function show({ console, sessions, notices, visits, projector }: AppDeps, page: 
 /** Of each page. A 404 stands in the document as the problem that it is to programs. */
 const REPLIES = {
   200: textReply("The page.", { mediaType: "text/html" }),
-  400: textReply("The page as of now, with the reason why there is no such moment.", { mediaType: "text/html" }),
+  400: textReply("The page as of now, with the reason why the moment is invalid.", { mediaType: "text/html" }),
   401: textReply("The sign-in page.", { mediaType: "text/html" }),
   503: textReply("The log is being read up to that moment.", { mediaType: "text/html", headers: ["retry-after"] }),
 } as const;

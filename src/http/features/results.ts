@@ -43,10 +43,10 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
     route("getResults", "outreach", ["session", "read"], {
       response: { 200: { ...reply("The results.", table), otherMediaTypes: ["text/csv"] } },
       personalRead: "results",
-      summary: "What came of messages, and the clicks on their links.",
-      description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
+      summary: "Outcomes of messages, and the clicks on their links.",
+      description: `Outcomes until now of the messages attempted in the interval. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
       query: {
-        by: `What to tell apart: ${GROUPINGS.map((name) => `\`${name}\``).join(", ")}. Default: \`variant\`.`,
+        by: `What to group by: ${GROUPINGS.map((name) => `\`${name}\``).join(", ")}. Default: \`variant\`.`,
         from: "The first UTC day, or a time in it. The interval of the same length before is then in `previous`. Default: from the beginning.",
         to: "The last UTC day, or a time in it. Default: now.",
         format: "`json` or `csv`. Default: by `Accept`.",

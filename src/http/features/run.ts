@@ -36,7 +36,7 @@ const selectionMembers = {
   basis: Type.Optional(Type.Union(basis.anyOf, { description: "Only recipients with this ground." })),
   source: Type.Optional(
     Type.Union(recipientSource.anyOf, {
-      description: "Only recipients of this source, which RECIPIENT_SOURCES names.",
+      description: "Only recipients of this source, one of RECIPIENT_SOURCES.",
     }),
   ),
 };

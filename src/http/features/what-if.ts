@@ -39,7 +39,7 @@ const rulesBody = jsonBody(
 /** How errors name what was sent. */
 const SOURCE = "the rules";
 
-const BUSY = "Another comparison is being made. Nothing was recorded of this one: send it again in some seconds.";
+const BUSY = "Another comparison is in progress. Nothing was recorded of this one: send it again in a few seconds.";
 
 export function whatIfEndpoints(deps: AppDeps) {
   /** One at a time: each holds all recipients twice. */

@@ -107,7 +107,7 @@ export function readBytes<T>(
 
 /** A caller that hangs up in the middle is no fault of ours. */
 function refuseUnread(fault: unknown): never {
-  throw fault instanceof Problem ? fault : problems.malformed("The body ended before its end.");
+  throw fault instanceof Problem ? fault : problems.malformed("The body is incomplete.");
 }
 
 /** Without a length the bytes are counted as they come. */
@@ -299,6 +299,6 @@ async function readParts(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<
   try {
     return await new Response(bytes, { headers: { "content-type": type } }).formData();
   } catch {
-    throw problems.malformed("The body is no form.");
+    throw problems.malformed("The body is not a form.");
   }
 }

@@ -91,7 +91,7 @@ export const problems = {
     new Problem(403, "wrong-account", "Another X account is linked or required; nothing was stored.", {
       people: {
         words:
-          "You authorized another X account than the one that is linked here, or that X_ACCOUNT names. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
+          "You authorized a different X account from the one linked here or named by X_ACCOUNT. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
         nextStep: AUTHORIZE_AGAIN,
       },
     }),
@@ -106,7 +106,7 @@ export const problems = {
         nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
       },
     }),
-  noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or another one than the named run."),
+  noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or not the one named."),
   unknownRecipient: () =>
     new Problem(404, "unknown-recipient", "No recipient has that name: they were erased already, or never recorded."),
   unknownAddress: () =>
@@ -128,9 +128,9 @@ export const problems = {
       more: { errors: [{ path, message: why }] },
     }),
   unusableRules: (names: readonly string[] = []) =>
-    new Problem(422, "unusable-rules", "Nothing was compared: a rule does not fit.", {
+    new Problem(422, "unusable-rules", "Nothing was compared: a rule is invalid.", {
       more: {
-        errors: names.map((name) => ({ path: `/${name}`, message: "Expected a value as the setting takes it" })),
+        errors: names.map((name) => ({ path: `/${name}`, message: "Expected a value that the setting accepts" })),
       },
     }),
   verifying: () =>
@@ -145,7 +145,7 @@ export const problems = {
     new Problem(
       409,
       "number-changed",
-      `Nothing was done: ${number} would be decided now, not ${expected}. Look at them again.`,
+      `Nothing was done: ${number} would be decided now, not ${expected}. List them again.`,
       { more: { number } },
     ),
   notSuspended: (channel: string) => new Problem(409, "not-suspended", `The ${channel} channel is not suspended.`),
@@ -154,7 +154,7 @@ export const problems = {
     new Problem(415, "unsupported-media-type", `Send ${wanted} in UTF-8, uncompressed.`),
   misdirected: () => new Problem(421, "misdirected-request", "This host is not served here."),
   invalid: (errors: readonly { path: string; message: string }[]) =>
-    new Problem(422, "invalid-request", "The request does not fit its schema.", {
+    new Problem(422, "invalid-request", "The request does not match its schema.", {
       more: { errors },
     }),
   keyReused: () => new Problem(422, "idempotency-key-reused", "Use a new key: this one had another body."),
@@ -176,7 +176,7 @@ export const problems = {
     new Problem(429, "daily-limit-reached", `Today's ${limit} messages are used up.`, {
       headers: { "retry-after": String(seconds) },
       people: {
-        words: `Today's ${limit} messages are used up; the overview says when the day starts again.`,
+        words: `Today's ${limit} messages are used up; the overview shows when the quota resets.`,
         nextStep: { href: "/", label: "To the overview" },
       },
     }),
