@@ -44,10 +44,10 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
               <Change name={chosen} change={changes.find(({ projection }) => projection === chosen)} />
               <p>
                 {event.position > 1 ? (
-                  <a href={`${eventHref(event.position - 1)}?projection=${chosen}`}>Previous event</a>
+                  <a href={`${eventHref(event.position - 1)}?projection=${chosen}`}>One event back</a>
                 ) : null}{" "}
                 {event.position < view.position ? (
-                  <a href={`${eventHref(event.position + 1)}?projection=${chosen}`}>Next event</a>
+                  <a href={`${eventHref(event.position + 1)}?projection=${chosen}`}>One event forward</a>
                 ) : null}
               </p>
             </>

@@ -169,7 +169,7 @@ test("the picker keeps what else the page was asked for, and marks the range tha
   expect(await textsAt(shownAt("").picker, "[aria-current]")).toMatchObject([{ text: "Fitted" }]);
 });
 
-test("the period as long before is outlined behind each bar, and named in the legend, the table and each bar's words", async () => {
+test("the previous period is outlined behind each bar, and named in the legend, the table and each bar's words", async () => {
   const { chart } = shownAt("range=7d", [1, 8, 9, 13, 14]);
   expect((await textsAt(chart, ".legend li")).map(({ text }) => text)).toEqual([
     "people 1",

@@ -86,7 +86,7 @@ describe("what an event changed", () => {
     const page = await pageAt(harness, "/activity/3?projection=stats&as_of=4");
     expect(await rowsOf(page)).toContain("sent | 0 | 1");
     expect(page).toContain('href="/activity/4?projection=stats&amp;as_of=4"');
-    expect(await pageAt(harness, "/activity/3?as_of=3")).not.toContain("Next event");
+    expect(await pageAt(harness, "/activity/3?as_of=3")).not.toContain("One event forward");
   });
 
   test("holds a recipient's data while there is a key, and none of the other recipients", async () => {
