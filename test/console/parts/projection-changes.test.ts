@@ -85,7 +85,7 @@ describe("what an event changed", () => {
     const harness = await openLife();
     const page = await pageAt(harness, "/activity/3?projection=stats&as_of=4");
     expect(await rowsOf(page)).toContain("sent | 0 | 1");
-    expect(page).toContain('href="/activity/4?projection=stats&amp;as_of=4"');
+    expect(page).toContain('href="/activity/4?projection=stats&amp;as_of=4">One event forward');
     expect(await pageAt(harness, "/activity/3?as_of=3")).not.toContain("One event forward");
   });
 
