@@ -8,9 +8,9 @@ const CHANGES = [
   [/src\/log\/signed-heads\.ts$/, "const WRITE_EVERY_MS = 10_000;", "const WRITE_EVERY_MS = 20;"],
   [
     /src\/log\/signed-heads\.ts$/,
-    "      await checkpoints.write(note);\n      isFailing",
-    `      (await import("node:fs")).appendFileSync(process.env["SIGNED_HEADS"] ?? "", JSON.stringify({ by: process.pid, note }) + "\\n");
-      await checkpoints.write(note);\n      isFailing`,
+    "await checkpoints.write(note);",
+    `(await import("node:fs")).appendFileSync(process.env["SIGNED_HEADS"] ?? "", JSON.stringify({ by: process.pid, note }) + "\\n");
+      await checkpoints.write(note);`,
   ],
   [
     /src\/log\/lease\.ts$/,
