@@ -192,7 +192,7 @@ function removeToken(terminal: Terminal, id: string, json: true | undefined): nu
     return fail(terminal, "several ids begin with that: give more digits");
   }
   if (fixed.length === 0 && found.length === filed.length) {
-    const remedy = "a service ignores an empty file: create another one first";
+    const remedy = "a service does not load a file without tokens: create another token first";
     return fail(terminal, `it is the only token, and ${remedy}`);
   }
   rewriteEntries(file, (line) => !matchesToken(line, token.sha256));

@@ -50,13 +50,12 @@ export async function foldTo<Name extends ProjectionName>(
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map();
   const voided = await voidedUpTo(store);
-  // Together: while one is decompressed beside this thread, another is opened.
-  const load = async (name: Name): Promise<void> => {
+  // One after the other: each is opened in time slices, and those of several would be one long slice to a request.
+  for (const name of names) {
     const nearest = await loadNearest(store, name, position, voided.get(name) ?? 0);
     if (nearest !== undefined) from.set(name, nearest.state);
     positions.set(name, nearest?.position ?? 0);
-  };
-  await Promise.all(names.map(load));
+  }
   const states = createStates(names, from);
   const passing = { store, states, positions, to: position, every: pastEvery };
   const keeping = keepSince === undefined ? undefined : await keepPassed(passing, keepSince);

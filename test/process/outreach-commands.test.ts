@@ -190,7 +190,7 @@ test(
     const settled = await world.command("outreach", "reconcile");
     expect(settled).toMatchObject({ code: 0 });
     expect(settled.out).toMatch(
-      /^1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\nrun [0-9a-f-]{36}, was closed after its process died\n$/,
+      /^1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\nrun [0-9a-f-]{36} was closed after its process died\n$/,
     );
   },
   TIMEOUT_MS,

@@ -143,7 +143,7 @@ function askedText({ verdict, variant }: NonNullable<Survey["asked"]>): string {
     case "ask":
       return `this person would get ${variant === undefined ? "one of them" : `variant ${variant}`}, unless X says that they cannot`;
     case "pass":
-      return "this person failed: only reachlog recipients retry allows another try";
+      return "the last message to this person failed: only reachlog recipients retry allows another try";
     case "skip": {
       const detail = verdict.detail === undefined ? "" : ` (${printable(verdict.detail)})`;
       return `this person would be skipped: ${verdict.reason}${detail}`;

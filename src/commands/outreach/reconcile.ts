@@ -118,7 +118,7 @@ function settlementText({ inDoubt, outcomes, stay, closed }: Settlement): string
   if (inDoubt === 0 && closed === undefined) return "nothing is in doubt\n";
   const { sent, notDelivered } = outcomes;
   const counts = `${inDoubt} in doubt: ${sent} found sent, ${notDelivered} not delivered, ${stay.length} still in doubt\n`;
-  const run = closed === undefined ? "" : `run ${printable(closed)}, was closed after its process died\n`;
+  const run = closed === undefined ? "" : `run ${printable(closed)} was closed after its process died\n`;
   if (stay.length === 0) return counts + run;
   const rows = stay.map(({ recipient, attempted_at, run_id }) => [formatRecipient(recipient), attempted_at, run_id]);
   return `${counts}${run}\n${table(["in doubt", "since", "run"], rows)}`;
