@@ -225,7 +225,7 @@ function backupStep(view: View): SetupStep {
 }
 
 function backupIs(recorded: string, backup: RecordedBackup | null): ComponentChildren {
-  if (backup === null) return `The log records no backup as ${recorded}.`;
+  if (backup === null) return `The log has no record that a backup was ${recorded}.`;
   return (
     <>
       The backup up to position {grouped(backup.position)} was {recorded} <Time at={backup.time} />.

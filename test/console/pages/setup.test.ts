@@ -162,8 +162,8 @@ test("the backup's step says when the newest was made and rehearsed, and as of a
       .replaceAll(/<[^>]*>/g, "")
       .replaceAll(/\d{4}-\d\d-\d\d [\d:]+ UTC/g, "TIME");
   const commands = "In a terminal:reachlog backup FOLDER\nreachlog restore FOLDER --rehearse";
-  const notRehearsed = "The log records no backup as rehearsed.";
-  const none = `Backup Left outThe log records no backup as made. ${notRehearsed}${commands}`;
+  const notRehearsed = "The log has no record that a backup was rehearsed.";
+  const none = `Backup Left outThe log has no record that a backup was made. ${notRehearsed}${commands}`;
   expect(await backupAt()).toBe(none);
   const data = { position: 1, hash: "h", made_at: "2026-11-20T12:00:00.000Z" };
   await harness.append("outreach", person("ada"));
