@@ -9,6 +9,7 @@ import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
 import { referrers } from "./referrers.ts";
 import { restores } from "./restores.ts";
+import { rewindContacts } from "./rewind-contacts.ts";
 import { results } from "./results.ts";
 import { run } from "./run.ts";
 import { runs } from "./runs.ts";
@@ -52,6 +53,17 @@ export const PROJECTION_NAMES = Object.keys(projections) as readonly ProjectionN
 /** A projection whose state is left opaque, for code that treats all of them alike. */
 export function projectionOf(name: ProjectionName): Projection<unknown> {
   return projections[name];
+}
+
+/** Puts a state back to what it was after the event at a position. Events may be folded into it between two steps. */
+export type Rewind<State> = (now: State, position: number) => Generator<void, State, void>;
+
+/** Of large states, in which little changes: that is shorter than to open a snapshot of then. */
+const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = { contacts: rewindContacts };
+
+/** Undefined: the state as of a position has to be folded. */
+export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
+  return rewinds[name] as Rewind<unknown> | undefined;
 }
 
 /** Those whose states hold personal data. */

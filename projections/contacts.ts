@@ -46,6 +46,20 @@ export interface Contact extends Consent {
   positions: number[];
   /** Of the events that record who read about them, in the order of the log; absent: none does. */
   reads?: number[];
+  /** Position of the first event of this entry, where it has absorbed one with earlier events. */
+  met?: number;
+  /** What events have replaced, in the order of the log; absent: nothing. {@link rewindContacts} puts it back. */
+  replaced?: Replaced[];
+}
+
+/** What one event has replaced in an entry. */
+export interface Replaced {
+  /** Of the event. */
+  readonly at: number;
+  /** Only what was another value; null: there was none. */
+  readonly was: { readonly [Member in keyof Contact]?: Contact[Member] | null };
+  /** The entry that the event showed to be the same person, with its key. */
+  readonly absorbed?: readonly [key: string, entry: Contact];
 }
 
 /** All known recipients, each found by id and by handle. */
@@ -60,21 +74,27 @@ export interface Contacts {
   former: Map<string, string>;
   /** Name of a template field -> how many imported people have it. */
   fields: Map<string, number>;
-  /** Keyed hashes of all who were ever suppressed -> 1. They stay when the rest of a person is erased. */
-  hashes: Map<string, 1>;
+  /** Keyed hashes of all who were ever suppressed -> position of the first event with it. They outlast an erasure. */
+  hashes: Map<string, number>;
   /** Code of a recipient's own link -> their network id. */
   links: Map<string, string>;
   /** Pairs of entries that turned out to be one person: both were there from `since` on, until the event at `until`. */
   merged: { since: number; until: number }[];
-  /** Messages that the network took. */
-  taken: number;
+  /** Positions of the messages that the network took. */
+  taken: number[];
   /** Ids of the recipients that it refused since it took the last message, each once. */
   refused: string[];
+  /** What events have replaced of `refused`, and of one entry of `former` (null: there was none), in the order of the log. */
+  replaced: {
+    readonly at: number;
+    readonly refused?: string[];
+    readonly former?: readonly [handle: string, key: string | null];
+  }[];
 }
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 14,
+  version: 15,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -100,15 +120,44 @@ export const contacts: Projection<Contacts> = {
     hashes: new Map(),
     links: new Map(),
     merged: [],
-    taken: 0,
+    taken: [],
     refused: [],
+    replaced: [],
   }),
   evolve(state, event) {
     if (event.type === "PersonalDataRead") noteRead(state, event);
-    else if (contacts.types.includes(event.type)) evolveContact(state, event)?.positions.push(event.position);
+    else if (contacts.types.includes(event.type)) {
+      const change = { position: event.position, before: new Map<Contact, Contact>() };
+      evolveContact(state, event, change)?.positions.push(event.position);
+      for (const [contact, before] of change.before) noteReplaced(contact, before, change);
+    }
     return state;
   },
 };
+
+/** An event, and the entries that it may change as they were before it. */
+interface Change {
+  readonly position: number;
+  readonly before: Map<Contact, Contact>;
+  absorbed?: readonly [key: string, entry: Contact];
+}
+
+function willChange({ before }: Change, contact: Contact): Contact {
+  if (!before.has(contact)) before.set(contact, { ...contact });
+  return contact;
+}
+
+function noteReplaced(contact: Contact, before: Contact, { position, absorbed }: Change): void {
+  const was: Record<string, unknown> = {};
+  for (const member of Object.keys({ ...before, ...contact }) as (keyof Contact)[]) {
+    const [old, present] = [before[member], contact[member]];
+    if (member === "replaced" || isSame(old, present)) continue;
+    was[member] = old ?? null;
+  }
+  if (Object.keys(was).length === 0) return;
+  const isInto = absorbed !== undefined && "positions" in was;
+  (contact.replaced ??= []).push({ at: position, was, ...(isInto ? { absorbed } : {}) });
+}
 
 /** Finds a contact by id, else by handle; by a former handle only while no other contact is known to have it. */
 export function findContact(state: Contacts, who: Recipient): Contact | undefined {
@@ -173,41 +222,42 @@ function noteRead(state: Contacts, { data, position }: Folded<"PersonalDataRead"
 }
 
 /** Returns the contact that the event is about; undefined: none. */
-function evolveContact(state: Contacts, event: Folded): Contact | undefined {
+function evolveContact(state: Contacts, event: Folded, change: Change): Contact | undefined {
   switch (event.type) {
     case "RecipientAdded":
-      return add(state, event.data, event.position);
+      return add(state, event.data, change);
     case "ConsentRecorded":
-      return recordConsent(meant(state, event.data.recipient, event.position), event.data);
+      return recordConsent(meant(state, event.data.recipient, change), event.data);
     case "RecipientSuppressed":
-      return suppress(state, event.data, event.position);
+      return suppress(state, event.data, change);
     case "PersonForgotten":
-      mark(state, event.data.hashes);
+      mark(state, event.data.hashes, change);
       return undefined;
     case "RecipientRetryAllowed":
-      return allowRetry(meant(state, event.data.recipient, event.position));
+      return allowRetry(meant(state, event.data.recipient, change));
     case "DirectMessageReceived":
-      return receive(meet(state, event.data.recipient, event.position), event.data.received_at);
+      return receive(meet(state, event.data.recipient, change), event.data.received_at);
     case "DirectMessageSkipped":
-      return skip(meet(state, event.data.recipient, event.position), event.data);
+      return skip(meet(state, event.data.recipient, change), event.data);
     case "DirectMessageAttempted": {
       const { recipient, personal_links = [] } = event.data;
+      if (isUnnamed(recipient)) return undefined;
       for (const { code } of personal_links) state.links.set(code, recipient.id);
-      return attempt(meet(state, recipient, event.position), event.data, event.time);
+      return attempt(meet(state, recipient, change), event.data, event.time);
     }
     case "PersonalLinkClicked": {
       const id = state.links.get(event.data.code);
       return id === undefined ? undefined : findContact(state, { id });
     }
     case "DirectMessageSent":
-      return take(state, meet(state, event.data.recipient, event.position));
+      return take(state, meet(state, event.data.recipient, change), change);
     case "DirectMessageInDoubt":
-      return doubt(meet(state, event.data.recipient, event.position));
+      return doubt(meet(state, event.data.recipient, change));
     case "DirectMessageFailed":
-      return fail(state, meet(state, event.data.recipient, event.position), event.data);
+      return fail(state, meet(state, event.data.recipient, change), event.data, change);
     case "AccountUnlinked":
       // What another account is refused says nothing of this one.
-      state.refused = [];
+      replaceRefused(state, [], change);
       return undefined;
     default:
       return undefined;
@@ -217,17 +267,27 @@ function evolveContact(state: Contacts, event: Folded): Contact | undefined {
 function suppress(
   state: Contacts,
   { recipient, hashes = [] }: DataOf<"RecipientSuppressed">,
-  position: number,
+  change: Change,
 ): Contact | undefined {
-  mark(state, hashes);
+  mark(state, hashes, change);
   if (recipient === undefined) return undefined;
-  const contact = meant(state, recipient, position);
+  const contact = meant(state, recipient, change);
   contact.suppressed = true;
   return contact;
 }
 
-function mark(state: Contacts, hashes: readonly string[]): void {
-  for (const one of hashes) state.hashes.set(one, 1);
+function mark(state: Contacts, hashes: readonly string[], { position }: Change): void {
+  for (const one of hashes) if (!state.hashes.has(one)) state.hashes.set(one, position);
+}
+
+function replaceRefused(state: Contacts, refused: string[], { position }: Change): void {
+  if (state.refused.length + refused.length > 0) state.replaced.push({ at: position, refused: state.refused });
+  state.refused = refused;
+}
+
+/** Of values without a Map. */
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || (typeof one === "object" && JSON.stringify(one) === JSON.stringify(other));
 }
 
 /** What a new row may put right, or gives a reason to ask the network about once more. */
@@ -239,9 +299,9 @@ const CORRECTABLE: readonly SkipReason[] = [
   "protected",
 ];
 
-function add(state: Contacts, added: DataOf<"RecipientAdded">, position: number): Contact | undefined {
+function add(state: Contacts, added: DataOf<"RecipientAdded">, change: Change): Contact | undefined {
   if (isUnnamed(added.recipient)) return undefined;
-  const contact = meet(state, added.recipient, position);
+  const contact = meet(state, added.recipient, change);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
   contact.listed = true;
@@ -298,7 +358,7 @@ function attempt(
   contact.variant = variant;
   contact.attempted_at = at;
   contact.again = false;
-  contact.personal_links.push(...personal_links.map(({ code }) => code));
+  contact.personal_links = [...contact.personal_links, ...personal_links.map(({ code }) => code)];
   return contact;
 }
 
@@ -307,11 +367,11 @@ function doubt(contact: Contact): Contact {
   return contact;
 }
 
-function take(state: Contacts, contact: Contact): Contact {
+function take(state: Contacts, contact: Contact, change: Change): Contact {
   contact.status = "sent";
   delete contact.refused_after;
-  state.taken++;
-  state.refused = [];
+  state.taken.push(change.position);
+  replaceRefused(state, [], change);
   return contact;
 }
 
@@ -319,28 +379,31 @@ function fail(
   state: Contacts,
   contact: Contact,
   { retry, frees_quota, reason }: DataOf<"DirectMessageFailed">,
+  change: Change,
 ): Contact {
   contact.status = retry ? "open" : "failed";
   contact.again = retry;
   // Certainly not sent, so nothing that they write is an answer to it.
   if (frees_quota) delete contact.attempted_at;
-  if (reason === "recipient_closed" || reason === "not_permitted") refuse(state, contact);
+  if (reason === "recipient_closed" || reason === "not_permitted") refuse(state, contact, change);
   if (reason !== "sender_restricted") return contact;
   // The row has led to a decision, and the next one begins.
-  state.refused = [];
-  contact.refused_after = state.taken;
+  replaceRefused(state, [], change);
+  contact.refused_after = state.taken.length;
   return contact;
 }
 
-function refuse(state: Contacts, contact: Contact): void {
+function refuse(state: Contacts, contact: Contact, change: Change): void {
   const { id } = contact;
-  if (id !== undefined && !isOwnRefusal(state, contact) && !state.refused.includes(id)) state.refused.push(id);
-  contact.refused_after = state.taken;
+  if (id !== undefined && !isOwnRefusal(state, contact) && !state.refused.includes(id)) {
+    replaceRefused(state, [...state.refused, id], change);
+  }
+  contact.refused_after = state.taken.length;
 }
 
 /** Whether others were reached since the network refused the person: one more refusal is about them alone. */
 export function isOwnRefusal({ taken }: Contacts, { refused_after }: Contact): boolean {
-  return refused_after !== undefined && refused_after < taken;
+  return refused_after !== undefined && refused_after < taken.length;
 }
 
 /** True if the network refused them once and a retry is allowed: they come after all others, so as not to delay these. */
@@ -349,7 +412,7 @@ export function isTriedLast({ again, refused_after }: Contact): boolean {
 }
 
 function skip(contact: Contact, { reason, found }: Pick<DataOf<"DirectMessageSkipped">, "reason" | "found">): Contact {
-  if (!contact.skipped.includes(reason)) contact.skipped.push(reason);
+  if (!contact.skipped.includes(reason)) contact.skipped = [...contact.skipped, reason];
   if (found === undefined) return contact;
   contact.status = "sent";
   contact.attempted_at = found.sent_at;
@@ -363,8 +426,8 @@ function count(state: Contacts, field: string, by: 1 | -1): void {
   else state.fields.delete(field);
 }
 
-/** The person of the event at `position`, made or merged when id and handle turn out to be one. */
-function meet(state: Contacts, who: Recipient, position: number): Contact {
+/** The person of the event, made or merged when id and handle turn out to be one. */
+function meet(state: Contacts, who: Recipient, change: Change): Contact {
   if (isUnnamed(who)) return newContact();
   const byId = keyOfId(state, who);
   const byHandle = keyOfHandle(state, who);
@@ -373,16 +436,16 @@ function meet(state: Contacts, who: Recipient, position: number): Contact {
   if (contact === undefined) {
     contact = newContact();
     state.people.set(key, contact);
-  }
-  if (byHandle !== undefined && byHandle !== key) absorb(state, contact, byHandle, position);
-  name(state, key, contact, who);
+  } else willChange(change, contact);
+  if (byHandle !== undefined && byHandle !== key) absorb(state, contact, byHandle, change);
+  name(state, key, contact, who, change);
   return contact;
 }
 
 /** The contact that an operator names: the handle may be a former one. */
-function meant(state: Contacts, who: Recipient, position: number): Contact {
+function meant(state: Contacts, who: Recipient, change: Change): Contact {
   const former = keyOf(state, who) === undefined ? formerHolder(state, who) : undefined;
-  return former ?? meet(state, who, position);
+  return former === undefined ? meet(state, who, change) : willChange(change, former);
 }
 
 /** True for an erased recipient, who has no name to be found by. */
@@ -434,46 +497,58 @@ function newKey(state: Contacts, { id, username = "" }: Recipient): string {
   return key;
 }
 
-function name(state: Contacts, key: string, contact: Contact, who: Recipient): void {
+function name(state: Contacts, key: string, contact: Contact, who: Recipient, change: Change): void {
   if (who.id !== undefined) {
     contact.id = who.id;
     if (key !== who.id) state.ids.set(who.id, key);
   }
   if (who.username === undefined) return;
   const [handle, before] = [who.username.toLowerCase(), contact.username?.toLowerCase()];
-  if (before !== undefined && before !== handle) leave(state, before, contact);
+  if (before !== undefined && before !== handle) leave(state, before, contact, change);
   const holder = state.handles.get(handle);
-  if (holder !== undefined && holder !== key) leave(state, handle, state.people.get(holder));
+  if (holder !== undefined && holder !== key) leave(state, handle, state.people.get(holder), change);
   contact.username = who.username;
   state.handles.set(handle, key);
-  if (state.former.get(handle) === key) state.former.delete(handle);
+  if (state.former.get(handle) === key) replaceFormer(state, handle, undefined, change);
 }
 
 /**
  * The handle no longer leads to its holder, or the consent of the next one who takes it would be theirs. What the log
  * recorded of them by that handle stays theirs.
  */
-function leave(state: Contacts, handle: string, holder: Contact | undefined): void {
+function leave(state: Contacts, handle: string, holder: Contact | undefined, change: Change): void {
   const key = state.handles.get(handle);
   // The holder was merged into another entry.
   if (holder === undefined || key === undefined) return;
   state.handles.delete(handle);
-  state.former.set(handle, key);
-  delete holder.username;
+  replaceFormer(state, handle, key, change);
+  delete willChange(change, holder).username;
+}
+
+function replaceFormer(state: Contacts, handle: string, key: string | undefined, { position }: Change): void {
+  state.replaced.push({ at: position, former: [handle, state.former.get(handle) ?? null] });
+  if (key === undefined) state.former.delete(handle);
+  else state.former.set(handle, key);
 }
 
 /** How much a status forbids: the stricter of two wins when two entries are one person. */
 const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in_doubt", "sent"];
 
 /** Two entries turned out to be one person. */
-function absorb(state: Contacts, into: Contact, otherKey: string, position: number): void {
+function absorb(state: Contacts, into: Contact, otherKey: string, change: Change): void {
   const other = state.people.get(otherKey);
   if (other === undefined) return;
+  const { position } = change;
   const since = Math.max(into.positions[0] ?? position, other.positions[0] ?? position);
   state.merged.push({ since, until: position });
   state.people.delete(otherKey);
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
+  const { replaced, met = into.positions[0] ?? position } = into;
   Object.assign(into, united(into, other));
+  if (replaced === undefined) delete into.replaced;
+  if (into.positions[0] === met) delete into.met;
+  else into.met = met;
+  change.absorbed = [otherKey, other];
 }
 
 /** Two entries as one: whatever forbids a message stays, and so does a recorded consent. */

@@ -73,6 +73,8 @@ export function toShownStatus({ suppressed, status }: Contact): ShownStatus {
 
 /** Counts by status of all who match the rest of the filter, and one page of those who match all of it. */
 export interface FoundPeople {
+  /** Those of all messages, whatever the filter says, in alphabetical order. */
+  readonly variants: readonly string[];
   readonly counts: Readonly<Record<ShownStatus, number>>;
   readonly page: readonly Contact[];
   /** The last place of the page, where others follow. */
@@ -102,9 +104,11 @@ export function* findPeople(
   const fits = createTest(filter);
   const valueIn = VALUES[sort.by];
   const sorted = createSortedPage(sort.order, after, limit);
+  const variants = new Set<string>();
   let looked = 0;
   for (const [key, contact] of people()) {
     if (++looked % STEP_PEOPLE === 0) yield;
+    if (contact.variant !== undefined) variants.add(contact.variant);
     if (!fits(contact)) continue;
     const found = toShownStatus(contact);
     counts[found]++;
@@ -112,7 +116,7 @@ export function* findPeople(
   }
   const { keys, next } = sorted.end();
   const present = people();
-  return { counts, page: keys.flatMap((key) => present.get(key) ?? []), next };
+  return { variants: [...variants].sort(), counts, page: keys.flatMap((key) => present.get(key) ?? []), next };
 }
 
 /** Matches a contact against all of the filter but the status. */

@@ -3,12 +3,14 @@ import {
   PERSONAL_PROJECTIONS,
   PROJECTION_NAMES,
   projectionOf,
+  rewindOf,
   type ProjectionName,
+  type Rewind,
   type States,
 } from "../../projections/all.ts";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
-import { findDifferences } from "./differences.ts";
+import { findDifferences, type Difference } from "./differences.ts";
 
 /** Characters of the JSON of a state that is shown as a whole: a few screens. */
 const WHOLE_CHARACTERS_MAX = 2_000;
@@ -23,19 +25,37 @@ export type StateChange = Awaited<ReturnType<typeof findChange>>;
 
 /** What the event changes in a state, which stays as it is: the fold is of a copy. Others have their turns meanwhile. */
 export async function findChange<Name extends ProjectionName>(projection: Name, before: States[Name], event: Recorded) {
-  const { state, characters } = await inTimeSlices(copy(before));
+  const rewind = rewindOf(projection);
+  const { state, characters } = await inTimeSlices(
+    rewind === undefined ? copy(before) : putBack(rewind, before, event),
+  );
   const after = projectionOf(projection).evolve(state, event);
+  const differences = await findDifferences(before, after);
   const isShown = characters <= WHOLE_CHARACTERS_MAX && !PERSONAL.has(projection);
   return {
     projection,
     /** In the order of the state; the first DIFFERENCES_MAX of them. Empty: nothing changed. */
-    differences: await findDifferences(before, after),
+    differences: rewind === undefined ? differences : differences.filter(isMeant),
     /** Both states; undefined where they are large, or name recipients that the event is not about. */
     whole: isShown ? { before, after } : undefined,
   };
 }
 
+/**
+ * What contacts hold to be put back says each change a second time, and of what was put back only the people have an order
+ * that means something.
+ */
+function isMeant({ path: [member, , below], values }: Difference): boolean {
+  if (member === "people") return below !== "replaced";
+  return member !== "replaced" && values !== "reordered";
+}
+
 const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);
+
+/** A copy of a state that can be put back; its JSON is long. */
+function* putBack(rewind: Rewind<unknown>, before: unknown, { position }: Recorded) {
+  return { state: yield* rewind(before, position - 1), characters: Infinity };
+}
 
 /** A copy of the state, and how long its JSON is. */
 function* copy(state: unknown): Generator<void, { readonly state: unknown; readonly characters: number }, void> {

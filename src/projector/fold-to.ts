@@ -1,8 +1,9 @@
 import type { LogStore } from "../../events/catalog.ts";
-import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
+import { projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { isReadAlongLog, catchUpStates, type Positions } from "./fold-range.ts";
 import type { Moment, Place } from "./parse-moment.ts";
+import type { Projector } from "./projector.ts";
 import {
   isCurrent,
   isDue,
@@ -17,6 +18,7 @@ import {
   unpackState,
 } from "./snapshots.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
+import { inTimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldToOptions extends Moment {
   /** Told now and then which position is folded. */
@@ -30,6 +32,8 @@ export interface FoldToOptions extends Moment {
   readonly pastEvery?: number;
   /** Gives the work up, between two batches of events; the states are of no use then. */
   readonly signal?: AbortSignal | undefined;
+  /** States that are folded further, from which some are put back. */
+  readonly now?: Pick<Projector, "position" | "isFolded" | "state"> | undefined;
 }
 
 /** States as of a place in the log: the last event that counts. */
@@ -41,7 +45,7 @@ export interface FoldedTo<Name extends ProjectionName> extends Place {
 export async function foldTo<Name extends ProjectionName>(
   store: LogStore,
   names: readonly Name[],
-  { to, until, onProgress, keepSince, pastEvery = PAST_EVERY_POSITIONS, signal }: FoldToOptions = {},
+  { to, until, onProgress, keepSince, pastEvery = PAST_EVERY_POSITIONS, signal, now }: FoldToOptions = {},
 ): Promise<FoldedTo<Name>> {
   const bounds = { ...omitUndefined({ to, until }), backwards: true, limit: 1 };
   const [end] = await Array.fromAsync(store.read(bounds));
@@ -52,7 +56,11 @@ export async function foldTo<Name extends ProjectionName>(
   const voided = await voidedUpTo(store);
   // One after the other: each is opened in time slices, and those of several would be one long slice to a request.
   for (const name of names) {
-    const nearest = await loadNearest(store, name, position, voided.get(name) ?? 0);
+    const rewind = rewindOf(name);
+    const nearest =
+      rewind !== undefined && now !== undefined && now.isFolded(name) && now.position >= position
+        ? { position, state: await inTimeSlices(rewind(now.state(name), position)) }
+        : await loadNearest(store, name, position, voided.get(name) ?? 0);
     if (nearest !== undefined) from.set(name, nearest.state);
     positions.set(name, nearest?.position ?? 0);
   }
@@ -64,17 +72,20 @@ export async function foldTo<Name extends ProjectionName>(
   return { states: states.all(), position, time };
 }
 
-/** The snapshot from which the way to `position` is shortest; undefined: there is none. */
+/** The snapshot from which the way to `position` is shortest, or a later one, put back; undefined: there is none. */
 async function loadNearest(store: LogStore, name: ProjectionName, position: number, voided: number) {
+  const rewind = rewindOf(name);
   const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
   const candidates = [...(await listPast(store, name)), ...newest].filter(
-    (entry) => entry.position <= position && isCurrent(entry, name, voided),
+    (entry) => (entry.position <= position || rewind !== undefined) && isCurrent(entry, name, voided),
   );
   // One may be gone, replaced by a newer one or encrypted with a key that is gone: then the one before it is taken.
   for (const candidate of candidates.toSorted((one, other) => other.position - one.position)) {
     const snapshot = await loadFitting(store, candidate.name);
     if (snapshot?.version !== projectionOf(name).version || snapshot.position !== candidate.position) continue;
-    return { position: snapshot.position, state: await unpackState(snapshot.state) };
+    const state = await unpackState(snapshot.state);
+    if (snapshot.position <= position) return { position: snapshot.position, state };
+    if (rewind !== undefined) return { position, state: await inTimeSlices(rewind(state, position)) };
   }
   return undefined;
 }
@@ -97,15 +108,14 @@ async function keepPassed<Name extends ProjectionName>(
 ) {
   const from = Math.min(...positions.values());
   const { position: head } = await store.head();
-  const strides = new Map(states.names.map((name) => [name, strideAt(head, { name, every })]));
-  const step = Math.min(...strides.values());
+  const step = strideAt(head, every);
   const stops = Array.from({ length: Math.floor(to / step) }, (_, slot) => (slot + 1) * step);
   const last = new Map(positions);
   const folded = new Map<Name, number>();
   const onStop = async (position: number): Promise<void> => {
-    for (const [name, stride] of strides) {
-      if (position % stride !== 0 || positions.get(name) !== position) continue;
-      if (!isDue(position, last.get(name) ?? 0, { name, every })) continue;
+    if (position % step !== 0) return;
+    for (const name of states.names) {
+      if (positions.get(name) !== position || !isDue(name, position, last.get(name) ?? 0, every)) continue;
       // Where little changed, the one before serves nearly as well; but not where all between would be read to see that.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
@@ -117,7 +127,7 @@ async function keepPassed<Name extends ProjectionName>(
   return {
     stopping: { stops: stops.filter((stop) => stop > from), onStop },
     async end(): Promise<void> {
-      for (const name of folded.keys()) await thinPast(store, { name, every }).catch(() => {});
+      for (const name of folded.keys()) await thinPast(store, name, every).catch(() => {});
     },
   };
 }

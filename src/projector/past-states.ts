@@ -10,7 +10,7 @@ export type PastStates = ReturnType<typeof createPastStates>;
 
 export interface PastStatesOptions {
   readonly store: LogStore;
-  readonly projector: Pick<Projector, "position" | "listen">;
+  readonly projector: Pick<Projector, "position" | "listen" | "isFolded" | "state">;
   /** Ends what is under way. */
   readonly stopping: AbortSignal;
   /** How long a caller waits; default {@link PATIENCE_MS}. */
@@ -51,7 +51,7 @@ export function createPastStates({ store, projector, stopping, patienceMs = PATI
       // What this process has come to is erased: who is forgotten after that voids what is kept of this fold.
       const keepSince = projector.position;
       const missing = held.missing(position, names);
-      const { states } = await foldTo(store, missing, { to: position, keepSince, signal: stopping });
+      const { states } = await foldTo(store, missing, { to: position, keepSince, signal: stopping, now: projector });
       if (stopping.aborted) throw new ServiceError("closed", "the service is stopping");
       if (voided === before) held.add(position, states);
     }

@@ -1,17 +1,14 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
-import { isReadAlongLog, type Positions } from "./fold-range.ts";
+import type { Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState } from "./snapshots.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
 
-/**
- * The same on a long catch-up for what is read by types: few of its events lie between, and a list of recipients takes
- * long to encode.
- */
-const LONG_BY_TYPE_POSITIONS = 240_000;
+/** The same on a long catch-up for the recipients, who take long to encode and are not kept of the past. */
+const LONG_PUT_BACK_POSITIONS = 240_000;
 
 /** The projections take turns, so that no turn encodes more than one state. */
 const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.length);
@@ -32,7 +29,7 @@ export interface PastKept {
 }
 
 function lengthToSave(name: ProjectionName, isEnd: boolean): number {
-  return isEnd || isReadAlongLog(name) ? SNAPSHOT_EVERY_POSITIONS : LONG_BY_TYPE_POSITIONS;
+  return isEnd || rewindOf(name) === undefined ? SNAPSHOT_EVERY_POSITIONS : LONG_PUT_BACK_POSITIONS;
 }
 
 /** After these the states are other ones, and what is made of the former is void. */
@@ -64,10 +61,10 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     saved.set(name, { position, folded: states.foldedBy(name) });
     const state = await packState(states.get(name), { sliceMs, onEncoded });
     const snapshot = { version: projectionOf(name).version, position, state };
-    if (!isDue(position, lastPast.get(name) ?? 0, { name, every })) return store.snapshots.save(name, snapshot);
+    if (!isDue(name, position, lastPast.get(name) ?? 0, every)) return store.snapshots.save(name, snapshot);
     lastPast.set(name, position);
     await store.snapshots.save(name, snapshot, pastName({ projection: name, position, since: position }));
-    await thinPast(store, { name, every });
+    await thinPast(store, name, every);
   };
 
   const save = (name: ProjectionName, position: number): Promise<void> => {

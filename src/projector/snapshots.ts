@@ -1,12 +1,17 @@
 import { type SnapshotEntry, SnapshotAhead, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import { PERSONAL_PROJECTIONS, projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
+import {
+  PERSONAL_PROJECTIONS,
+  projectionOf,
+  rewindOf,
+  type ProjectionName,
+  PROJECTION_NAMES,
+} from "../../projections/all.ts";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { constants, createDeflateRaw, inflateRaw } from "node:zlib";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
-import { isReadAlongLog } from "./fold-range.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 
 /** A snapshot that is kept so that a moment near it, long ago, is not folded from the start of the log. */
@@ -35,41 +40,31 @@ export function parsePastName(name: string): Past | undefined {
 /** Positions between two of them while a log is short. */
 export const PAST_EVERY_POSITIONS = 20_000;
 
-/** Kept of one projection that is read by types: what is between two of them is mostly of others, and read in some ms. */
-export const PAST_MAX = 64;
-
 /**
- * Kept of one that is read along the log, of which a moment is at most 60,000 positions behind one in a log of 10,000,000:
- * a tenth of a second. Twice as many would hold twice as much, for half of that.
+ * Kept of one projection: a moment is at most 60,000 positions behind one in a log of 10,000,000, a tenth of a second where
+ * all of them are read. Twice as many would hold twice as much, for half of that.
  */
-export const PAST_ALONG_LOG_MAX = 256;
+export const PAST_MAX = 256;
 
-/** Kept of one projection, with which fewer of them are large: those of 50,000 people are 2 MB each. */
+/** Kept of one projection: fewer of them, where they are large. */
 const PAST_BYTES_MAX = 256 * 2 ** 20;
 
-/** Which projection, and how many positions there are between two snapshots of the past while a log is short. */
-export interface PastOf {
-  readonly name: ProjectionName;
-  readonly every: number;
-}
-
-/** How far apart they are in a log that goes up to `position`: doubled whenever there would be too many. */
-export function strideAt(position: number, { name, every }: PastOf): number {
-  const most = isReadAlongLog(name) ? PAST_ALONG_LOG_MAX : PAST_MAX;
+/** How far apart they are in a log that goes up to `position`: `every`, doubled whenever there would be too many. */
+export function strideAt(position: number, every: number): number {
   let stride = every;
-  while (position / stride >= most) stride *= 2;
+  while (position / stride >= PAST_MAX) stride *= 2;
   return stride;
 }
 
-/** Of each stride only the first is kept. */
-export function isDue(position: number, last: number, past: PastOf): boolean {
-  const stride = strideAt(position, past);
-  return Math.floor(position / stride) > Math.floor(last / stride);
+/** Of each stride only the first is kept, and none of a state that is put back. */
+export function isDue(name: ProjectionName, position: number, last: number, every: number): boolean {
+  const stride = strideAt(position, every);
+  return rewindOf(name) === undefined && Math.floor(position / stride) > Math.floor(last / stride);
 }
 
 /** Those in the order of the log that are one too many for their stride, or too large altogether. */
-function surplus(entries: readonly SnapshotEntry[], past: PastOf): readonly SnapshotEntry[] {
-  let stride = strideAt(entries.at(-1)?.position ?? 0, past);
+function surplus(entries: readonly SnapshotEntry[], every: number): readonly SnapshotEntry[] {
+  let stride = strideAt(entries.at(-1)?.position ?? 0, every);
   for (;;) {
     const kept = firstOfEach(stride, entries);
     const bytes = [...kept].reduce((sum, entry) => sum + entry.bytes, 0);
@@ -97,14 +92,13 @@ export async function listPast(store: LogStore, name: ProjectionName): Promise<r
 }
 
 /** Removes those that are void, and then those that are too many. */
-export async function thinPast(store: LogStore, past: PastOf): Promise<void> {
-  const { name } = past;
+export async function thinPast(store: LogStore, name: ProjectionName, every: number): Promise<void> {
   const voided = (await voidedUpTo(store)).get(name) ?? 0;
   const entries = await listPast(store, name);
   const { valid = [], invalid = [] } = Object.groupBy(entries, (entry) =>
     isCurrent(entry, name, voided) ? "valid" : "invalid",
   );
-  await store.snapshots.remove([...invalid, ...surplus(valid, past)].map((entry) => entry.name));
+  await store.snapshots.remove([...invalid, ...surplus(valid, every)].map((entry) => entry.name));
 }
 
 /** Whether it is of the projection as its code is, and made after all that makes older ones void. */

@@ -94,6 +94,7 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     "/activity",
     "/activity?type=RunFinished",
     `/activity/${click.position}`,
+    `/activity/${sent.position}`,
     "/setup",
     ...main.map((page) => `${page}${page.includes("?") ? "&" : "?"}as_of=${MOMENT}`),
   ];

@@ -21,7 +21,12 @@ test("is what two folds differ in, and leaves the state before it as it is", asy
       const found = await findChange(name, before as never, event);
       expect(encodeState(before)).toBe(text);
       const after = fold(projectionOf(name), initial(), [...earlier, event]);
-      expect(found.differences).toEqual(await findDifferences(before, after));
+      const differences = (await findDifferences(before, after)).filter(({ path, values }) => {
+        if (name !== "contacts") return true;
+        // What is held to put contacts back is not shown, and only the order of the people means something.
+        return !path.includes("replaced") && (values !== "reordered" || path.join() === "people");
+      });
+      expect([...found.differences]).toEqual(differences);
       if (found.differences.length > 0) expect(listFolding(event.type)).toContain(name);
     }),
     { numRuns: 1_000 },

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { countPeopleAt } from "../../projections/contacts.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { forget } from "../../src/commands/forget.ts";
@@ -56,9 +56,16 @@ async function spoilAll(store: EventStore<Event>, name: ProjectionName, version?
 /** The same by both ways. */
 async function expectTruth(store: EventStore<Event>, names: readonly ProjectionName[], moment: FoldToOptions) {
   const found = await foldTo(store, names, moment);
-  const { states, events: _, ...place } = await foldLog(store, names, moment);
+  const { states: all, events: _, ...place } = await foldLog(store, names, moment);
+  const states: Partial<States> = all;
   expect({ position: found.position, time: found.time }).toEqual(place);
-  for (const name of names) expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
+  for (const name of names) {
+    if (rewindOf(name) === undefined) expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
+    // Only the order of the people means something: a run takes them in it.
+    else expect(found.states[name]).toEqual(states[name]!);
+  }
+  const [put, folded] = [(found.states as Partial<States>).contacts, states.contacts];
+  expect(put && [...put.people.keys()]).toEqual(folded && [...folded.people.keys()]);
 }
 
 type Step = readonly [kind: "serve" | "ask" | "keep" | "forget" | "rebuild" | "version", number: number];
@@ -137,13 +144,13 @@ describe("snapshots of the past", () => {
   test("make the way to a moment short, are bounded in number, and are left out where they are void", async () => {
     await using world = await openCommands();
     const { serve } = livesOn(world);
-    await serve(6);
+    await serve(60);
     const head = (await world.store.head()).position;
     const first = watched(world.store);
     await foldTo(first.store, ["clicks"], { to: head - 1, keepSince: head, pastEvery: 2 });
     expect(first.folded[0]?.from).toBe(1);
     const kept = await listPast(world.store, "clicks");
-    expect(kept.length).toBeGreaterThan(PAST_MAX / 2);
+    expect(kept.length).toBeGreaterThan(PAST_MAX / 3);
     expect(kept.length).toBeLessThanOrEqual(PAST_MAX);
     const { position: before } = kept[Math.floor(kept.length / 2)]!;
     const second = watched(world.store);
@@ -197,10 +204,14 @@ describe("snapshots of the past", () => {
   test("of a person who is forgotten are void, also those that are made meanwhile", async () => {
     await using world = await openCommands();
     const { store } = world;
-    const ann: NewEvent = addedOf({ username: "ann_builds" }, { name: "Ann" });
+    const attemptedOf = (username: string, number: number): NewEvent => {
+      const recipient = { id: `${number}`, username };
+      const data = { attempt_id: `a${number}`, run_id: "r", recipient, text: "Hi", variant: "A", day: "2026-11-20" };
+      return { type: "DirectMessageAttempted", data };
+    };
     // So many that the fold of them is worth a snapshot.
-    const others = Array.from({ length: 500 }, (_, number) => addedOf({ username: `other_${number}` }));
-    await world.append(STREAMS.outreach, [ann, ...others]);
+    const others = Array.from({ length: 500 }, (_, number) => attemptedOf(`other_${number}`, 1_000 + number));
+    await world.append(STREAMS.outreach, [attemptedOf("ann_builds", 1), ...others]);
     const { serve } = livesOn(world);
     await serve(4);
     await serve(4);
@@ -210,9 +221,9 @@ describe("snapshots of the past", () => {
       return Bun.inspect(states, { depth: 9 }).includes("ann_builds");
     };
     expect(await isShown()).toBe(true);
-    expect((await listPast(store, "contacts")).length).toBeGreaterThan(0);
+    expect((await listPast(store, "results")).length).toBeGreaterThan(0);
     // A caller asks for a moment, and she is forgotten when all that is of her has been read.
-    await store.snapshots.remove(["contacts", ...(await listPast(store, "contacts")).map(({ name }) => name)]);
+    await store.snapshots.remove(["results", ...(await listPast(store, "results")).map(({ name }) => name)]);
     let isForgotten = false;
     const meanwhile: EventStore<Event> = {
       ...store,
@@ -227,19 +238,19 @@ describe("snapshots of the past", () => {
         }
       },
     };
-    expect(await listPast(store, "contacts")).toEqual([]);
+    expect(await listPast(store, "results")).toEqual([]);
     const asked = { to, keepSince: to, pastEvery: to };
-    const { states } = await foldTo(meanwhile, ["contacts"], asked);
+    const { states } = await foldTo(meanwhile, ["results"], asked);
     expect(Bun.inspect(states, { depth: 9 })).toContain("ann_builds");
-    expect((await listPast(store, "contacts")).map(({ position }) => position)).toEqual([to]);
+    expect((await listPast(store, "results")).map(({ position }) => position)).toEqual([to]);
     expect(await isShown()).toBe(false);
     for (const { name } of await store.snapshots.list("")) {
       const { state = "{}" } = (await store.snapshots.load(name)) ?? {};
       expect(encodeState(await unpackState(state))).not.toContain("ann_builds");
     }
     // What is folded after that is kept again.
-    await foldTo(store, ["contacts"], { to, keepSince: (await store.head()).position, pastEvery: PAST_EVERY });
-    expect((await listPast(store, "contacts")).length).toBeGreaterThan(0);
+    await foldTo(store, ["results"], { to, keepSince: (await store.head()).position, pastEvery: PAST_EVERY });
+    expect((await listPast(store, "results")).length).toBeGreaterThan(0);
     expect(await isShown()).toBe(false);
   });
 });

@@ -42,7 +42,8 @@ afterEach(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-function open(patienceMs?: number): PastStates {
+/** With `folding`, nothing can be put back from the states of now, as after a start with an old snapshot. */
+function open(patienceMs?: number, folding = true): PastStates {
   const store: EventStore<Event> = {
     ...world.store,
     async *readFolded(query = {}) {
@@ -53,7 +54,8 @@ function open(patienceMs?: number): PastStates {
     },
   };
   const patience = patienceMs === undefined ? {} : { patienceMs };
-  return createPastStates({ store, projector, stopping: stop.signal, ...patience });
+  const now = folding ? (Object.create(projector, { isFolded: { value: () => false } }) as Projector) : projector;
+  return createPastStates({ store, projector: now, stopping: stop.signal, ...patience });
 }
 
 function namesOf(states: Pick<States, "contacts"> | undefined): readonly (string | undefined)[] {
@@ -122,6 +124,25 @@ test("forget a person as soon as the service does, also those that are held or o
   };
   expect(namesOf(await past.at(3, ["contacts"]))).toEqual(["bea", "cid"]);
   expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["bea"]);
+});
+
+test("of recipients are put back from those of now, without a fold, until one of them is forgotten", async () => {
+  const past = open(undefined, false);
+  for (const position of [0, 3, 6]) {
+    const states = await past.at(position, ["contacts"]);
+    expect(states).toEqual((await foldLog(world.store, ["contacts"], { to: position })).states);
+  }
+  const held = await past.at(6, ["contacts"]);
+  await world.append(STREAMS.outreach, [addedOf({ username: "cid" }, { name: "Carl", fields: { city: "Rome" } })]);
+  await projector.until((await world.store.head()).position);
+  expect(projector.state("contacts").people.get("@cid")).toMatchObject({ name: "Carl" });
+  expect(held?.contacts.people.get("@cid")).toMatchObject({ name: "Ann" });
+  expect((await past.at(3, ["contacts"]))?.contacts.people.get("@cid")).toMatchObject({ name: "Ann" });
+  expect(folds).toBe(0);
+  expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
+  await projector.until((await world.store.head()).position);
+  expect(namesOf(await past.at(3, ["contacts"]))).toEqual(["bea", "cid"]);
+  expect(folds).toBe(0);
 });
 
 test("a moment that could not be folded is tried again, and a stop ends what is under way", async () => {

@@ -83,7 +83,6 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   const known = people().size;
   const chosen = Object.keys(filter).length;
   const [only, other] = found.page;
-  const variants = [...new Set(view.state("results").groups.map(({ variant }) => variant))].sort();
   const page = (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
@@ -95,7 +94,7 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
         <>
           <details class="folded">
             <summary>Filter{chosen === 0 ? "" : ` (${chosen} chosen)`}</summary>
-            <Filter view={view} filter={filter} variants={variants} />
+            <Filter view={view} filter={filter} variants={found.variants} />
           </details>
           <Counts view={view} status={filter.status} counts={found.counts} known={known} />
         </>
