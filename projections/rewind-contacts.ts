@@ -10,6 +10,35 @@ type Entry = readonly [key: string, contact: Contact];
  * gives the same. Events may be folded into `now` between two steps.
  */
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts, void> {
+  const past = rewindRest(now, position);
+  // A copy: an entry that is absorbed from now on stays in its place.
+  const entries = new Map(now.people);
+  const absorbed: Entry[] = [];
+  let looked = 0;
+  for (const contact of entries.values()) {
+    if (++looked % STEP_ENTRIES === 0) yield;
+    if (contact.replaced !== undefined) listAbsorbed(contact, position, absorbed);
+  }
+  absorbed.sort(([, one], [, other]) => metAt(other) - metAt(one));
+  const renamed = [...absorbed];
+  for (const [key, contact] of entries) {
+    if (++looked % STEP_ENTRIES === 0) yield;
+    const entry = entryAt(contact, position);
+    if (isRenamed(contact, position)) {
+      unlink(past, key, contact, entry);
+      if (entry !== undefined) renamed.push([key, entry]);
+    }
+    if (entry === undefined) continue;
+    while (absorbed.length > 0 && metAt(absorbed.at(-1)![1]) < metAt(entry)) place(past, absorbed.pop()!);
+    place(past, [key, entry]);
+  }
+  while (absorbed.length > 0) place(past, absorbed.pop()!);
+  for (const [key, { username }] of renamed) if (username !== undefined) past.handles.set(username.toLowerCase(), key);
+  return past;
+}
+
+/** All but the people and what is counted of them; what leads to them is as of now. */
+function rewindRest(now: Contacts, position: number): Contacts {
   const isAt = ({ at }: { readonly at: number }): boolean => at <= position;
   const later = now.replaced.filter((one) => !isAt(one));
   const former = new Map(now.former);
@@ -18,37 +47,19 @@ export function* rewindContacts(now: Contacts, position: number): Generator<void
     if (key == null) former.delete(handle);
     else former.set(handle, key);
   }
-  const past: Contacts = {
+  return {
     people: new Map(),
-    ids: new Map(),
-    handles: new Map(),
+    ids: new Map(now.ids),
+    handles: new Map(now.handles),
     former,
     fields: new Map(),
     hashes: new Map([...now.hashes].filter(([, at]) => at <= position)),
-    links: new Map(),
+    links: new Map(now.links),
     merged: now.merged.filter(({ until }) => until <= position),
     taken: upTo(now.taken, position),
     refused: [...(later.find(({ refused }) => refused !== undefined)?.refused ?? now.refused)],
     replaced: now.replaced.filter(isAt),
   };
-  // A copy: an entry that is absorbed from now on stays in its place.
-  const entries = new Map(now.people);
-  const absorbed: Entry[] = [];
-  let looked = 0;
-  for (const [, contact] of entries) {
-    if (++looked % STEP_ENTRIES === 0) yield;
-    listAbsorbed(contact, position, absorbed);
-  }
-  absorbed.sort(([, one], [, other]) => metAt(other) - metAt(one));
-  for (const [key, contact] of entries) {
-    if (++looked % STEP_ENTRIES === 0) yield;
-    const entry = entryAt(contact, position);
-    if (entry === undefined) continue;
-    while (absorbed.length > 0 && metAt(absorbed.at(-1)![1]) < metAt(entry)) place(past, absorbed.pop()!);
-    place(past, [key, entry]);
-  }
-  while (absorbed.length > 0) place(past, absorbed.pop()!);
-  return past;
 }
 
 /** Adds the entries that this one has absorbed since: they had no id, and so had absorbed none themselves. */
@@ -61,23 +72,24 @@ function listAbsorbed({ replaced = [] }: Contact, position: number, found: Entry
   }
 }
 
-/** Undefined: there was no such entry yet. */
+/** Undefined: there was no such entry yet. A member that was absent is undefined: to delete it would make the object slow. */
 function entryAt(contact: Contact, position: number): Contact | undefined {
-  const { replaced, ...entry }: Contact = contact;
-  for (const { at, was } of replaced?.toReversed() ?? []) {
-    if (at <= position) break;
-    Object.assign(entry, was);
-    for (const member of Object.keys(was) as (keyof typeof was)[]) {
-      if (was[member] === null && member !== "consent") delete entry[member as "name"];
+  const { replaced = [] } = contact;
+  if (replaced.length === 0 && metAt(contact) > position) return undefined;
+  const entry = { ...contact };
+  const members: Record<string, unknown> = entry;
+  let kept = replaced.length;
+  for (; kept > 0 && replaced[kept - 1]!.at > position; kept--) {
+    for (const [member, value] of Object.entries(replaced[kept - 1]!.was)) {
+      members[member] = value === null && member !== "consent" ? undefined : value;
     }
   }
   if (metAt(entry) > position) return undefined;
+  if (replaced.length > 0) members["replaced"] = kept === 0 ? undefined : replaced.slice(0, kept);
+  const { reads } = entry;
+  if (reads !== undefined) members["reads"] = reads[0]! > position ? undefined : upTo(reads, position);
   entry.positions = upTo(entry.positions, position);
-  const reads = upTo(entry.reads ?? [], position);
-  if (reads.length > 0) entry.reads = reads;
-  else delete entry.reads;
-  const before = replaced?.filter(({ at }) => at <= position) ?? [];
-  return before.length === 0 ? entry : { ...entry, replaced: before };
+  return entry;
 }
 
 /** Position of the event that made the entry, by which entries are in their order. */
@@ -85,13 +97,25 @@ function metAt({ met, positions }: Contact): number {
   return met ?? positions[0] ?? Infinity;
 }
 
-function place({ people, ids, handles, fields, links }: Contacts, [key, contact]: Entry): void {
-  const { id, username, personal_links } = contact;
+function place({ people, fields }: Contacts, [key, contact]: Entry): void {
   people.set(key, contact);
-  if (id !== undefined && id !== key) ids.set(id, key);
-  if (username !== undefined) handles.set(username.toLowerCase(), key);
   for (const field of Object.keys(contact.fields)) fields.set(field, (fields.get(field) ?? 0) + 1);
-  if (id !== undefined) for (const code of personal_links) links.set(code, id);
+}
+
+/** Whether other names lead to the entry now than at the position, or more links. */
+function isRenamed({ met, positions, replaced = [] }: Contact, position: number): boolean {
+  if ((met ?? positions[0]!) > position) return true;
+  return replaced.some(({ at, was }) => at > position && ("id" in was || "username" in was || "personal_links" in was));
+}
+
+/** Removes what leads to the entry since the position: `contact` is the entry now, `then` what it was. */
+function unlink({ ids, handles, links }: Contacts, key: string, contact: Contact, then: Contact | undefined): void {
+  for (const { username } of [contact, ...(contact.replaced ?? []).map(({ was }) => was)]) {
+    const handle = username?.toLowerCase() ?? "";
+    if (handles.get(handle) === key) handles.delete(handle);
+  }
+  if (contact.id !== undefined && then?.id === undefined) ids.delete(contact.id);
+  for (const code of contact.personal_links) if (then?.personal_links.includes(code) !== true) links.delete(code);
 }
 
 /** A copy of those up to that one, of positions in ascending order. */
