@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { PROJECTION_NAMES } from "../../../projections/all.ts";
+import { PROJECTION_NAMES, type ProjectionName } from "../../../projections/all.ts";
 import { type Difference, DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differences.ts";
 import { findChange, listFolding, type StateChange } from "../../projector/event-changes.ts";
 import { Section } from "../document.tsx";
@@ -15,12 +15,13 @@ const SHOWN_CHARACTERS_MAX = 300;
 
 /** What an event changed in the state of the projection that `projection` of the address names, else in the first one. */
 export async function renderStateChanges(view: View, event: Recorded): Promise<VNode> {
-  const changes = await findChanges(view, event);
-  const changed = (changes ?? []).flatMap(({ projection, differences }) => (differences.length > 0 ? projection : []));
-  const chosen = readChoice(view, "projection", PROJECTION_NAMES) ?? changed[0];
+  const asked = readChoice(view, "projection", PROJECTION_NAMES);
+  const folding = listFolding(event.type);
+  const change = await findFirst(view, event, asked === undefined ? folding : folding.filter((name) => name === asked));
+  const chosen = asked ?? (typeof change === "object" ? change.projection : undefined);
   return (
     <Section id="changes" title="What it changed">
-      {changes === undefined ? (
+      {change === "not ready" ? (
         <p class="notice" role="status">
           The log is being read up to this event. Reload the page in a few seconds.
         </p>
@@ -32,7 +33,7 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
               label="Projection"
               values={PROJECTION_NAMES}
               chosen={chosen}
-              inWords={(name) => (changed.includes(name) ? `${name} (changed)` : name)}
+              inWords={(name) => (folding.includes(name) ? `${name} (folds it)` : name)}
               none="first that changed"
             />
             <button>Show</button>
@@ -41,7 +42,7 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
             <p class="empty">It changed the state of no projection.</p>
           ) : (
             <>
-              <Change name={chosen} change={changes.find(({ projection }) => projection === chosen)} />
+              <Change name={chosen} change={change} />
               <p>
                 {event.position > 1 ? (
                   <a href={`${eventHref(event.position - 1)}?projection=${chosen}`}>One event back</a>
@@ -58,20 +59,23 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
   );
 }
 
-/** Of all projections that fold the event; undefined: the states before it are not ready yet. */
-async function findChanges({ past }: View, event: Recorded): Promise<readonly StateChange[] | undefined> {
-  const names = listFolding(event.type);
-  if (names.length === 0) return [];
-  const states = await past.at(event.position - 1, names);
-  if (states === undefined) return undefined;
-  const changes: StateChange[] = [];
-  for (const name of names) changes.push(await findChange(name, states[name], event));
-  return changes;
+/** Of the first of these projections whose state the event changed; each that is opened takes its time. */
+async function findFirst(
+  { past }: View,
+  event: Recorded,
+  names: readonly ProjectionName[],
+): Promise<StateChange | "not ready" | undefined> {
+  for (const name of names) {
+    const states = await past.at(event.position - 1, [name]);
+    if (states === undefined) return "not ready";
+    const change = await findChange(name, states[name], event);
+    if (change.differences.length > 0) return change;
+  }
+  return undefined;
 }
 
 function Change({ name, change }: { readonly name: string; readonly change: StateChange | undefined }): VNode {
-  if (change === undefined || change.differences.length === 0)
-    return <p class="empty">{`The state of ${name} is the same before and after it.`}</p>;
+  if (change === undefined) return <p class="empty">{`The state of ${name} is the same before and after it.`}</p>;
   const { differences, whole } = change;
   return (
     <>
