@@ -555,7 +555,8 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
 function united(one: Contact, other: Contact): Contact {
   return {
     ...other,
-    ...one,
+    // An entry that was put back holds undefined for what was absent.
+    ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Contact),
     ...unitedConsent(one, other),
     status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,
     personal_links: [...one.personal_links, ...other.personal_links],

@@ -1,4 +1,4 @@
-import type { Contact, Contacts } from "./contacts.ts";
+import { countPeopleAt, type Contact, type Contacts } from "./contacts.ts";
 
 /** Entries between two steps: some tenths of a millisecond. */
 const STEP_ENTRIES = 512;
@@ -17,7 +17,7 @@ export function* rewindContacts(now: Contacts, position: number): Generator<void
   let looked = 0;
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
-    if (contact.replaced !== undefined) listAbsorbed(contact, position, absorbed);
+    if (contact.replaced !== undefined) absorbed.push(...absorbedBy(contact, position));
   }
   absorbed.sort(([, one], [, other]) => metAt(other) - metAt(one));
   const renamed = [...absorbed];
@@ -62,34 +62,75 @@ function rewindRest(now: Contacts, position: number): Contacts {
   };
 }
 
-/** Adds the entries that this one has absorbed since: they had no id, and so had absorbed none themselves. */
-function listAbsorbed({ replaced = [] }: Contact, position: number, found: Entry[]): void {
+/** Those that this one has absorbed since, as they were: they had no id, and so had absorbed none themselves. */
+function* absorbedBy({ replaced = [] }: Contact, position: number): Generator<Entry, void, void> {
   for (const { at, absorbed } of replaced) {
     if (at <= position || absorbed === undefined) continue;
     const [key, contact] = absorbed;
     const entry = entryAt(contact, position);
-    if (entry !== undefined) found.push([key, entry]);
+    if (entry !== undefined) yield [key, entry];
   }
 }
 
-/** Undefined: there was no such entry yet. A member that was absent is undefined: to delete it would make the object slow. */
-function entryAt(contact: Contact, position: number): Contact | undefined {
-  const { replaced = [] } = contact;
-  if (replaced.length === 0 && metAt(contact) > position) return undefined;
-  const entry = { ...contact };
-  const members: Record<string, unknown> = entry;
-  let kept = replaced.length;
-  for (; kept > 0 && replaced[kept - 1]!.at > position; kept--) {
-    for (const [member, value] of Object.entries(replaced[kept - 1]!.was)) {
-      members[member] = value === null && member !== "consent" ? undefined : value;
+/** What a list reads of the people. */
+export interface People extends Iterable<Entry> {
+  readonly size: number;
+  get(key: string): Contact | undefined;
+}
+
+/** The people of a position for a list, which needs none of their positions: nothing is copied that has not changed. */
+export function peopleAt(now: Contacts, position: number): People {
+  function* all(): Generator<Entry, void, void> {
+    for (const [key, contact] of now.people) {
+      if (contact.replaced !== undefined) yield* absorbedBy(contact, position);
+      const entry = putBack(contact, position);
+      if (entry !== undefined) yield [key, entry];
     }
   }
-  if (metAt(entry) > position) return undefined;
-  if (replaced.length > 0) members["replaced"] = kept === 0 ? undefined : replaced.slice(0, kept);
-  const { reads } = entry;
-  if (reads !== undefined) members["reads"] = reads[0]! > position ? undefined : upTo(reads, position);
-  entry.positions = upTo(entry.positions, position);
+  return {
+    [Symbol.iterator]: all,
+    get size() {
+      return countPeopleAt(now, position);
+    },
+    get(key) {
+      const contact = now.people.get(key);
+      const entry = contact && putBack(contact, position);
+      return entry ?? all().find(([one]) => one === key)?.[1];
+    },
+  };
+}
+
+/** Undefined: there was no such entry yet. */
+function entryAt(contact: Contact, position: number): Contact | undefined {
+  const before = putBack(contact, position);
+  if (before === undefined) return undefined;
+  const entry = { ...before, positions: upTo(before.positions, position) };
+  const members: Record<string, unknown> = entry;
+  const replaced = before.replaced?.filter(({ at }) => at <= position) ?? [];
+  if (before.replaced !== undefined) members["replaced"] = replaced.length > 0 ? replaced : undefined;
+  const reads = upTo(before.reads ?? [], position);
+  if (before.reads !== undefined) members["reads"] = reads.length > 0 ? reads : undefined;
   return entry;
+}
+
+/**
+ * The entry as it was, but for its lists of positions, which go on; itself where nothing was replaced since. Undefined:
+ * there was none yet. A member that was absent is undefined: to delete it would make the object slow.
+ */
+function putBack(contact: Contact, position: number): Contact | undefined {
+  const { replaced = [] } = contact;
+  let entry = contact;
+  if ((replaced.at(-1)?.at ?? 0) > position) {
+    const copy = { ...contact };
+    const members: Record<string, unknown> = copy;
+    entry = copy;
+    for (let index = replaced.length - 1; index >= 0 && replaced[index]!.at > position; index--) {
+      for (const [member, value] of Object.entries(replaced[index]!.was)) {
+        members[member] = value === null && member !== "consent" ? undefined : value;
+      }
+    }
+  }
+  return metAt(entry) > position ? undefined : entry;
 }
 
 /** Position of the event that made the entry, by which entries are in their order. */

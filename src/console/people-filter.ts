@@ -1,5 +1,6 @@
 import type { Basis, SkipReason } from "../../events/outreach.ts";
-import type { Contact, Contacts, ContactStatus } from "../../projections/contacts.ts";
+import type { Contact, ContactStatus } from "../../projections/contacts.ts";
+import type { People } from "../../projections/rewind-contacts.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { createSortedPage, type Sort, type SortPlace } from "./sorted-page.ts";
 import { readChoice, readText, type View } from "./page-context.ts";
@@ -96,7 +97,7 @@ const STEP_PEOPLE = 1_024;
  * looks the contacts up at the end.
  */
 export function* findPeople(
-  people: () => Contacts["people"],
+  people: () => People,
   { status, ...filter }: PeopleFilter,
   { sort, after, limit }: PageOfPeople,
 ): Generator<void, FoundPeople, void> {

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
-import { contacts, type Contacts } from "../../projections/contacts.ts";
+import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import { rewindContacts } from "../../projections/rewind-contacts.ts";
+import { peopleAt, rewindContacts, type People } from "../../projections/rewind-contacts.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given as givenFor, testLog } from "../harness/memory/events.ts";
@@ -29,6 +29,15 @@ function expectSame(state: Contacts, folded: Contacts): void {
   expect([...state.people.keys()]).toEqual([...folded.people.keys()]);
 }
 
+/** A list shows nothing of their positions. */
+function expectListed(people: People, folded: Contacts): void {
+  const shown = (contact: Contact): unknown => ({ ...contact, positions: [], reads: undefined, replaced: undefined });
+  const wanted = new Map([...folded.people].map(([key, contact]) => [key, shown(contact)]));
+  expect(new Map([...people].map(([key, contact]) => [key, shown(contact)]))).toEqual(wanted);
+  expect(people.size).toBe(wanted.size);
+  for (const [key, contact] of wanted) expect(shown(people.get(key)!)).toEqual(contact);
+}
+
 test("whatever happened, recipients are put back to what a fold up to each position gives", () => {
   const seen = { merges: 0, former: 0, refused: 0, absorbed: 0 };
   fc.assert(
@@ -39,6 +48,7 @@ test("whatever happened, recipients are put back to what a fold up to each posit
         const folded = foldedUpTo(events, position);
         expectSame(rewound(now, position), folded);
         expectSame(rewound(stored, position), folded);
+        expectListed(peopleAt(now, position), folded);
         if (folded.people.size > 1 && folded.merged.length < now.merged.length) seen.absorbed++;
       }
       expect(now).toEqual(foldedUpTo(events, Infinity));

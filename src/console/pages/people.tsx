@@ -2,6 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Basis } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
+import { peopleAt } from "../../../projections/rewind-contacts.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
@@ -75,7 +76,10 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 };
 
 export async function peoplePage(view: View): Promise<DisclosingPage> {
-  const people = () => view.state("contacts").people;
+  const people = () => {
+    const contacts = view.stateNow("contacts");
+    return view.asOf === undefined ? contacts.people : peopleAt(contacts, view.position);
+  };
   const filter = parseFilter(view);
   const sort = readSort(view, PEOPLE_COLUMNS, { by: "person", order: "ascending" });
   const after = readPlace(view);

@@ -50,7 +50,7 @@ describe("what an event changed", () => {
     const marked = optionsOf(page).filter((option) => option.includes("folds it)"));
     expect(marked.slice(0, 2)).toEqual(["→ stats (folds it)", "timeline (folds it)"]);
     expect(marked).toContain("contacts (folds it)");
-    expect(marked).not.toContain("visits (folds it)");
+    expect(marked).not.toContain("clicks (folds it)");
     expect(page).toContain('<form class="filter" method="get" action="/activity/3">');
     expect(optionsOf(page)).toHaveLength(PROJECTION_NAMES.length + 1);
   });
