@@ -76,13 +76,13 @@ function skipUnlessSame(comparison: Comparison, run: HypotheticalRun, met: Met, 
 
 /** The turn of a recipient that the log does not mention in this run. False: no other one comes behind it. */
 function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
-  const { was, would, ms } = comparison;
+  const { was, would } = comparison;
   const contact = contactIn(would, met.recipient);
   if (contact !== undefined && run.seen.has(contact)) return true;
   const decided = decideIn(would, comparison, met);
   const before = decideIn(was, comparison, met);
   if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided);
-  else if (decided.kind === "closed") postpone(comparison, run, { recipient: met.recipient, before });
+  else if (decided.kind === "closed") postpone(comparison, run, met.recipient, before);
   else if (decided.kind === "end") {
     // Where the run ends by the rules of then too, the log says whether it did.
     if (before.kind !== "end") run.ended = decided.reason;
@@ -90,20 +90,19 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
   } else if (decided.kind === "write") {
     // Where the same was decided and the log has no message, something else stood in the way, and would again.
     const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
-    if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "", toMoment(would, ms));
+    if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "");
     if (contact !== undefined) run.seen.add(contact);
   }
   return true;
 }
 
-interface Postponed {
-  readonly recipient: Recipient;
-  /** What the rules of then decide. */
-  readonly before: Redecided;
-}
-
-/** The turn of a recipient whose window is closed comes when it opens. */
-export function postpone({ was, would, ms }: Comparison, run: HypotheticalRun, { recipient, before }: Postponed): void {
+/** The turn of a recipient whose window is closed comes when it opens. `before`: what the rules of then decide. */
+export function postpone(
+  { was, would, ms }: Comparison,
+  run: HypotheticalRun,
+  recipient: Recipient,
+  before: Redecided,
+): void {
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));

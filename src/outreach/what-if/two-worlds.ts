@@ -4,7 +4,6 @@ import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import type { RecipientSource } from "../../config/outreach.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { dayIn } from "../quota-day.ts";
-import type { TurnMoment } from "../send-window.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
 import type { Walk, WalkTarget } from "./recipient-walk.ts";
@@ -149,8 +148,8 @@ export function write(
   comparison: Comparison,
   attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: Recipient },
   variant: string,
-  { day, timezone }: TurnMoment,
 ): void {
+  const { day, timezone } = toMoment(comparison.would, comparison.ms);
   const { messages, sent } = countsOn(comparison, day);
   messages.would++;
   sent.unknown++;

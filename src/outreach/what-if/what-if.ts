@@ -6,17 +6,8 @@ import { run } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { createClickCounter, type BotRule } from "./count-clicks.ts";
-import { createComparison, type ComparedRules, type Comparison, type UnknownCounts } from "./two-worlds.ts";
-import {
-  takeAttempt,
-  takeEnd,
-  takeOutcome,
-  takePause,
-  takeReaction,
-  takeRefusal,
-  takeSkip,
-  takeStart,
-} from "./apply-events.ts";
+import { createComparison, type ComparedRules, type UnknownCounts } from "./two-worlds.ts";
+import { takeEvent } from "./apply-events.ts";
 import { addUp, compareRecipients, isChanged } from "./tally.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 
@@ -75,39 +66,6 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
       };
     },
   };
-}
-
-function takeEvent(comparison: Comparison, event: Folded): void {
-  const { was, would } = comparison;
-  switch (event.type) {
-    case "LinkClicked":
-      return;
-    case "RunStarted":
-      return takeStart(comparison, event);
-    case "RunRefused":
-      return takeRefusal(comparison, event);
-    case "RunFinished":
-    case "RunAbandoned":
-      return takeEnd(comparison, event);
-    case "RunPaused":
-      return takePause(comparison, event);
-    case "DirectMessageAttempted":
-      return takeAttempt(comparison, event);
-    case "DirectMessageSkipped":
-      return takeSkip(comparison, event);
-    case "DirectMessageSent":
-    case "DirectMessageFailed":
-    case "DirectMessageInDoubt":
-      return takeOutcome(comparison, event);
-    case "DirectMessageReceived":
-    case "RecipientSuppressed":
-    case "ConsentRecorded":
-      return takeReaction(comparison, event);
-    default:
-      was.fold(event);
-      // The end of a dry run is none of the run that waits for its window.
-      if (event.type !== "DryRunFinished" || comparison.run === undefined) would.fold(event);
-  }
 }
 
 /** Texts of messages are not kept: what other stop words would find in them is unknown. */
