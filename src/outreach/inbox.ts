@@ -48,9 +48,9 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
       // The first reading leaves what is older to those who want more recipients.
-      const left = begun ? backlog : (next ?? null);
+      const left = (begun ? backlog : next) ?? undefined;
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
-      return await recordRead(run, { newest: upTo, messages, left });
+      return await recordRead(run, messages, { newest_id: upTo, backlog: left });
     }
     cursor = next;
   }
@@ -91,14 +91,14 @@ export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
       const messages = page?.messages ?? [];
       await recordMessages(run, messages);
       const next = cursorGuard.following({ entries: messages.length, next: page?.next });
-      await recordRead(run, { newest: undefined, messages: messages.length, left: next ?? null });
+      await recordRead(run, messages.length, { backlog: next });
       return next !== undefined;
     },
   };
 }
 
 function readPage({ network, credentials }: RunContext, retry: RetryPolicy, limit: number, cursor: string | undefined) {
-  const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
+  const page = { limit, ...omitUndefined({ cursor }) };
   return retry(() => credentials.use((token) => network.inbox(token, page)));
 }
 
@@ -136,7 +136,7 @@ export function decideReceived(
   const events = messages.toReversed().flatMap((message): NewEvent[] => {
     const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
     if (senderId === own) return [];
-    const recipient = { id: senderId, ...(username === undefined ? {} : { username }) };
+    const recipient = { id: senderId, ...omitUndefined({ username }) };
     const newEvents: NewEvent[] = [];
     // A message to a group is no consent, since it was not written to us; a wish counts wherever it is said.
     const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), createdAt);
@@ -181,16 +181,13 @@ function isNews(contact: Contact | undefined, createdAt: number): "first" | "rep
   return contact?.received === true ? undefined : "first";
 }
 
-interface Reading {
-  readonly newest: string | undefined;
-  readonly messages: number;
-  /** Where what is older goes on; null: nowhere. */
-  readonly left: string | null;
-}
-
-async function recordRead(run: RunContext, { newest, messages, left }: Reading): Promise<void> {
-  const cursors = omitUndefined({ newest_id: newest, backlog: left ?? undefined });
-  const data = { run_id: run.runId, messages, ...cursors };
+/** `backlog`: where what is older goes on; undefined: nowhere. */
+async function recordRead(
+  run: RunContext,
+  messages: number,
+  cursors: { readonly newest_id?: string | undefined; readonly backlog: string | undefined },
+): Promise<void> {
+  const data = { run_id: run.runId, messages, ...omitUndefined(cursors) };
   const { metadata, lease } = run;
   await record(run, STREAMS.outreach, [{ type: "InboxRead", data }], { metadata, lease });
 }

@@ -4,17 +4,17 @@ import { type PageRequest, SocialError, type UserPage } from "../../networks/net
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
-/** What is asked of the network: a page, and only what is newer than `since` where it can. */
-export type PageWanted = PageRequest & { readonly since?: string };
-
 type PageRead = UserPage & { readonly newest?: string };
 
 export interface PagedOptions {
   readonly name: PagedSource;
   /** The query, list or account: the cursor is kept for each. */
   readonly scope: (run: RunContext) => string;
-  /** `newest`: the newest entry of the page, where that is not its first recipient. Throws SocialError. */
-  readonly read: (run: RunContext, token: string, page: PageWanted) => Promise<PageRead>;
+  /**
+   * `since`: only what is newer, where the network can. `newest`: the newest entry of the page, where that is not its
+   * first recipient. Throws SocialError.
+   */
+  readonly read: (run: RunContext, token: string, page: PageRequest & { readonly since?: string }) => Promise<PageRead>;
 }
 
 /** Where a pass stands. */
@@ -23,7 +23,7 @@ interface Pass {
   readonly next: string | undefined;
   /** Newest entries of earlier passes, the last one's first. */
   readonly since: readonly string[];
-  readonly cursorGuard: CursorGuard;
+  readonly cursorGuard: ReturnType<typeof guardCursors>;
   /** Restarted from the newest page, since the network no longer took the cursor. */
   readonly isRestarted: boolean;
 }
@@ -104,18 +104,16 @@ function findNewest({ users, newest }: PageRead, { next }: Pass): string | undef
 /** Pages without an entry that are followed one after the other: X may filter a page after it has cut it. */
 export const EMPTY_PAGES_MAX = 5;
 
-/** Watches one read of a long list: a network may give the same cursors again and again, each page for money. */
-interface CursorGuard {
-  /** The cursor to go on with behind a page; undefined: here the read ends. */
-  following(page: { readonly entries: number; readonly next: string | undefined }): string | undefined;
-}
-
-/** `from`: the cursor with which the read begins; undefined: at the top. */
-export function guardCursors(from: string | undefined): CursorGuard {
+/**
+ * Watches one read of a long list: a network may give the same cursors again and again, each page for money. `from`: the
+ * cursor with which the read begins; undefined: at the top.
+ */
+export function guardCursors(from: string | undefined) {
   const seen = new Set([from]);
   let emptyInARow = 0;
   return {
-    following({ entries, next }) {
+    /** The cursor to go on with behind a page; undefined: here the read ends. */
+    following({ entries, next }: { readonly entries: number; readonly next: string | undefined }): string | undefined {
       if (next === undefined) return undefined;
       emptyInARow = entries === 0 ? emptyInARow + 1 : 0;
       const isRepeated = seen.has(next);

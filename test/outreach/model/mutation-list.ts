@@ -184,7 +184,12 @@ export const MUTATIONS: readonly Mutation[] = [
     "if (isSkewed(skewMs)) {",
     "if (isSkewed(skewMs - skewMs)) {",
   ),
-  one("the clocks are not compared before a request", SEND, 'if (isClockSkewed(context)) return "clock_skewed";\n', ""),
+  one(
+    "the clocks are not compared before a request",
+    SEND,
+    'if (isSkewed(context.skewMs())) return "clock_skewed";\n',
+    "",
+  ),
   one(
     "the newest event is not compared with the machine's clock",
     LOG_CLOCK,
