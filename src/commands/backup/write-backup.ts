@@ -17,8 +17,16 @@ import type { Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
 import { makeNewFile, syncFolder } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
-import { copySecrets, measure } from "./copy-file.ts";
-import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest, encryptSigningKey } from "./manifest.ts";
+import { copySecrets, measure, measureAll } from "./copy-file.ts";
+import {
+  encryptSigningKey,
+  MANIFEST,
+  NAMES,
+  SECRET_FILES,
+  signManifest,
+  type BackupFile,
+  type Manifest,
+} from "./manifest.ts";
 import { isVisitorRef } from "../../privacy/day-keys.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
@@ -86,20 +94,13 @@ export async function copyRest(
   const binding = { log: log.id, epoch: null, place: null };
   await copySecrets(secrets.keys, sqliteSecrets(place("keys")), binding, isVisitorRef);
   await copySecrets(secrets.vault, sqliteSecrets(place("vault")), binding);
-  for (const file of ["keys", "vault"] as const) {
-    await refuseOtherKey(place(file), log.master);
-  }
+  for (const file of ["keys", "vault"] as const) await refuseOtherKey(place(file), log.master);
   const key = await log.checkpoints.loadKey();
   const loss = await findLoss(log, log.checkpoints, key);
   if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
   await makeNewFile(place("head"), await signHead(log, copied, key, clock));
   await makeNewFile(place("signingKey"), encryptSigningKey(key, log.master, log.id));
-  return {
-    vault: measure(place("vault")),
-    keys: measure(place("keys")),
-    head: measure(place("head")),
-    signingKey: measure(place("signingKey")),
-  };
+  return measureAll(folder, SECRET_FILES);
 }
 
 /** Throws if the master key was rotated between the two copies. */

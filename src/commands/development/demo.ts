@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SCOPE_NAMES } from "../../config/tokens.ts";
@@ -8,6 +7,7 @@ import { findFreePort } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/bun-or-node.ts";
 import { untilAborted } from "../../platform/signals.ts";
+import { temporaryFolder } from "../shared/new-file.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
 import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";
@@ -169,19 +169,4 @@ function writeSettingsFile(file: string, settings: Readonly<Record<string, strin
 function fit(name: string, value: string): string {
   if (/['\n\r]/.test(value)) throw new Error(`${name} holds a quote or a line break: it is to be a file of its own`);
   return value;
-}
-
-/** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
-export function temporaryFolder(prefix: string): Disposable & { readonly path: string } {
-  const path = mkdtempSync(join(tmpdir(), prefix));
-  // A process that has to end at once disposes nothing.
-  const remove = (): void => rmSync(path, { recursive: true, force: true });
-  process.on("exit", remove);
-  return {
-    path,
-    [Symbol.dispose]() {
-      process.off("exit", remove);
-      remove();
-    },
-  };
 }
