@@ -84,13 +84,7 @@ const GROUNDS = erasureGround.anyOf.map((one) => one.const);
 const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
 
 /** Writes the certificate. Where that fails the erasure stays, and the operator gets what proves it. */
-async function certify(
-  terminal: Terminal,
-  file: string,
-  deps: Session,
-  forgotten: Forgotten,
-  reason: ErasureReason,
-): Promise<number | undefined> {
+async function certify(terminal: Terminal, file: string, deps: Session, forgotten: Forgotten, reason: ErasureReason) {
   try {
     await writeCertificate(file, deps, forgotten, reason);
     return undefined;
@@ -123,12 +117,7 @@ async function writeCertificate(
 /** An interrupted command ends at once: the next process that opens the log finishes what it began. */
 const ENDLESS = { metadata: COMMAND_METADATA, signal: new AbortController().signal } as const;
 
-async function forgetClicks(
-  terminal: Terminal,
-  deps: ForgetDeps,
-  address: string,
-  options: ForgetOptions,
-): Promise<Forgotten | undefined> {
+async function forgetClicks(terminal: Terminal, deps: ForgetDeps, address: string, options: ForgetOptions) {
   const { position } = await deps.encryptedLog.head();
   return withProgress(terminal, "opening clicks", position, (onProgress) =>
     forgetAddress(deps, address, { ...options, onProgress }),

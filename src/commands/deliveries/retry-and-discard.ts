@@ -5,6 +5,7 @@ import {
   type DecisionOptions,
   discardLetters,
   type LetterSelection,
+  type NotApplied,
   type NotAppliedReason,
   type NumberChanged,
   retryLetters,
@@ -18,8 +19,7 @@ import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/co
 import { answer, EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { connectNetworks } from "../../service/networks.ts";
-import { channelOption, selectChannels } from "./channel-name.ts";
-import { errorOption, fromOption, linkOption, toOption } from "./filter-options.ts";
+import { channelOption, errorOption, fromOption, linkOption, selectChannels, toOption } from "./filter-options.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 interface Given extends FilterTexts {
@@ -111,10 +111,7 @@ export function nameNumber(count: number, status: LetterStatus): string {
 }
 
 /** Resolves positions to event ids. */
-async function withIds(
-  { eventLog: { store }, projector }: Session,
-  selection: LetterSelection,
-): Promise<LetterSelection> {
+async function withIds({ eventLog: { store }, projector }: Session, selection: LetterSelection) {
   if (selection.ids === undefined) return selection;
   const reading = { store, to: projector.position, onProgress: () => {} };
   const ids: string[] = [];
@@ -124,29 +121,23 @@ async function withIds(
 
 /** One sentence for each reason, and one for each event that is no dead letter. */
 function explainLeft({ left }: Decided): readonly string[] {
-  const reasons = new Set(
-    left.flatMap(({ channel, why }) => (channel === null ? [] : (explainNotApplied(channel, why) ?? []))),
-  );
-  const unknown = left.flatMap(({ event_id, why }) => {
-    return why in UNKNOWN ? `${printable(event_id)} ${UNKNOWN[why as keyof typeof UNKNOWN]}` : [];
-  });
   const lost = left.filter(({ why }) => why === "decided_meanwhile").length;
-  return [...reasons, ...unknown, ...(lost === 0 ? [] : [`another caller decided ${lost} at the same moment`])];
+  // Those that no channel has come last.
+  const inOrder = left.toSorted((one, other) => Number(one.channel === null) - Number(other.channel === null));
+  const sentences = new Set(inOrder.flatMap((one) => EXPLANATIONS[one.why]?.(one) ?? []));
+  return [...sentences, ...(lost === 0 ? [] : [`another caller decided ${lost} at the same moment`])];
 }
 
-const UNKNOWN = { no_dead_letter: "is no dead letter", not_in_doubt: "is not in doubt" } as const;
-
-function explainNotApplied(channel: ChannelName, why: NotAppliedReason): string | undefined {
-  if (why === "suspended") {
-    return `${channel} is suspended and would refuse them: reachlog deliveries resume ${channel}`;
-  }
-  if (why === "several_channels") return `it is in doubt on ${channel}: name one channel with --channel`;
-  if (why !== "may_double") return undefined;
-  return (
+const EXPLANATIONS: Readonly<Record<NotAppliedReason, ((one: NotApplied) => string) | undefined>> = {
+  suspended: ({ channel }) => `${channel} is suspended and would refuse them: reachlog deliveries resume ${channel}`,
+  several_channels: ({ channel }) => `it is in doubt on ${channel}: name one channel with --channel`,
+  may_double: ({ channel }) =>
     `an attempt at ${channel} may have arrived, so a retry may arrive twice: ` +
-    "add --accept-doubles to send it anyway"
-  );
-}
+    "add --accept-doubles to send it anyway",
+  no_dead_letter: ({ event_id }) => `${printable(event_id)} is no dead letter`,
+  not_in_doubt: ({ event_id }) => `${printable(event_id)} is not in doubt`,
+  decided_meanwhile: undefined,
+};
 
 export const retry: MakeCommand = (terminal) =>
   new Command("retry")

@@ -85,11 +85,7 @@ function openRunner(session: Session, logger: Logger, stack: AsyncDisposableStac
 }
 
 /** Counts how `attempts` were settled from a position on, by any process. */
-async function settledSince(
-  store: LogStore,
-  from: number,
-  attempts: ReadonlyMap<string, OpenAttempt>,
-): Promise<Settlement["outcomes"]> {
+async function settledSince(store: LogStore, from: number, attempts: ReadonlyMap<string, OpenAttempt>) {
   const outcomes = { sent: 0, notDelivered: 0 };
   for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {
     if (!("attempt_id" in data) || !attempts.has(data.attempt_id)) continue;
