@@ -171,11 +171,7 @@ async function outcomeOn(
 }
 
 /** The attempts at what was requested at a position, up to the final one. */
-async function readAttempts(
-  { store, to }: Reading,
-  channel: ChannelName,
-  requested: number,
-): Promise<Omit<ChannelOutcome, "channel">> {
+async function readAttempts({ store, to }: Reading, channel: ChannelName, requested: number) {
   const events: Recorded[] = [];
   const wanted = new Set([requested]);
   let read = 0;

@@ -53,12 +53,7 @@ export async function findEventNear(reading: Reading, id: string): Promise<Recor
   return undefined;
 }
 
-async function search(
-  { store, onProgress }: Reading,
-  id: string,
-  from: number,
-  to: number,
-): Promise<Recorded | undefined> {
+async function search({ store, onProgress }: Reading, id: string, from: number, to: number) {
   for await (const event of store.read({ from, to })) {
     if (event.id === id) return event;
     onProgress(event.position);

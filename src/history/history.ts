@@ -35,12 +35,12 @@ export async function historyOfEvent(reading: Reading, id: string): Promise<Even
   if (asked === undefined) return undefined;
   // A run's request caused all of its messages: the history of one of them leaves out the others.
   const roots = isOfOneRecipient(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
-  const { dispatches, positions: ofDispatches } = await findEventDispatches(reading, roots);
-  const positions = inOrder([
-    ...roots.map(({ position }) => position),
-    ...(await positionsOfRuns(reading, roots)),
-    ...ofDispatches,
-  ]);
+  const findChannels = await readRequestedChannels(reading);
+  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
+  const requested = new Map(sources.map((source) => [source.position, findOwnChannels(findChannels, source)]));
+  const found = [...roots.map(({ position }) => position), ...requested.keys()];
+  const dispatches = await findDispatches(reading, requested, ({ position }) => void found.push(position));
+  const positions = inOrder([...found, ...(await positionsOfRuns(reading, roots))]);
   return { positions, dispatches, event: asked };
 }
 
@@ -61,19 +61,6 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
     if (isSame || (traceparent !== undefined && event.meta.traceparent === traceparent)) found.push(event);
   }
   return found;
-}
-
-/** The dispatches that the roots request or are about: the requesting events, and all outcomes. */
-async function findEventDispatches(
-  reading: Reading,
-  roots: readonly Recorded[],
-): Promise<{ readonly dispatches: Dispatches; readonly positions: readonly number[] }> {
-  const findChannels = await readRequestedChannels(reading);
-  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
-  const requested = new Map(sources.map((source) => [source.position, findOwnChannels(findChannels, source)]));
-  const positions = [...requested.keys()];
-  const dispatches = await findDispatches(reading, requested, ({ position }) => void positions.push(position));
-  return { dispatches, positions };
 }
 
 /** The clicks of one link, the outcomes of their dispatches, and the number of each. */

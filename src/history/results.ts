@@ -171,11 +171,6 @@ function createTally(group: ResultGroup): Tally {
   };
 }
 
-interface Tallies {
-  readonly groups: ReadonlyMap<string, Tally>;
-  readonly total: Tally;
-}
-
 interface Naming {
   readonly messages: readonly Message[];
   readonly rowsOf: (message: Message) => readonly RowName[];
@@ -183,7 +178,7 @@ interface Naming {
   readonly holders: ReadonlyMap<string, RowName>;
 }
 
-function* tally({ results, visits }: ResultStates, by: Grouping, interval: Interval, naming: Naming): Steps<Tallies> {
+function* tally({ results, visits }: ResultStates, by: Grouping, interval: Interval, naming: Naming) {
   const owners = new Set([...naming.holders.values()].map(({ key }) => key));
   const groups = new Map<string, Tally>();
   const total = createTally({});

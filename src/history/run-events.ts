@@ -87,10 +87,7 @@ export async function eventsOfRun(
 export async function findRunStart(reading: Reading, run_id: string): Promise<number | undefined> {
   const { store, to } = reading;
   const from = (await positionBefore(reading, parseIdTime(run_id) - CLOCK_MS)) + 1;
-  for await (const event of store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX })) {
-    if (runIds(event).includes(run_id)) return event.position;
-  }
-  return undefined;
+  return findOfRun(run_id, store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX }));
 }
 
 /** Ends of runs looked at for that of one: another one begins only after it. */
@@ -98,9 +95,11 @@ const ENDS_MAX = 100;
 
 /** Position of the run's last event but for what is found out later; undefined: it goes on. */
 export async function findRunEnd({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
-  for await (const event of store.read({ types: ENDS, from: start, to, limit: ENDS_MAX })) {
-    if (runIds(event).includes(run_id)) return event.position;
-  }
+  return findOfRun(run_id, store.read({ types: ENDS, from: start, to, limit: ENDS_MAX }));
+}
+
+async function findOfRun(run_id: string, events: AsyncIterable<Recorded>): Promise<number | undefined> {
+  for await (const event of events) if (runIds(event).includes(run_id)) return event.position;
   return undefined;
 }
 
