@@ -103,11 +103,7 @@ function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: numb
 }
 
 /** Those of which there is something to send; the others have expired or are screened, which is their outcome. */
-function keepSendable(
-  channel: Channel,
-  pending: readonly PendingDispatch[],
-  found: readonly (Dispatch | undefined)[],
-): Loaded {
+function keepSendable(channel: Channel, pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]) {
   const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
   for (const [at, item] of pending.entries()) {

@@ -111,10 +111,8 @@ export function createInFlight(deps: InFlightDeps) {
 /** Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. */
 type Claim = (lane: OutboxWindow, items: readonly PendingDispatch[]) => Promise<void> | undefined;
 
-type ClaimsDeps = Pick<InFlightDeps, "channel" | "lease" | "eventLog" | "isShared">;
-
 /** Claims nothing where no other instance takes over, or where the network recognises each repeat. */
-function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim {
+function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps): Claim {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
   let last = Promise.resolve();
 
@@ -153,11 +151,27 @@ function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim
   };
 }
 
-type LearningDeps = Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">;
+/**
+ * What answers teach of the channel. Its circuit is in the log for all instances to know, and for the one that takes the
+ * channel over; its events go with the outcome that changed it, so that they cost no append.
+ */
+export function createLearning({
+  channel: { name: channel },
+  projector,
+  clock,
+  rateLimiter,
+  suspension,
+}: Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">) {
+  const published = (): number => breakerIn(findChannel(projector.state("deliveries"), channel), Infinity).openUntil;
+  let announced = published();
 
-export function createLearning(deps: LearningDeps) {
-  const { clock, rateLimiter, suspension } = deps;
-  const circuit = createPublishedCircuit(deps);
+  const learnCircuit = ({ failures, openUntil }: CircuitBreaker): readonly NewEvent[] => {
+    if (openUntil === announced) return [];
+    announced = openUntil;
+    if (openUntil === 0) return [{ type: "CircuitClosed", data: { channel } }];
+    return [{ type: "CircuitOpened", data: { channel, failures, until: isoTime(openUntil) } }];
+  };
+
   const learn: Learn = (results, items) => {
     const now = clock();
     // Not the rest of a batch that ended early: it says nothing of the network.
@@ -167,37 +181,15 @@ export function createLearning(deps: LearningDeps) {
     rateLimiter.learn(weightiest, now);
     const pauseMs = Math.max(0, ...asked.map((one) => (one.outcome === "delivered" ? (one.pauseMs ?? 0) : 0)));
     if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
-    return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
+    return [...learnCircuit(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
   };
+
   return {
     learn,
     /** The append of what was learnt is over, whether the log took it or not. */
     recorded(learnt: readonly NewEvent[]): void {
-      circuit.recorded();
-      suspension.recorded(learnt);
-    },
-  };
-}
-
-/**
- * The circuit of a channel, in the log for all instances to know, and for the one that takes the channel over. Its events
- * go with the outcome that changed it, so that they cost no append.
- */
-function createPublishedCircuit({ channel, projector }: Pick<DispatchDeps, "channel" | "projector">) {
-  const published = (): number =>
-    breakerIn(findChannel(projector.state("deliveries"), channel.name), Infinity).openUntil;
-  let announced = published();
-  return {
-    /** What is to be recorded with the outcome after which the circuit is this. */
-    learn({ failures, openUntil }: CircuitBreaker): readonly NewEvent[] {
-      if (openUntil === announced) return [];
-      announced = openUntil;
-      if (openUntil === 0) return [{ type: "CircuitClosed", data: { channel: channel.name } }];
-      return [{ type: "CircuitOpened", data: { channel: channel.name, failures, until: isoTime(openUntil) } }];
-    },
-    /** The append of what was learnt is over, whether the log took it or not. */
-    recorded(): void {
       announced = published();
+      suspension.recorded(learnt);
     },
   };
 }

@@ -77,11 +77,7 @@ async function settle(
   return "settled";
 }
 
-async function look(
-  context: OutreachContext,
-  attempt: OpenAttempt,
-  waiting: Waiting,
-): Promise<SentDm | undefined | "unreadable"> {
+async function look(context: OutreachContext, attempt: OpenAttempt, waiting: Waiting) {
   const own = context.projector.state("account").user;
   if (own === null) return "unreadable";
   const doubtful = (detail: string): "unreadable" => {

@@ -46,10 +46,7 @@ export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMome
 }
 
 /** Whether the share of failures among the messages that the run tried is too high. */
-function hasTooManyFailures(
-  { sent, in_doubt, failed, withdrawn }: RunState,
-  { stopAfterFailures }: RunLimits,
-): boolean {
+function hasTooManyFailures({ sent, in_doubt, failed, withdrawn }: RunState, { stopAfterFailures }: RunLimits) {
   const failures = failed - withdrawn;
   const tries = sent + in_doubt + failures;
   return stopAfterFailures !== undefined && tries >= FAILURE_TRIES_MIN && failures / tries >= stopAfterFailures;

@@ -40,9 +40,7 @@ export interface RunActions {
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
 
-interface Screening extends RunActions {
-  readonly run: RunContext;
-  readonly reader: Reader;
+interface Screening extends RunActions, Reader {
   /**
    * Network ids of those it asked about, and `@` with the lower-case handle of those unknown to the network: sources
    * overlap, and a list may name a recipient by handle and again by id.
@@ -68,11 +66,10 @@ export interface Ended {
  */
 export async function screenRecipients(run: RunContext, actions: RunActions): Promise<Ended> {
   if (wasRestoredToday(run)) return { reason: "log_restored" };
-  const { retry, pausesWhenClosed } = actions;
   const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();
-  const reader = { run, retry, wanted: () => Math.min(LOOKUP_BATCH, Math.max(1, left())) };
+  const wanted = () => Math.min(LOOKUP_BATCH, Math.max(1, left()));
   const met = { seen: new Set<string>(), ids: new Map<string, string>(), closedZones: new Set<string>() };
-  const screening: Screening = { ...actions, ...met, run, reader, isSourceUnfinished: false };
+  const screening: Screening = { ...actions, ...met, run, wanted, isSourceUnfinished: false };
   try {
     for (;;) {
       const end = await screenSources(screening);
@@ -81,7 +78,7 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
       if (opening === undefined) return { reason: "completed" };
       // It may have opened since they were passed over.
       const isClosed = opening > run.clock();
-      if (isClosed && !pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
+      if (isClosed && !actions.pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
       await run.pause("window_closed", opening);
       await run.sleep(OPENING_MARGIN_MS, run.signal);
     }
@@ -95,10 +92,10 @@ const OPENING_MARGIN_MS = 1_000;
 
 /** All sources, as far as the window is open for their recipients. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
-  const { run, reader, closedZones } = screening;
+  const { run, retry, closedZones } = screening;
   closedZones.clear();
   // Opt-outs that came meanwhile are known before the first recipient is judged.
-  await readNewMessages(run, reader.retry);
+  await readNewMessages(run, retry);
   await eraseLeftClicks({ ...run, findLinkKeys: run.rules.findLinkKeys }, run);
   for (const source of run.sources) {
     const end = await screenSource(screening, source);
@@ -108,7 +105,7 @@ async function screenSources(screening: Screening): Promise<RunEnd | undefined> 
 }
 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
-  const { run, reader, finishPage } = screening;
+  const { run, finishPage } = screening;
   // Reading on would only show whether recipients are left, and cost money.
   const endIfPaid = (): RunEnd | undefined => (SOURCE_KINDS[source.name].isPaid ? endNow(screening) : undefined);
   if (run.signal.aborted) return stopReason(run);
@@ -116,7 +113,7 @@ async function screenSource(screening: Screening, source: Source): Promise<RunEn
   const end = endIfPaid();
   if (end !== undefined) return end;
   screening.isSourceUnfinished = false;
-  for await (const { entries, read } of source.batches(reader)) {
+  for await (const { entries, read } of source.batches(screening)) {
     const ended = await screenBatch(screening, source, entries);
     if (ended !== undefined) return ended;
     if (read !== undefined && !screening.isSourceUnfinished) await finishPage(read);
@@ -187,19 +184,15 @@ function isLeftOut(screening: Screening, source: Source, recipient: Recipient, c
   return true;
 }
 
-async function screenBatch(
-  screening: Screening,
-  source: Source,
-  entries: readonly BatchEntry[],
-): Promise<RunEnd | undefined> {
-  const { run, reader, seen } = screening;
+async function screenBatch(screening: Screening, source: Source, entries: readonly BatchEntry[]) {
+  const { run, seen } = screening;
   const open = await screenKnown(screening, source, entries);
   for (let at = 0; at < open.length;) {
     if (run.signal.aborted) return stopReason(run);
     const end = endNow(screening);
     if (end !== undefined) return end;
     // A look-up is paid for each recipient, so no more are asked about than there are places.
-    const size = reader.wanted();
+    const size = screening.wanted();
     const asked = open.slice(at, at + size).filter(({ recipient }) => !isLater(screening, find(run, recipient)));
     for (const user of await screenUsers(screening, source, asked)) {
       if (run.signal.aborted) return stopReason(run);
@@ -218,11 +211,7 @@ function find(run: RunContext, recipient: Recipient): Contact | undefined {
 }
 
 /** Skips those that the log rules out, and leaves out those that the run is not for; returns the others. */
-async function screenKnown(
-  screening: Screening,
-  source: Source,
-  entries: readonly BatchEntry[],
-): Promise<readonly BatchEntry[]> {
+async function screenKnown(screening: Screening, source: Source, entries: readonly BatchEntry[]) {
   const { run, seen, ids, skip } = screening;
   const open: BatchEntry[] = [];
   const refused: Refused[] = [];
@@ -245,11 +234,7 @@ async function screenKnown(
 }
 
 /** Looks the recipients up in the network and skips those that it rules out; returns the others. */
-async function screenUsers(
-  screening: Screening,
-  source: Source,
-  open: readonly BatchEntry[],
-): Promise<readonly SocialUser[]> {
+async function screenUsers(screening: Screening, source: Source, open: readonly BatchEntry[]) {
   const { run, seen, ids, retry, skip } = screening;
   const users: SocialUser[] = [];
   const refused: Refused[] = [];

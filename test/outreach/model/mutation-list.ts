@@ -209,7 +209,7 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (result.outcome !== "unauthorized") return result;',
     'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
   ),
-  one("the inbox is not read", SCREENING, "  await readNewMessages(run, reader.retry);\n", ""),
+  one("the inbox is not read", SCREENING, "  await readNewMessages(run, retry);\n", ""),
   one(
     "the inbox is read without the late",
     "src/outreach/inbox.ts",
