@@ -85,10 +85,7 @@ export async function ask(
   return learn(results, items);
 }
 
-interface Loaded {
-  readonly items: readonly PendingDispatch[];
-  readonly dispatches: readonly Dispatch[];
-}
+type Loaded = ReturnType<typeof keepSendable>;
 
 /** A promise only where one is waited for, which is hardly ever: each of them costs a dispatch more than the reading. */
 function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {

@@ -108,11 +108,11 @@ export function createInFlight(deps: InFlightDeps) {
   };
 }
 
-/** Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. */
-type Claim = (lane: OutboxWindow, items: readonly PendingDispatch[]) => Promise<void> | undefined;
-
-/** Claims nothing where no other instance takes over, or where the network recognises each repeat. */
-function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps): Claim {
+/**
+ * Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. Claims
+ * nothing where no other instance takes over, or where the network recognises each repeat.
+ */
+function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
   let last = Promise.resolve();
 
@@ -139,7 +139,7 @@ function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps): Cla
   const hasDigests = channel.batch === undefined && backlogLaneOf(channel.name) === "clicks";
   const isRecognised = channel.recognisesMs !== undefined && !hasDigests;
   if (!isShared || isRecognised) return () => undefined;
-  return (lane, items) => {
+  return (lane: OutboxWindow, items: readonly PendingDispatch[]) => {
     const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
     if (unsent.length === 0) return undefined;
     gathering ??= gather();

@@ -1,5 +1,5 @@
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import { eventsAt } from "../log/event-log.ts";
+import { eventAt } from "../log/event-log.ts";
 
 /** Where a history is read from, up to and including a position. */
 export interface Reading {
@@ -23,8 +23,7 @@ export function isEventName(text: string): boolean {
 /** The event at this position, if it is one of the log. */
 export async function findAt({ store, to }: Reading, position: string): Promise<Recorded | undefined> {
   if (!POSITION.test(position) || Number(position) > to) return undefined;
-  for await (const event of eventsAt(store, [Number(position)])) return event;
-  return undefined;
+  return eventAt(store, Number(position));
 }
 
 /**

@@ -10,7 +10,7 @@ import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
-import { createTally, type Tally } from "./link-tally.ts";
+import { createTally } from "./link-tally.ts";
 import { contacts, positionsAbout, type Contact, type Contacts } from "../../projections/contacts.ts";
 
 /** All that the log knows of one recipient, link, event or run. */
@@ -63,11 +63,6 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
   return found;
 }
 
-/** The clicks of one link, the outcomes of their dispatches, and the number of each. */
-export interface LinkHistory extends History {
-  readonly tally: Tally;
-}
-
 /** The stream that holds the clicks of `domain/short_code`. */
 export function streamOfLink(link: string): string {
   const slash = link.indexOf("/");
@@ -76,9 +71,10 @@ export function streamOfLink(link: string): string {
 
 /**
  * Reads the clicks of one link and the outcomes of their dispatches: the link's own stream, and for each channel that a
- * click is dispatched to, all outcomes from the first such click on. Undefined: there is no click.
+ * click is dispatched to, all outcomes from the first such click on. `tally`: the number of each. Undefined: there is no
+ * click.
  */
-export async function historyOfLink(reading: Reading, link: string): Promise<LinkHistory | undefined> {
+export async function historyOfLink(reading: Reading, link: string) {
   const { store, to } = reading;
   const findChannels = await readRequestedChannels(reading);
   const { take, tally } = createTally(findChannels);

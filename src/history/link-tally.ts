@@ -17,8 +17,7 @@ export function createTally(findChannels: FindChannels) {
 
   /** As the projection does: the first final outcome counts, and any other is one recorded again. */
   const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
-    const ofChannel = settled.get(channel) ?? new Set();
-    settled.set(channel, ofChannel);
+    const ofChannel = settled.getOrInsertComputed(channel, () => new Set());
     for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
       const isAgain = ofChannel.has(source);
       add(type !== "DispatchFailed" && isAgain ? `${channel} again` : `${channel} ${type}`);

@@ -21,7 +21,8 @@ const RUN_TYPES: readonly EventType[] = [
   "DryRunFinished",
 ];
 
-type EventLike = Pick<Folded, "type" | "data">;
+/** What can be asked of an event by all ways of reading it. */
+export type EventLike = Pick<Folded, "type" | "data">;
 
 /** Whether it is about one recipient in a run, rather than of the run. */
 export function isOfOneRecipient({ data }: EventLike): boolean {

@@ -1,13 +1,11 @@
 import type { EventStore } from "eventstore-lite";
-import type { EventType, Folded, Recorded, LogStore } from "../../events/catalog.ts";
+import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { ShownEvent, Show } from "../log/export-formats/format.ts";
+import type { EventLike } from "./run-events.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-
-/** What can be asked of an event by all ways of reading it. */
-type EventLike = Pick<Folded, "type" | "data">;
 
 interface Wanted {
   readonly types: readonly EventType[] | undefined;

@@ -290,7 +290,7 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
     const entries = entriesOf(contacts, recipient);
     const keys = entries.length === 0 ? [recipient.id ?? recipient.username?.toLowerCase()] : entries;
     if (keys.some((key) => noted.get(key)?.includes(reason) === true)) return [];
-    for (const key of keys) noted.set(key, [...(noted.get(key) ?? []), reason]);
+    for (const key of keys) noted.getOrInsertComputed(key, () => []).push(reason);
     return [{ recipient, reason, ...omitUndefined({ detail, found }) }];
   });
 }

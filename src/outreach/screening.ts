@@ -21,7 +21,7 @@ import { findOurs, wasRestoredToday } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
 import { isSelected, placesLeft, reasonToEnd } from "./run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
-import { SOURCE_KINDS } from "./sources/sources.ts";
+import { namedSource, SOURCE_KINDS } from "./sources/sources.ts";
 
 /** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {
@@ -88,7 +88,7 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
 }
 
 /** The clock of an instance may be ahead of the log's by a moment: then nothing is recorded before the opening, or on the day before. */
-const OPENING_MARGIN_MS = 1_000;
+export const OPENING_MARGIN_MS = 1_000;
 
 /** All sources, as far as the window is open for their recipients. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
@@ -160,12 +160,7 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
 /** Of recipients who are tried once more it is known only whether they are listed. */
 function isSourceSelected({ projector }: RunContext, { name }: Source): boolean {
   const wanted = projector.state("run").current?.source;
-  return wanted === undefined || [wanted, undefined].includes(namedSource({ name }));
-}
-
-/** Where a source finds recipients; undefined: it tries again those that another source had found. */
-function namedSource({ name }: Pick<Source, "name">): RecipientSource | undefined {
-  return name === "again" || name === "last" ? undefined : name;
+  return wanted === undefined || [wanted, undefined].includes(namedSource(name));
 }
 
 /** Whether the run is for other recipients than this one. */
@@ -177,7 +172,7 @@ function isLeftOut(screening: Screening, source: Source, recipient: Recipient, c
     // A hash for each recipient of a list, which most runs do not ask for.
     variant: current?.variant === undefined || id === undefined ? undefined : chooseVariant(rules.template, id).label,
     basis: contact?.basis ?? "none",
-    source: sourceFor(namedSource(source), contact),
+    source: sourceFor(namedSource(source.name), contact),
   } as const;
   if (isSelected(current, found)) return false;
   screening.isSourceUnfinished = true;
@@ -266,7 +261,7 @@ async function writeUnlessFound(screening: Screening, user: SocialUser, source: 
   if (isLater(screening, find(run, user))) return "closed";
   const ours = await findOurs(run, retry, user);
   if (ours === "none") {
-    const written = await write(user, namedSource(source));
+    const written = await write(user, namedSource(source.name));
     if (written === "closed") postpone(screening, find(run, user));
     return written;
   }

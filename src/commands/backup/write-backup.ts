@@ -45,16 +45,12 @@ export interface WriteOptions {
  * Writes a backup of a log and what belongs to it while instances go on using it. The new folder gets its name only once
  * all of it is whole and durable. Throws a ServiceError (conflict, damaged, busy), and what the store throws.
  */
-export async function writeBackup(
-  source: BackupSource,
-  folder: string,
-  { clock, onProgress }: WriteOptions,
-): Promise<Manifest> {
+export async function writeBackup(source: BackupSource, folder: string, options: WriteOptions): Promise<Manifest> {
   if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
   const partial = `${folder}.${randomUUID()}.partial`;
   withPath(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
   try {
-    const manifest = await fill(source, partial, { clock, ...(onProgress && { onProgress }) });
+    const manifest = await fill(source, partial, options);
     renameSync(partial, folder);
     syncFolder(dirname(partial));
     return manifest;
@@ -79,7 +75,7 @@ async function fill(source: BackupSource, folder: string, { clock, onProgress }:
     master_key: keyId(log.master),
     files: { log: measure(file), ...(await copyRest(source, folder, { head, clock })) },
   } as const;
-  const manifest: Manifest = signManifest<Manifest>(unsigned, log.master);
+  const manifest = signManifest<Manifest>(unsigned, log.master);
   await makeNewFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
   return manifest;
 }

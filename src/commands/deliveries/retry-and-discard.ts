@@ -26,7 +26,6 @@ interface Given extends FilterTexts {
   readonly all?: boolean | undefined;
   readonly yes?: boolean | undefined;
   readonly inDoubt?: boolean | undefined;
-  readonly json?: boolean | undefined;
 }
 
 /** Throws a ServiceError (usage) unless it is all that match, or some that are named. */
@@ -54,11 +53,8 @@ type Decide = (
   options: DecisionOptions,
 ) => Promise<Decided | NumberChanged>;
 
-interface Words {
-  /** What is done, and what was done. */
-  readonly verb: string;
-  readonly done: string;
-}
+/** What is done, and what was done. */
+const WORDS = { retry: { verb: "Retry", done: "retried" }, discard: { verb: "Discard", done: "discarded" } } as const;
 
 /**
  * Decides of the letters chosen and says of how many. Of all that match it names the number first, and asks. Answers the
@@ -66,15 +62,18 @@ interface Words {
  */
 async function decideByCommand(
   terminal: Terminal,
-  selection: LetterSelection,
-  { yes = false, json }: Given,
-  { verb, done }: Words,
+  action: keyof typeof WORDS,
+  ids: readonly string[],
+  { json, ...given }: Given & { readonly json?: boolean | undefined },
   decide: Decide,
 ): Promise<number> {
+  const { verb, done } = WORDS[action];
+  const selection = toSelection(terminal, action, ids, given);
   await using session = await openSession(terminal);
   selectChannels(session.projector.state("deliveries"), selection.filter.channel);
   const named = await withIds(session, selection);
-  const options = selection.ids === undefined && !yes ? await confirm(terminal, verb, named, session, decide) : {};
+  const options =
+    selection.ids === undefined && given.yes !== true ? await confirm(terminal, verb, named, session, decide) : {};
   if (options === undefined) return fail(terminal, `nothing was ${done}`);
   const { until, ...rest } = options;
   const decided = await decide(session, { ...named, ...omitUndefined({ until }) }, rest);
@@ -168,9 +167,7 @@ arrive twice, so that needs --accept-doubles too.`,
       "reachlog deliveries retry 43 --in-doubt --accept-doubles",
     )
     .action((ids, { acceptDoubles: acceptsDoubles = false, ...given }) => {
-      const selection = toSelection(terminal, "retry", ids, given);
-      const words = { verb: "Retry", done: "retried" };
-      return decideByCommand(terminal, selection, given, words, (session, letters, options) => {
+      return decideByCommand(terminal, "retry", ids, given, (session, letters, options) => {
         const { channels } = connectNetworks(session.config);
         const recognisesMs = (name: ChannelName) => channels.find((one) => one.name === name)?.recognisesMs ?? 0;
         const deps = { ...session, recognisesMs, clock: session.logClock.now };
@@ -202,9 +199,7 @@ With --all it names the number first, and asks; without a terminal it needs --ye
       if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
         throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
       }
-      const selection = toSelection(terminal, "discard", ids, given);
-      const words = { verb: "Discard", done: "discarded" };
-      return decideByCommand(terminal, selection, given, words, (session, letters, options) =>
+      return decideByCommand(terminal, "discard", ids, given, (session, letters, options) =>
         discardLetters(session, letters, { ...options, why }, COMMAND_METADATA),
       );
     });

@@ -11,11 +11,11 @@ import { temporaryFolder } from "../shared/new-file.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
 import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";
-import { Command, type MakeCommand, readServedConfig } from "../shared/command.ts";
+import { Command, createNumberParser, type MakeCommand, parsePort, readServedConfig } from "../shared/command.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { createDemoInstances } from "./demo-instances.ts";
 import { loadSandbox, startDatabaseServer } from "./dev-dependencies.ts";
-import { chatOption, type Choice, messagingOption, parsePort } from "./sandbox.ts";
+import { chatOption, type Choice, messagingOption } from "./sandbox.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
@@ -53,11 +53,7 @@ interface DemoOptions extends Choice {
 /** Each has a port of its own, and a machine so much memory. */
 const INSTANCES_MAX = 9;
 
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= INSTANCES_MAX) return count;
-  throw usageError(`--instances is a number from 1 to ${INSTANCES_MAX}`);
-}
+const parseCount = createNumberParser(`--instances is a number from 1 to ${INSTANCES_MAX}`, 1, INSTANCES_MAX);
 
 async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number> {
   const { port, sandboxPort, keep, chat, messaging } = options;

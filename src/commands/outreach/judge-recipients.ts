@@ -74,8 +74,7 @@ function ownVariant({ template }: OutreachRules, { id }: Contact): string | unde
 }
 
 function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipient, limit: number): void {
-  const skipped = skips.get(reason) ?? { count: 0, people: [] };
-  skips.set(reason, skipped);
+  const skipped = skips.getOrInsertComputed(reason, () => ({ count: 0, people: [] }));
   skipped.count++;
   if (skipped.people.length < limit) skipped.people.push(who);
 }

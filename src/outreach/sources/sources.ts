@@ -27,6 +27,11 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
   last: { isPaid: false, isKnown: isTriedLast },
 };
 
+/** Where a source finds recipients; undefined: it tries again those that another source had found. */
+export function namedSource(name: Source["name"]): RecipientSource | undefined {
+  return name === "again" || name === "last" ? undefined : name;
+}
+
 export const againSource = (): Source => contactsSource("again");
 export const lastSource = (): Source => contactsSource("last");
 export const listSource = (): Source => contactsSource("list");

@@ -4,10 +4,10 @@ import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";
-import { countsOn, countSkip, decideIn, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
+import { countsOn, countSkip, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
 import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./recipient-walk.ts";
-import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";
+import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
@@ -87,13 +87,13 @@ function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefu
 }
 
 function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
-  const { run, was, would, identities, sources, unknown, ms } = comparison;
+  const { run, was, would, sources, unknown } = comparison;
   // It may be that of a dry run.
   if (run === undefined) return would.fold(event);
   const { type, data } = event;
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
     completeRun(comparison, run);
-    const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
+    const goesOn = run.ended === undefined && mayGoOn(would, comparison) && !mayGoOn(was, comparison);
     if (goesOn && sources.some((name) => SOURCE_KINDS[name].isKnown === undefined)) unknown.unread_sources++;
     if (!run.waitsByItself) run.resumeAt = undefined;
   } else if (run.id === data.run_id) run.resumeAt = undefined;

@@ -57,9 +57,16 @@ export function toRules(world: World, identities: Identities): OutreachRules {
   return { ...world.rules, ...identities, findLinkKeys: () => [] };
 }
 
+/** `ms`: the moment that is decided, ms since 1970. */
+interface Circumstances {
+  readonly identities: Identities;
+  readonly ms: number;
+}
+
 /** The decision about a recipient in one world, by the functions that decided it when the run was made. */
-export function redecide(world: World, identities: Identities, met: Met, now: TurnMoment): Redecided {
+export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
   const { state } = world;
+  const now = toMoment(world, ms);
   const { recipient, source } = met;
   const { current } = state.run;
   if (current === null || current.dry_run) return { kind: "none" };
@@ -85,7 +92,7 @@ export function redecide(world: World, identities: Identities, met: Met, now: Tu
 }
 
 /** Whether the run in progress has a place for a recipient that the log does not know. */
-export function mayGoOn(world: World, identities: Identities, ms: number): boolean {
+export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);
   return end === undefined && !isClosedFor(world.rules.window, undefined, now);

@@ -34,9 +34,7 @@ export function noCounts(): DayCounts {
 }
 
 export function skippedFor({ skipped }: DayCounts, reason: SkipReason): ComparedCount {
-  const known = skipped.get(reason) ?? { was: 0, would: 0 };
-  skipped.set(reason, known);
-  return known;
+  return skipped.getOrInsertComputed(reason, () => ({ was: 0, would: 0 }));
 }
 
 export function addUp(days: Iterable<DayCounts>): DayCounts {

@@ -7,16 +7,7 @@ import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
 import type { Walk, WalkTarget } from "./recipient-walk.ts";
-import {
-  contactIn,
-  createWorld,
-  redecide,
-  toMoment,
-  type Identities,
-  type Met,
-  type Redecided,
-  type World,
-} from "./redecide.ts";
+import { contactIn, createWorld, toMoment, type Identities, type Met, type World } from "./redecide.ts";
 
 export interface ComparedRules {
   readonly changes: RuleChanges;
@@ -100,14 +91,8 @@ export function createComparison(rules: ComparedRules): Comparison {
   };
 }
 
-export function decideIn(world: World, { identities, ms }: Comparison, met: Met): Redecided {
-  return redecide(world, identities, met, toMoment(world, ms));
-}
-
 export function countsOn({ days }: Comparison, day: string): DayCounts {
-  const counts = days.get(day) ?? noCounts();
-  days.set(day, counts);
-  return counts;
+  return days.getOrInsertComputed(day, noCounts);
 }
 
 /** No time zone begins a day within a quarter of an hour. */
