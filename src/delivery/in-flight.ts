@@ -155,13 +155,11 @@ function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
  * What answers teach of the channel. Its circuit is in the log for all instances to know, and for the one that takes the
  * channel over; its events go with the outcome that changed it, so that they cost no append.
  */
-export function createLearning({
-  channel: { name: channel },
-  projector,
-  clock,
-  rateLimiter,
-  suspension,
-}: Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">) {
+export function createLearning(
+  deps: Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">,
+) {
+  const { projector, clock, rateLimiter, suspension } = deps;
+  const channel = deps.channel.name;
   const published = (): number => breakerIn(findChannel(projector.state("deliveries"), channel), Infinity).openUntil;
   let announced = published();
 

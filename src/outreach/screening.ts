@@ -93,10 +93,11 @@ export const OPENING_MARGIN_MS = 1_000;
 /** All sources, as far as the window is open for their recipients. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
   const { run, retry, closedZones } = screening;
+  const { metadata, lease, rules } = run;
   closedZones.clear();
   // Opt-outs that came meanwhile are known before the first recipient is judged.
   await readNewMessages(run, retry);
-  await eraseLeftClicks({ ...run, findLinkKeys: run.rules.findLinkKeys }, run);
+  await eraseLeftClicks({ ...run, findLinkKeys: rules.findLinkKeys }, { metadata, lease });
   for (const source of run.sources) {
     const end = await screenSource(screening, source);
     if (end !== undefined) return end;

@@ -113,9 +113,8 @@ export function nameNumber(count: number, status: LetterStatus): string {
 async function withIds({ eventLog: { store }, projector }: Session, selection: LetterSelection) {
   if (selection.ids === undefined) return selection;
   const reading = { store, to: projector.position, onProgress: () => {} };
-  const ids: string[] = [];
-  for (const name of selection.ids) ids.push((await findAt(reading, name))?.id ?? name);
-  return { ...selection, ids };
+  const ids = selection.ids.map(async (name) => (await findAt(reading, name))?.id ?? name);
+  return { ...selection, ids: await Promise.all(ids) };
 }
 
 /** One sentence for each reason, and one for each event that is no dead letter. */

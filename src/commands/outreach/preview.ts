@@ -153,11 +153,9 @@ function askedText({ verdict, variant }: NonNullable<Survey["asked"]>): string {
 
 function skipsText({ skips }: Survey): string {
   if (skips.size === 0) return "no recipient would be skipped before X is asked\n";
-  const rows = [...skips].toSorted(([, a], [, b]) => b.count - a.count);
-  return `\n${table(
-    ["would be skipped", "people", "who"],
-    rows.map(([reason, skipped]) => [reason, skipped.count, peopleText(skipped)]),
-  )}`;
+  const sorted = [...skips].sort(([, a], [, b]) => b.count - a.count);
+  const rows = sorted.map(([reason, skipped]) => [reason, skipped.count, peopleText(skipped)]);
+  return `\n${table(["would be skipped", "people", "who"], rows)}`;
 }
 
 function peopleText({ count, people }: Skipped): string {

@@ -36,23 +36,18 @@ export const againSource = (): Source => contactsSource("again");
 export const lastSource = (): Source => contactsSource("last");
 export const listSource = (): Source => contactsSource("list");
 
+/** A configuration in which a source lacks what it reads is refused. */
 const SOURCES: Readonly<Record<RecipientSource, (config: SourcesConfig) => Source>> = {
   list: listSource,
   inbound: inboundSource,
   followers: followersSource,
-  search: ({ searchQuery }) => searchSource(required(searchQuery)),
-  list_members: ({ listId }) => listMembersSource(required(listId)),
+  search: ({ searchQuery }) => searchSource(searchQuery!),
+  list_members: ({ listId }) => listMembersSource(listId!),
 };
 
 /** The configured sources in their order, between those of recipients who are tried once more. */
 export function openSources(config: SourcesConfig): readonly Source[] {
   return [againSource(), ...config.sources.map((name) => SOURCES[name](config)), lastSource()];
-}
-
-/** The configuration is refused when a source lacks what it reads. */
-function required(value: string | undefined): string {
-  if (value === undefined) throw new Error("a source is configured without what it reads");
-  return value;
 }
 
 /** Who wrote to us before we did to them: first those known, in the order in which they were read, then older ones. */
