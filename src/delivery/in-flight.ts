@@ -30,7 +30,7 @@ interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps
 export function createInFlight(deps: InFlightDeps) {
   const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
   const claim = createClaims(deps);
-  const recorder = createRecorder(deps);
+  const record = createRecorder(deps);
   const deduplicationWindow = createDeduplicationWindow(deps);
   const { learn, recorded } = createLearning(deps);
   const stopping = new AbortController();
@@ -56,7 +56,7 @@ export function createInFlight(deps: InFlightDeps) {
         onCompleted();
       }
       try {
-        await recorder.record(lane, items, learnt);
+        await record(lane, items, learnt);
       } finally {
         recorded(learnt);
       }

@@ -30,10 +30,7 @@ export function isOfOneRecipient({ data }: EventLike): boolean {
 }
 
 /** The events of the runs that `roots` are about: their starts and ends, and all messages or only those among the roots. */
-export async function positionsOfRuns(
-  { store, to, onProgress }: Reading,
-  roots: readonly EventLike[],
-): Promise<readonly number[]> {
+export async function positionsOfRuns({ store, to, onProgress }: Reading, roots: readonly EventLike[]) {
   const runs = new Set(roots.flatMap(runIds));
   if (runs.size === 0) return [];
   const whole = new Set(roots.filter((root) => !isOfOneRecipient(root)).flatMap(runIds));

@@ -22,7 +22,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
-import { render, toTemplateNames, type MessageRecipient, type Rendered, type Template } from "../template/template.ts";
+import { render, toTemplateNames, type Rendered, type Template } from "../template/template.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
 
@@ -154,10 +154,7 @@ function refuseUnrendered(rendered: Extract<Rendered, { ok: false }>, missing: r
   return { verdict: "skip", reason: "missing_field", detail };
 }
 
-export function messageRecipient(
-  contact: Contact | undefined,
-  recipient: Recipient & { name?: string },
-): MessageRecipient {
+export function messageRecipient(contact: Contact | undefined, recipient: Recipient & { name?: string }) {
   const username = recipient.username ?? contact?.username ?? "";
   return {
     key: recipient.id ?? contact?.id ?? `@${username.toLowerCase()}`,

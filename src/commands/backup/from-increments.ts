@@ -16,12 +16,7 @@ import { makeNewFile } from "../shared/new-file.ts";
  * it as any other. Its head is signed again, with the log's own key. Keys and vault are the newest that there are. Throws a
  * ServiceError (invalid, usage, configuration).
  */
-export async function extractBackup(
-  folder: string,
-  master: Uint8Array,
-  target: string,
-  { to, until }: Moment,
-): Promise<void> {
+export async function extractBackup(folder: string, master: Uint8Array, target: string, { to, until }: Moment) {
   const increments = readIncrements(folder, master);
   const { log, epochs, backups } = increments;
   const newest = backups.at(-1)!;

@@ -116,12 +116,7 @@ const LOOPBACK = "127.0.0.1";
 
 const toUrl = (port: number): string => `http://${LOOPBACK}:${port}`;
 
-function nextSteps(
-  services: readonly { readonly url: string }[],
-  sandboxUrl: string,
-  token: string,
-  settings: string,
-): string {
+function nextSteps(services: readonly { readonly url: string }[], sandboxUrl: string, token: string, settings: string) {
   const [{ url } = { url: "" }] = services;
   const others = services
     .slice(1)

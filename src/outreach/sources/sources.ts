@@ -56,7 +56,7 @@ export function inboundSource(): Source {
     name: "inbound",
     async *batches({ run, retry, wanted }) {
       const given = new Set<string>();
-      const older = openOlderMessages(run, retry);
+      const readOlder = openOlderMessages(run, retry);
       for (let isLeft = true; !run.signal.aborted;) {
         const people = [...run.projector.state("contacts").people.values()]
           .filter(({ inbound, id }) => inbound && id !== undefined && !given.has(id))
@@ -64,7 +64,7 @@ export function inboundSource(): Source {
         for (const { id = "" } of people) given.add(id);
         if (people.length > 0) yield toBatch(people);
         else if (!isLeft) return;
-        else isLeft = await older.readPage(wanted());
+        else isLeft = await readOlder(wanted());
       }
     },
   };

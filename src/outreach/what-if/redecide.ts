@@ -1,4 +1,3 @@
-import type { Folded } from "../../../events/catalog.ts";
 import { markOfErased } from "../../../events/encryption.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { findContact, findPerson, type Contact } from "../../../projections/contacts.ts";
@@ -11,23 +10,19 @@ import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import type { RulesInForce } from "../run-rules.ts";
 
-/** The states under some rules: as they were, or as they would be. */
-export interface World {
-  readonly state: OutreachState;
-  rules: RulesInForce;
-  fold(event: Folded): void;
-}
-
 /** How suppressions name recipients, whatever the other rules are. */
 export type Identities = Pick<OutreachRules, "hashes" | "isForgotten">;
 
 /** No decision here asks which links there are. */
 const NO_LINKS = links.initial();
 
-export function createWorld(rules: RulesInForce): World {
+export type World = ReturnType<typeof createWorld>;
+
+/** The states under some rules: as they were, or as they would be. */
+export function createWorld(rules: RulesInForce) {
   const states = createStates(["run", "quota", "contacts", "account"]);
   return {
-    get state() {
+    get state(): OutreachState {
       return { ...states.all(), links: NO_LINKS };
     },
     rules,

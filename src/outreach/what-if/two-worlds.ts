@@ -19,18 +19,6 @@ export interface ComparedRules {
   readonly identities: Identities;
 }
 
-/** What no log can know. */
-export interface UnknownCounts {
-  /** Replies and opt-outs that answer messages which would not have left. */
-  reactions: number;
-  /** Opt-outs that were read by other stop words: they stay. */
-  opt_outs: number;
-  /** Messages read, whose texts are not kept: other stop words may be in them. */
-  messages_read: number;
-  /** Runs that would have gone on to recipients that only the network knows. */
-  unread_sources: number;
-}
-
 /** A run as the other rules make it. */
 export interface HypotheticalRun {
   readonly id: string;
@@ -54,39 +42,38 @@ export interface HypotheticalRun {
   isAlone: boolean;
 }
 
-/** Two worlds that are folded side by side: the log as it is, and as it would be under other rules. */
-export interface Comparison extends ComparedRules {
-  readonly was: World;
-  readonly would: World;
-  /** By days of the quota. */
-  readonly days: Map<string, DayCounts>;
-  readonly unknown: UnknownCounts;
-  /** `unrecorded`: runs of the log that recorded no rules. */
-  readonly runs: { was: number; would: number; unrecorded: number };
-  /** Links of messages that would not have left. */
-  readonly lostLinks: Set<string>;
-  /** The run in progress under the other rules. */
-  run: HypotheticalRun | undefined;
-  /** Messages of the log that do not follow from the rules of then. */
-  unexplained: number;
-  /** Of the event that is taken. */
-  position: number;
-  /** The moment that is decided, ms since 1970: of that event, or when a run that waits goes on. */
-  ms: number;
-}
+export type Comparison = ReturnType<typeof createComparison>;
 
-export function createComparison(rules: ComparedRules): Comparison {
+/** Two worlds that are folded side by side: the log as it is, and as it would be under other rules. */
+export function createComparison(rules: ComparedRules) {
   return {
     ...rules,
     was: createWorld(rules.today),
     would: createWorld({ ...rules.today, ...rules.changes }),
-    days: new Map(),
-    unknown: { reactions: 0, opt_outs: 0, messages_read: 0, unread_sources: 0 },
+    /** By days of the quota. */
+    days: new Map<string, DayCounts>(),
+    /** What no log can know. */
+    unknown: {
+      /** Replies and opt-outs that answer messages which would not have left. */
+      reactions: 0,
+      /** Opt-outs that were read by other stop words: they stay. */
+      opt_outs: 0,
+      /** Messages read, whose texts are not kept: other stop words may be in them. */
+      messages_read: 0,
+      /** Runs that would have gone on to recipients that only the network knows. */
+      unread_sources: 0,
+    },
+    /** `unrecorded`: runs of the log that recorded no rules. */
     runs: { was: 0, would: 0, unrecorded: 0 },
-    lostLinks: new Set(),
-    run: undefined,
+    /** Links of messages that would not have left. */
+    lostLinks: new Set<string>(),
+    /** The run in progress under the other rules. */
+    run: undefined as HypotheticalRun | undefined,
+    /** Messages of the log that do not follow from the rules of then. */
     unexplained: 0,
+    /** Of the event that is taken. */
     position: 0,
+    /** The moment that is decided, ms since 1970: of that event, or when a run that waits goes on. */
     ms: 0,
   };
 }

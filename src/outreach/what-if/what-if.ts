@@ -6,7 +6,7 @@ import { run } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { createClickCounter, type BotRule } from "./count-clicks.ts";
-import { createComparison, type ComparedRules, type UnknownCounts } from "./two-worlds.ts";
+import { createComparison, type ComparedRules, type Comparison } from "./two-worlds.ts";
 import { takeEvent } from "./apply-events.ts";
 import { addUp, compareRecipients, isChanged } from "./tally.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
@@ -37,21 +37,21 @@ export const WHAT_IF_TYPES: readonly EventType[] = [
 export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuestion) {
   const comparison = createComparison(rules);
   const { was, would, days, unknown, runs } = comparison;
-  const clicks = createClickCounter(comparison, isBot);
+  const takeClick = createClickCounter(comparison, isBot);
   return {
     /** Takes the events of the log in their order. */
     take(event: Folded): void {
       const ms = msOf(event.time);
-      clicks.take(event);
+      takeClick(event);
       resumeUntil(comparison, ms);
       comparison.position = event.position;
       comparison.ms = ms;
-      if (stopWords !== undefined) countTexts(unknown, stopWords, event);
+      if (stopWords !== undefined) countTexts(comparison, stopWords, event);
       takeEvent(comparison, event);
     },
     /** The answer, once all were taken; `now` in ms since 1970: until then a run may have waited for its window. */
     async finish(now: number) {
-      clicks.take(undefined);
+      takeClick(undefined);
       resumeUntil(comparison, now);
       const changed = [...days].filter(([, counts]) => isChanged(counts));
       return {
@@ -69,7 +69,7 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
 }
 
 /** Texts of messages are not kept: what other stop words would find in them is unknown. */
-function countTexts(unknown: UnknownCounts, { keepsAll }: { readonly keepsAll: boolean }, event: Folded): void {
+function countTexts({ unknown }: Comparison, { keepsAll }: { readonly keepsAll: boolean }, event: Folded): void {
   if (event.type === "InboxRead") unknown.messages_read += event.data.messages;
   if (event.type !== "RecipientSuppressed" || event.data.message_id === undefined || keepsAll) return;
   unknown.opt_outs++;
