@@ -335,8 +335,6 @@ async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>
 
 /** Position -> id of the event whose dispatch each letter is. */
 async function readIds(store: LogStore, letters: readonly DeadLetter[]): Promise<ReadonlyMap<number, string>> {
-  const ids = new Map<number, string>();
   const positions = inOrder(letters.map(({ source }) => source));
-  for await (const { position, id } of eventsAt(store, positions)) ids.set(position, id);
-  return ids;
+  return new Map(await Array.fromAsync(eventsAt(store, positions), ({ position, id }) => [position, id]));
 }

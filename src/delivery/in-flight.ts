@@ -10,7 +10,7 @@ import { createRecorder, type RecorderDeps, UNRECORDED_MAX } from "./recorder.ts
 import type { Suspension } from "./suspension.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import { findChannel, isClaimedByOther, isOfBefore, type LaneState } from "../../projections/deliveries.ts";
+import { findChannel, isClaimedByOther, isOfBefore } from "../../projections/deliveries.ts";
 
 /** After a fault of ours, or of the log, an item is left alone for that long. */
 const AFTER_FAULT_MS = 30_000;
@@ -236,7 +236,7 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
     interrupted(lane: OutboxWindow): readonly PendingDispatch[] {
       const state = lane.state();
       const { restored, claims } = state;
-      if (restored === null && !hasOthers(claims, lease.token)) return [];
+      if (restored === null && !claims.values().some((claim) => claim !== lease.token)) return [];
       const now = clock();
       const isInterrupted = (position: number): boolean =>
         isOfBefore(restored, position) || isClaimedByOther(state, position, lease.token);
@@ -247,11 +247,6 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
       });
     },
   };
-}
-
-function hasOthers(claims: LaneState["claims"], token: number): boolean {
-  for (const claim of claims.values()) if (claim !== token) return true;
-  return false;
 }
 
 const CLAIMED =

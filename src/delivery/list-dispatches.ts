@@ -49,9 +49,8 @@ export type ListedDispatch = Awaited<ReturnType<typeof readDispatches>>[number];
  * to this dispatch.
  */
 export async function readDispatches(store: LogStore, letters: readonly DeadLetter[]) {
-  const events = new Map<number, Recorded>();
   const positions = inOrder(letters.flatMap(({ position, source }) => [position, source]));
-  for await (const event of eventsAt(store, positions)) events.set(event.position, event);
+  const events = new Map(await Array.fromAsync(eventsAt(store, positions), (event) => [event.position, event]));
   return letters.flatMap(({ channel, position, source: at, requested_at }) => {
     const outcome = events.get(position) as Recorded<"DispatchAbandoned" | "DispatchInDoubt"> | undefined;
     const own = outcome && narrowedTo(outcome, new Set([requested_at]));

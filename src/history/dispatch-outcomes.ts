@@ -51,8 +51,8 @@ export async function sourcesOfEvent(
   if (isDecision(event)) return [await eventAt(store, event.data.source), ...own];
   if (!isOutcome(event)) return own;
   const requested = inOrder(event.data.requests.flatMap(({ sources }) => positionsOf(sources)));
-  const positions: number[] = [];
-  for await (const one of eventsAt(store, requested)) positions.push(positionOfSource(one, event.data.channel));
+  const { channel } = event.data;
+  const positions = await Array.fromAsync(eventsAt(store, requested), (one) => positionOfSource(one, channel));
   return [...(await Array.fromAsync(eventsAt(store, inOrder(positions)))), ...own];
 }
 

@@ -52,7 +52,9 @@ that person is not known, 78 without a template.`,
         return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
       }
       const selection = omitUndefined({ variant: options.variant, basis: options.basis });
-      rejectUnknownVariant(template, options.variant);
+      const labels = template.variants.map(({ label }) => label);
+      if (options.variant !== undefined && !labels.includes(options.variant))
+        throw usageError(`--variant needs one of the template's variants: ${labels.join(", ")}`);
       const found = survey(outreachState({ projector }), rules, { person, limit, selection });
       const about = discloseRecipient(person && toRecipient(person));
       await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
@@ -60,12 +62,6 @@ that person is not known, 78 without a template.`,
       const text = surveyAsText(found, notes, place);
       return answer(terminal, json, surveyAsJson(found, place), text);
     });
-
-function rejectUnknownVariant({ variants }: Template, variant: string | undefined): void {
-  const labels = variants.map(({ label }) => label);
-  if (variant === undefined || labels.includes(variant)) return;
-  throw usageError(`--variant needs one of the template's variants: ${labels.join(", ")}`);
-}
 
 /** Throws a ServiceError (configuration) where there is nothing to preview. */
 function requireTemplate({ outreach: { template } }: Config): Template {
