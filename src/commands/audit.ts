@@ -3,7 +3,7 @@ import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
-import { Command, group, type MakeCommand } from "./shared/command.ts";
+import { Command, createNumberParser, group, type MakeCommand } from "./shared/command.ts";
 import { fail, printable } from "./shared/terminal.ts";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
@@ -12,7 +12,6 @@ import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log
 import { makeNewFile } from "./shared/new-file.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
-import { usageError } from "../platform/service-error.ts";
 
 const head: MakeCommand = (terminal) =>
   new Command("head")
@@ -48,7 +47,11 @@ const TAIL_EVENTS = 20;
 const tail: MakeCommand = (terminal) =>
   new Command("tail")
     .summary("print the newest events and follow the log until interrupted")
-    .option("--from <position>", "begin there; without it, with the newest events", parsePosition)
+    .option(
+      "--from <position>",
+      "begin there; without it, with the newest events",
+      createNumberParser("--from needs a position"),
+    )
     .option("--json", "write each event as a JSON object")
     .examples("reachlog audit tail --from 1")
     .action(async ({ from, json }) => {
@@ -60,11 +63,6 @@ const tail: MakeCommand = (terminal) =>
         terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : formatEvent(event));
       }
     });
-
-function parsePosition(text: string): number {
-  if (!/^\d+$/.test(text)) throw usageError("--from needs a position");
-  return Number(text);
-}
 
 function formatEvent({ position, time, type, stream, data }: Recorded): string {
   return `${position} ${time} ${type} ${printable(stream)} ${printable(JSON.stringify(data))}\n`;

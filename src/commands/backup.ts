@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { isS3Address } from "../networks/s3/address.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -19,6 +16,7 @@ import { Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/com
 import { loadMasterKey } from "./restore.ts";
 import { answer, EXIT, fail, type Terminal } from "./shared/terminal.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
+import { temporaryFolder } from "./shared/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
 
 export const backup: MakeCommand = (terminal) =>
@@ -72,11 +70,8 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
       const write = chooseWriter(config, folder, incremental);
       await refuseNoLog(config);
       await using log = await openLog(config);
-      const made = await withProgress<Omit<Increment, "number"> & { readonly number: number | undefined }>(
-        terminal,
-        "verifying",
-        (await log.head()).position,
-        (onProgress) => write({ log, secrets }, folder, { clock: systemClock, onProgress }),
+      const made = await withProgress(terminal, "verifying", (await log.head()).position, (onProgress) =>
+        write({ log, secrets }, folder, { clock: systemClock, onProgress }),
       );
       await recordBackup(terminal, "BackupMade", made, store);
       const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
@@ -92,47 +87,38 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
     });
 
 /** What writes the backup that was asked for. Throws a ServiceError (usage). */
-function chooseWriter(config: Config, folder: string, incremental: boolean) {
+function chooseWriter(config: Config, folder: string, incremental: boolean): typeof writeWhole {
   if (!isS3Address(folder)) return incremental ? writeIncrement : writeWhole;
   if (incremental) return writeRemoteIncrement.bind(undefined, config);
   throw usageError(`${folder} takes --incremental backups only`);
 }
 
+/** `number`: of an incremental backup. */
 async function writeWhole(
   source: BackupSource,
   folder: string,
   options: WriteOptions,
-): Promise<Omit<Increment, "number"> & { readonly number: undefined }> {
+): Promise<Omit<Increment, "number"> & { readonly number: number | undefined }> {
   const { log: copied, made_at, files } = await writeBackup(source, folder, options);
   const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
   return { log: copied, made_at, bytes, number: undefined, first: 1 };
 }
 
-async function verifyFolder(
-  terminal: Terminal,
-  config: Config,
-  place: string,
-  json: boolean | undefined,
-): Promise<number> {
+async function verifyFolder(terminal: Terminal, config: Config, place: string, json: boolean | undefined) {
   const master = loadMasterKey(config);
   using copy = await openIncrements(place, config, master);
   const { folder } = copy;
   const { position } = readIncrements(folder, master).backups.at(-1)!;
-  const scratch = mkdtempSync(join(tmpdir(), "reachlog-verify-"));
-  try {
-    const { increments, faults: found } = await withProgress(terminal, "verifying", position, (onProgress) =>
-      verifyIncrements(folder, master, { scratch, onProgress }),
-    );
-    const { backups, segments } = increments;
-    const { hash } = backups.at(-1)!;
-    const faults = found.map((sentence) => sentence.replaceAll(folder, withoutSlash(place)));
-    const whole = `${place}: ${backups.length} backups in ${segments.length} segments are whole; head ${position} ${hash}`;
-    const sentences = faults.length === 0 ? [whole] : faults;
-    const ok = faults.length === 0;
-    const figures = { folder: place, ok, backups: backups.length, segments: segments.length, position, hash, faults };
-    answer(terminal, json, figures, sentences.map((sentence) => `${sentence}\n`).join(""));
-    return ok ? EXIT.ok : EXIT.fault;
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+  using scratch = temporaryFolder("reachlog-verify-");
+  const { increments, faults: found } = await withProgress(terminal, "verifying", position, (onProgress) =>
+    verifyIncrements(folder, master, { scratch: scratch.path, onProgress }),
+  );
+  const { backups, segments } = increments;
+  const { hash } = backups.at(-1)!;
+  const faults = found.map((sentence) => sentence.replaceAll(folder, withoutSlash(place)));
+  const whole = `${place}: ${backups.length} backups in ${segments.length} segments are whole; head ${position} ${hash}`;
+  const ok = faults.length === 0;
+  const figures = { folder: place, ok, backups: backups.length, segments: segments.length, position, hash, faults };
+  answer(terminal, json, figures, (ok ? [whole] : faults).map((sentence) => `${sentence}\n`).join(""));
+  return ok ? EXIT.ok : EXIT.fault;
 }

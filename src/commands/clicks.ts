@@ -1,6 +1,5 @@
 import type { EventType, Folded, LogStore } from "../../events/catalog.ts";
 import type { States } from "../../projections/all.ts";
-import type { LinkClicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
@@ -49,12 +48,6 @@ const HEAD = ["link", "people", "suspected", "bots", "first", "last"];
 
 type Counted = Pick<States, (typeof NAMES)[number]>;
 
-/** `suspected` of its `clicks`. */
-interface LinkCounts extends Omit<LinkClicks, "last_position"> {
-  readonly link: string;
-  readonly suspected: number;
-}
-
 /** Events other than clicks that mark clicks as suspected. */
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
@@ -102,8 +95,8 @@ function allAsText(counted: Counted, place: Place): string {
   return `${table(HEAD, [...rows, formatSums("total", all)])}(${describeMoment(place)})\n`;
 }
 
-/** Most clicks of people first; of equals the one clicked last. */
-function listLinks({ clicks: { links }, suspected }: Counted): LinkCounts[] {
+/** Most clicks of people first; of equals the one clicked last. `suspected` of its `clicks`. */
+function listLinks({ clicks: { links }, suspected }: Counted) {
   return byLastClick(links)
     .map(([link, { clicks: people, bots, first, last }]) => {
       return { link, clicks: people, bots, suspected: suspected.links.get(link)?.suspected ?? 0, first, last };
@@ -111,7 +104,14 @@ function listLinks({ clicks: { links }, suspected }: Counted): LinkCounts[] {
     .sort((a, b) => b.clicks - a.clicks || b.bots - a.bots);
 }
 
-function row({ link, clicks: people, suspected, bots, first, last }: LinkCounts): (string | number)[] {
+function row({
+  link,
+  clicks: people,
+  suspected,
+  bots,
+  first,
+  last,
+}: ReturnType<typeof listLinks>[number]): (string | number)[] {
   return [link, people, suspected, bots, first, last];
 }
 

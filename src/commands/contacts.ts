@@ -39,18 +39,9 @@ export async function showContacts(
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
-  return answerEach(
-    terminal,
-    json,
-    found.map(withoutLinks),
-    `${shown}(${describeMoment(place)})
-`,
-  );
-}
-
-/** Who has the code of a recipient's own link can click as that recipient. */
-function withoutLinks({ personal_links: _codes, ...shown }: Contact): Omit<Contact, "personal_links"> {
-  return shown;
+  // Who has the code of a recipient's own link can click as that recipient.
+  const objects = found.map(({ personal_links: _codes, ...others }) => others);
+  return answerEach(terminal, json, objects, `${shown}(${describeMoment(place)})\n`);
 }
 
 export function formatContacts(people: readonly Contact[]): string {

@@ -4,18 +4,25 @@ import { discard, nameNumber, retry } from "./deliveries/retry-and-discard.ts";
 import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
-import { errorOption, fromOption, linkOption, toOption } from "./deliveries/filter-options.ts";
-import { channelArgument, channelOption, selectChannels, isConfigured } from "./deliveries/channel-name.ts";
+import {
+  channelArgument,
+  channelOption,
+  errorOption,
+  fromOption,
+  isConfigured,
+  linkOption,
+  selectChannels,
+  toOption,
+} from "./deliveries/filter-options.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { TestResult } from "../http/features/send-to-channel.ts";
 import { plain } from "../history/words/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { findChannel, pendingOf } from "../../projections/deliveries.ts";
+import { findChannel, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { findLetters } from "../delivery/dead-letters.ts";
 import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dead-letter-filter.ts";
 import { readDispatches, toDispatchJson } from "../delivery/list-dispatches.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
-import type { Projector } from "../projector/projector.ts";
 import { isoTime, sleep } from "../platform/clock.ts";
 import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "../delivery/lag.ts";
 import { formatDuration } from "../platform/format-duration.ts";
@@ -45,27 +52,23 @@ dead letter that matches, or every dispatch in doubt.`,
       const at = { deliveries: projector.state("deliveries"), position: projector.position };
       const letters = await findLetters(eventLog.store, at, filter);
       const dispatches = (await readDispatches(eventLog.store, letters)).map(toDispatchJson);
-      const channels = countDispatches(projector, selectChannels(at.deliveries, filter.channel)).map((counts) => {
-        return { ...counts, configured: isConfigured(config, counts.channel) };
+      const channels = selectChannels(at.deliveries, filter.channel).map((channel) => {
+        return countDispatches(at.deliveries, channel, isConfigured(config, channel));
       });
       const { status } = filter;
       const text = formatChannels(channels, status, dispatches);
       answer(terminal, json, { channels, status, count: dispatches.length, dispatches }, text);
     });
 
-type Counts = ReturnType<typeof countDispatches>[number];
-
-function countDispatches(projector: Projector, wanted: readonly ChannelName[]) {
-  return wanted.map((channel) => {
-    const state = findChannel(projector.state("deliveries"), channel);
-    const { dispatched, skipped, in_doubt, dead, suspended } = state;
-    const shown = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
-    return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: shown };
-  });
+function countDispatches(deliveries: Deliveries, channel: ChannelName, configured: boolean) {
+  const state = findChannel(deliveries, channel);
+  const { dispatched, skipped, in_doubt, dead, suspended } = state;
+  const shown = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
+  return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: shown, configured };
 }
 
 function formatChannels(
-  channels: readonly (Counts & { readonly configured: boolean })[],
+  channels: readonly ReturnType<typeof countDispatches>[],
   status: LetterStatus,
   dispatches: readonly ListedJson[],
 ): string {

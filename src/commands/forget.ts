@@ -4,7 +4,7 @@ import { proveEvents } from "../log/signed-heads.ts";
 import { isoTime } from "../platform/clock.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 import { findNamed, parseRecipient } from "../recipients/resolve-recipient.ts";
-import { forgetAddress, forgetPerson, type ForgetDeps, type ForgetOptions, type Forgotten } from "../privacy/forget.ts";
+import { forgetAddress, forgetPerson, type Forgotten } from "../privacy/forget.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
 import { answer, fail, type Terminal, printable } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
@@ -59,9 +59,13 @@ docs/personal-data.md.`,
       if (yes !== true && !(await askToConfirm(terminal, name))) return fail(terminal, "nothing was erased");
       await using deps = await openSession(terminal);
       const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
-      const options = { ...ENDLESS, reason };
+      // An interrupted command ends at once: the next process that opens the log finishes what it began.
+      const options = { metadata: COMMAND_METADATA, signal: new AbortController().signal, reason };
+      const { position: to } = await deps.encryptedLog.head();
       const forgotten = await (isAddress
-        ? forgetClicks(terminal, deps, name, options)
+        ? withProgress(terminal, "opening clicks", to, (onProgress) =>
+            forgetAddress(deps, name, { ...options, onProgress }),
+          )
         : forgetPerson(deps, (contacts) => findNamed(contacts, name), options));
       const shown = printable(name);
       if (forgotten === undefined) {
@@ -84,13 +88,7 @@ const GROUNDS = erasureGround.anyOf.map((one) => one.const);
 const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
 
 /** Writes the certificate. Where that fails the erasure stays, and the operator gets what proves it. */
-async function certify(
-  terminal: Terminal,
-  file: string,
-  deps: Session,
-  forgotten: Forgotten,
-  reason: ErasureReason,
-): Promise<number | undefined> {
+async function certify(terminal: Terminal, file: string, deps: Session, forgotten: Forgotten, reason: ErasureReason) {
   try {
     await writeCertificate(file, deps, forgotten, reason);
     return undefined;
@@ -118,19 +116,4 @@ async function writeCertificate(
   const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
   const certificate = { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
   await makeNewFile(file, `${JSON.stringify(certificate, undefined, 2)}\n`);
-}
-
-/** An interrupted command ends at once: the next process that opens the log finishes what it began. */
-const ENDLESS = { metadata: COMMAND_METADATA, signal: new AbortController().signal } as const;
-
-async function forgetClicks(
-  terminal: Terminal,
-  deps: ForgetDeps,
-  address: string,
-  options: ForgetOptions,
-): Promise<Forgotten | undefined> {
-  const { position } = await deps.encryptedLog.head();
-  return withProgress(terminal, "opening clicks", position, (onProgress) =>
-    forgetAddress(deps, address, { ...options, onProgress }),
-  );
 }

@@ -5,11 +5,10 @@ import { makeId } from "../platform/clock.ts";
 import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/derive-keys.ts";
-import { writeKeyFile } from "../vault/master-key.ts";
-import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
-import { absolutePath, Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "./shared/command.ts";
+import { endRotation, nameOfKey, rotateKey, writeKeyFile } from "../vault/master-key.ts";
+import { absolutePath, Command, group, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, type Terminal } from "./shared/terminal.ts";
-import { COMMAND_METADATA, refuseNoLog } from "./shared/log-session.ts";
+import { COMMAND_METADATA, requireLog } from "./shared/log-session.ts";
 import { usageError } from "../platform/service-error.ts";
 
 const show: MakeCommand = (terminal) =>
@@ -21,8 +20,7 @@ and discloses nothing else about it.`,
     )
     .option(...JSON_OPTION)
     .action(async ({ json }) => {
-      const config = readConfig(terminal);
-      await refuseNoLog(config);
+      const config = await requireLog(terminal);
       await using log = await openLog(config);
       const source = nameOfKey(locateLog(config).secrets);
       const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
@@ -67,8 +65,7 @@ export const key = group("key", "show or rotate the master key", [show, rotate])
 
 /** Owns the log as the service does, so that no service runs meanwhile. Throws StoreOwned. */
 async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean | undefined): Promise<void> {
-  const config = readConfig(terminal);
-  await refuseNoLog(config);
+  const config = await requireLog(terminal);
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
   const from = store.master;
   const to = chooseNextKey(config);
@@ -95,9 +92,7 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
 
 /** Instances with the former key keep running until they stop. */
 async function endKeyRotation(terminal: Terminal, json: boolean | undefined): Promise<void> {
-  const config = readConfig(terminal);
-  await refuseNoLog(config);
-  const { secrets } = locateLog(config);
+  const { secrets } = locateLog(await requireLog(terminal));
   if (!secrets.isShared) throw usageError("--end is for a log on PostgreSQL: a start with the new key ends a rotation");
   const is_ended = await endRotation(secrets);
   const text = is_ended ? "the former key is retired" : "no rotation is in progress";

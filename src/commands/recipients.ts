@@ -2,7 +2,7 @@ import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/resolve-recipient.ts";
 import { suppress } from "../recipients/suppress.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
-import { answer, EXIT, printable, type Terminal } from "./shared/terminal.ts";
+import { answer, EXIT, printable } from "./shared/terminal.ts";
 import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
@@ -98,7 +98,8 @@ clicks. A repeat changes nothing.`,
       "reachlog recipients consent @sara_sells --basis opt_in --consent-at 2026-03-02",
       "reachlog recipients consent @sara_sells --tracking denied --source mail",
     )
-    .action((name, { json, ...options }) => {
+    .action(async (name, { json, ...options }) => {
+      parseRecipient(name);
       const given: Partial<Record<ConsentMember, string | undefined>> = {
         basis: options.basis,
         consent_at: options.consentAt,
@@ -109,7 +110,17 @@ clicks. A repeat changes nothing.`,
         tracking_source: options.source,
         tracking_text: options.text,
       };
-      return recordGiven(terminal, name, (member) => given[member], json);
+      await using session = await openSession(terminal);
+      const record = parseConsent((member) => given[member], session.logClock.now());
+      if (isFault(record)) throw usageError(printable(record.reason));
+      if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
+      const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
+      const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
+      const erased = `${printable(name)} was erased, so nothing is shown\n`;
+      const shown = contact === undefined ? erased : formatConsent(contact);
+      const stranger = isKnown ? "" : "no recipient with that name is known yet: the record applies once one is\n";
+      const recorded = { recipient: name, is_known: isKnown, repeated, basis, consent, tracking };
+      answer(terminal, json, recorded, shown + stranger);
     });
 
 export const recipients = group(
@@ -124,21 +135,3 @@ const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
   suppressed: "is suppressed, and gets no message",
   not_failed: "has no failed message to retry",
 };
-
-async function recordGiven(
-  terminal: Terminal,
-  name: string,
-  given: Parameters<typeof parseConsent>[0],
-  json: true | undefined,
-): Promise<void> {
-  parseRecipient(name);
-  await using session = await openSession(terminal);
-  const record = parseConsent(given, session.logClock.now());
-  if (isFault(record)) throw usageError(printable(record.reason));
-  if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
-  const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
-  const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
-  const shown = contact === undefined ? `${printable(name)} was erased, so nothing is shown\n` : formatConsent(contact);
-  const stranger = isKnown ? "" : "no recipient with that name is known yet: the record applies once one is\n";
-  answer(terminal, json, { recipient: name, is_known: isKnown, repeated, basis, consent, tracking }, shown + stranger);
-}

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { createLogTree } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { Command, Option, type MakeCommand, readConfig } from "./shared/command.ts";
 import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal.ts";
 import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/log-session.ts";
@@ -56,17 +56,21 @@ the last saved work.`,
       if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
       const names = projection === undefined ? PROJECTION_NAMES : [projection];
       await using store = await openExistingLog(terminal);
-      const shown = show(terminal, names);
       const { signal } = terminal;
+      let progress: Progress | undefined;
       const env = { ...terminal.env };
       const inWorker: RebuildOptions["foldInWorker"] = (order, ended) => foldInWorker({ env, ...order }, ended);
       const rebuilt = await rebuild(store, names, {
         restart: restart === true,
         signal,
         foldInWorker: availableParallelism() > 1 ? inWorker : undefined,
-        ...shown,
+        onBegin(from, to) {
+          if (from > 0) terminal.err(`resuming from position ${from}, where an earlier replay was interrupted\n`);
+          progress = startProgress(terminal, projection ?? "projections", to, from);
+        },
+        onProgress: (position) => progress?.update(position),
       });
-      shown.end();
+      progress?.end();
       if (rebuilt === undefined) {
         terminal.err("interrupted; the next replay resumes from here\n");
         return EXIT.temporary;
@@ -82,22 +86,6 @@ async function rebuildTree(store: LogStore, { signal }: Terminal): Promise<void>
   const { position } = await store.head();
   await tree.forget();
   while (!(await tree.extend(position)) && !signal.aborted);
-}
-
-function show(terminal: Terminal, names: readonly ProjectionName[]) {
-  let progress: Progress | undefined;
-  return {
-    onBegin(from: number, to: number): void {
-      if (from > 0) terminal.err(`resuming from position ${from}, where an earlier replay was interrupted\n`);
-      progress = startProgress(terminal, names.length === 1 ? (names[0] ?? "") : "projections", to, from);
-    },
-    onProgress(position: number): void {
-      progress?.update(position);
-    },
-    end(): void {
-      progress?.end();
-    },
-  };
 }
 
 function formatReport({ projection, events, position, differences: found }: Rebuilt): string {

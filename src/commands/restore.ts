@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
@@ -14,7 +13,8 @@ import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { backupPlace, openIncrements } from "./backup/remote-increments.ts";
 import { recordBackup } from "./backup/write-backup.ts";
-import { refuseNoLog } from "./shared/log-session.ts";
+import { requireLog } from "./shared/log-session.ts";
+import { temporaryFolder } from "./shared/new-file.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
 import { AS_OF_OPTION } from "./shared/moment.ts";
 import { answer, type Terminal } from "./shared/terminal.ts";
@@ -68,14 +68,17 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
       const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
       if (!only) await refuseTaken(config, id, takeOverKeys);
-      using source = await copy.work(() => openSource(config, folder, master, moment));
-      const manifest = await putBack(terminal, source.folder, config, { master, isRehearsal: only, ...options });
+      // One backup is made of incremental ones, for as long as it is used.
+      using scratch = moment && temporaryFolder("reachlog-rehearsal-", folderBeside(config));
+      const source = scratch === undefined ? folder : join(scratch.path, "backup");
+      if (moment !== undefined) await copy.work(() => extractBackup(folder, master, source, moment));
+      const manifest = await putBack(terminal, source, config, { master, isRehearsal: only, ...options });
       if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
       const { log, made_at } = manifest;
       const { position, hash } = log;
       const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
       // What was made of incremental backups has the time of the newest one.
-      const which = source.folder === folder ? `${place} of ${made_at}` : place;
+      const which = source === folder ? `${place} of ${made_at}` : place;
       const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
       answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);
     });
@@ -98,8 +101,7 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       "\nExample:\n  reachlog restored\n\nStop the service first: beside a running one this is refused (75).",
     )
     .action(async ({ json }) => {
-      const config = readConfig(terminal);
-      await refuseNoLog(config);
+      const config = await requireLog(terminal);
       await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
       const shown = redactedUrl(config.log);
       answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
@@ -124,24 +126,9 @@ function chooseMoment(
   return { to: chosen.position };
 }
 
-/** The folder of one backup: as it is, or made of incremental ones for as long as it is used. */
-async function openSource(
-  { log }: Config,
-  folder: string,
-  master: Uint8Array,
-  moment: Moment | undefined,
-): Promise<Disposable & { readonly folder: string }> {
-  if (moment === undefined) return { folder, [Symbol.dispose]() {} };
-  const beside = log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : tmpdir();
-  const scratch = mkdtempSync(join(beside, "reachlog-rehearsal-"));
-  const remove = (): void => rmSync(scratch, { recursive: true, force: true });
-  try {
-    await extractBackup(folder, master, join(scratch, "backup"), moment);
-  } catch (fault) {
-    remove();
-    throw fault;
-  }
-  return { folder: join(scratch, "backup"), [Symbol.dispose]: remove };
+/** Where the log is to be; undefined: on a server, or in a folder that is not there yet. */
+function folderBeside({ log }: Config): string | undefined {
+  return log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : undefined;
 }
 
 /** Empty for faulty settings and for a log on a server, which has no key file. */

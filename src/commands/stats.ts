@@ -43,17 +43,8 @@ const SHOWN = { day: 30, hour: 48 } as const;
 
 const PERIOD_HEAD = ["sent", "skipped", "failed", "clicks", "suspected", "bots"] as const;
 
-type PeriodCounts = Readonly<Record<(typeof PERIOD_HEAD)[number], number>>;
-
-/** What happened in a day or hour that begins at `start`, ms since 1970. */
-interface CountedPeriod extends PeriodCounts {
-  readonly start: number;
-}
-
-function countPeriods(
-  { timeline, suspected }: Pick<States, "timeline" | "suspected">,
-  query: PeriodsQuery,
-): readonly CountedPeriod[] {
+/** What happened in days or hours, each of which begins at `start`, ms since 1970. */
+function countPeriods({ timeline, suspected }: Pick<States, "timeline" | "suspected">, query: PeriodsQuery) {
   const messages = periodsOf(timeline.quarters, query, noMessages);
   const clicks = periodsOf(suspected.quarters, query, noClicks);
   return messages.map(({ start, counts }, at) => {
@@ -63,7 +54,7 @@ function countPeriods(
 }
 
 function periodsAsText(
-  periods: readonly CountedPeriod[],
+  periods: ReturnType<typeof countPeriods>,
   unit: "day" | "hour",
   timezone: string,
   place: Place,

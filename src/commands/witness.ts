@@ -5,9 +5,8 @@ import { formatVerifierKey, loadSigningKey, openWitness, parsePublicKey, type Wi
 import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
-import { absolutePath, Command, group, type MakeCommand } from "./shared/command.ts";
+import { absolutePath, Command, group, type MakeCommand, parsePort } from "./shared/command.ts";
 import { type Terminal, printable } from "./shared/terminal.ts";
-import { parsePort } from "./development/sandbox.ts";
 import { usageError } from "../platform/service-error.ts";
 
 /** Twice the size of a checkpoint with its signatures and 63 hashes. */

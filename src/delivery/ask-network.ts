@@ -85,10 +85,7 @@ export async function ask(
   return learn(results, items);
 }
 
-interface Loaded {
-  readonly items: readonly PendingDispatch[];
-  readonly dispatches: readonly Dispatch[];
-}
+type Loaded = ReturnType<typeof keepSendable>;
 
 /** A promise only where one is waited for, which is hardly ever: each of them costs a dispatch more than the reading. */
 function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {
@@ -103,11 +100,7 @@ function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: numb
 }
 
 /** Those of which there is something to send; the others have expired or are screened, which is their outcome. */
-function keepSendable(
-  channel: Channel,
-  pending: readonly PendingDispatch[],
-  found: readonly (Dispatch | undefined)[],
-): Loaded {
+function keepSendable(channel: Channel, pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]) {
   const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
   for (const [at, item] of pending.entries()) {

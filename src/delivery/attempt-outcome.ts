@@ -7,12 +7,9 @@ import { RETRY_AFTER_MAX_MS } from "../networks/classify-answer.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** The outcome of one attempt, as an event of that type records it for all that the request carried. */
-export type AttemptOutcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];
-
-interface OutcomeOf<T extends OutcomeType> {
-  readonly type: T;
-  readonly request: Omit<RequestOf<T>, "sources">;
-}
+export type AttemptOutcome = {
+  readonly [T in OutcomeType]: { readonly type: T; readonly request: Omit<RequestOf<T>, "sources"> };
+}[OutcomeType];
 
 export interface Attempt {
   readonly lane: Lane;

@@ -67,37 +67,22 @@ export type FilterTexts = { readonly [Name in FilterName]?: string | undefined }
 
 /** `timezone`: IANA name; days are days of it. Throws a ServiceError (usage), which says what is wrong. */
 export function parseDispatchFilter(texts: FilterTexts, timezone: string): DispatchFilter {
-  const { channel, status = "dead", error, link } = texts;
+  const { channel, status: wanted = "dead", error } = texts;
   const from = texts.from === undefined ? undefined : parseTime(texts.from, timezone, startOfDay);
   const to = texts.to === undefined ? undefined : parseTime(texts.to, timezone);
   if (error !== undefined && !new RegExp(ERROR).test(error)) throw unknownValue("an error", ERROR_NAMES, error);
   if (from !== undefined && to !== undefined && to < from) throw usageError("the time range ends before it begins");
-  return {
-    status: parseChoice("a status", STATUSES, status),
-    ...omitUndefined({
-      channel: channel === undefined ? undefined : parseChannel(channel),
-      error,
-      link: link?.replace(/^https?:\/\//i, ""),
-      from,
-      to,
-    }),
-  };
+  const status = STATUSES.find((one) => one === wanted);
+  if (status === undefined) throw unknownValue("a status", STATUSES, wanted);
+  if (channel !== undefined && !Value.Check(channelName, channel))
+    throw unknownValue("a channel", [...CHANNELS, "webhook-NAME"], channel);
+  const link = texts.link?.replace(/^https?:\/\//i, "");
+  return { status, ...omitUndefined({ channel, error, link, from, to }) };
 }
 
 /** The channels of which dispatches match: those of the log, where the filter names none. */
 export function selectedChannels({ channel }: Pick<DispatchFilter, "channel">, deliveries: Deliveries) {
   return channel === undefined ? listChannels(deliveries) : [channel];
-}
-
-function parseChannel(text: string): ChannelName {
-  if (Value.Check(channelName, text)) return text;
-  throw unknownValue("a channel", [...CHANNELS, "webhook-NAME"], text);
-}
-
-function parseChoice<Choice extends string>(what: string, known: readonly Choice[], text: string): Choice {
-  const value = known.find((one) => one === text);
-  if (value === undefined) throw unknownValue(what, known, text);
-  return value;
 }
 
 /** In ms since 1970; `begin`: where a day begins, if the day does not mean its end. */

@@ -34,7 +34,7 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
  * The lists of the projection as of position `to`, with all that they leave out. Reads only the events that make and unmake
  * them: of a dispatch that succeeded or was skipped, an end that another process recorded later counts here.
  */
-export async function listAllLetters(store: LogStore, to: number): Promise<LettersOn> {
+export async function listAllLetters(store: LogStore, to: number): Promise<(channel: ChannelName) => DeadLetters> {
   const all = new Map<ChannelName, { readonly letters: DeadLetters; readonly ended: Set<number> }>();
   for await (const batch of store.readFolded({ types: DECIDED_OR_ENDED, to })) {
     for (const event of batch) {
@@ -53,8 +53,6 @@ export async function listAllLetters(store: LogStore, to: number): Promise<Lette
   return (channel) => all.get(channel)?.letters ?? noDeadLetters();
 }
 
-type LettersOn = (channel: ChannelName) => DeadLetters;
-
 /** The projection as of a position. */
 export interface DeliveriesAt {
   readonly deliveries: Deliveries;
@@ -71,27 +69,18 @@ export async function findLetters(
   filter: DispatchFilter,
   listAll = () => listAllLetters(store, position),
 ): Promise<readonly DeadLetter[]> {
-  const { status } = filter;
+  const { status, link } = filter;
   const channels = selectedChannels(filter, deliveries);
   const listed = (name: ChannelName) => findChannel(deliveries, name);
   const isListed = channels.every((name) => listed(name).letters[status].size === listed(name)[status]);
   const lettersOn = isListed ? (name: ChannelName) => listed(name).letters : await listAll();
-  const found = await match(store, lettersOn, { ...filter, channels });
-  return found.sort((one, other) => one.position - other.position || one.source - other.source);
-}
-
-async function match(
-  store: LogStore,
-  lettersOn: LettersOn,
-  filter: DispatchFilter & { readonly channels: readonly ChannelName[] },
-): Promise<DeadLetter[]> {
-  const { channels, status, link } = filter;
   const found: DeadLetter[] = [];
   for (const channel of channels) {
     for (const [source, place] of lettersOn(channel)[status]) {
       if (matchesEnding(filter, place)) found.push({ channel, source, ...place });
     }
   }
+  found.sort((one, other) => one.position - other.position || one.source - other.source);
   if (link === undefined || found.length === 0) return found;
   const clicked = new Set<number>();
   for await (const event of eventsAt(store, inOrder(found.map(({ source }) => source)))) {
@@ -333,11 +322,7 @@ async function findNamed(store: LogStore, to: number, letters: readonly DeadLett
 }
 
 /** Position -> id of each of these events; undefined: one of them is not where its id says. */
-async function findNear(
-  store: LogStore,
-  to: number,
-  wanted: ReadonlySet<string>,
-): Promise<ReadonlyMap<number, string> | undefined> {
+async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>) {
   const reading = { store, to, onProgress: () => {} };
   const found = new Map<number, string>();
   for (const id of wanted) {
@@ -350,8 +335,6 @@ async function findNear(
 
 /** Position -> id of the event whose dispatch each letter is. */
 async function readIds(store: LogStore, letters: readonly DeadLetter[]): Promise<ReadonlyMap<number, string>> {
-  const ids = new Map<number, string>();
   const positions = inOrder(letters.map(({ source }) => source));
-  for await (const { position, id } of eventsAt(store, positions)) ids.set(position, id);
-  return ids;
+  return new Map(await Array.fromAsync(eventsAt(store, positions), ({ position, id }) => [position, id]));
 }

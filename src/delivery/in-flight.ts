@@ -10,7 +10,7 @@ import { createRecorder, type RecorderDeps, UNRECORDED_MAX } from "./recorder.ts
 import type { Suspension } from "./suspension.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import { findChannel, isClaimedByOther, isOfBefore, type LaneState } from "../../projections/deliveries.ts";
+import { findChannel, isClaimedByOther, isOfBefore } from "../../projections/deliveries.ts";
 
 /** After a fault of ours, or of the log, an item is left alone for that long. */
 const AFTER_FAULT_MS = 30_000;
@@ -30,7 +30,7 @@ interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps
 export function createInFlight(deps: InFlightDeps) {
   const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
   const claim = createClaims(deps);
-  const recorder = createRecorder(deps);
+  const record = createRecorder(deps);
   const deduplicationWindow = createDeduplicationWindow(deps);
   const { learn, recorded } = createLearning(deps);
   const stopping = new AbortController();
@@ -56,7 +56,7 @@ export function createInFlight(deps: InFlightDeps) {
         onCompleted();
       }
       try {
-        await recorder.record(lane, items, learnt);
+        await record(lane, items, learnt);
       } finally {
         recorded(learnt);
       }
@@ -108,13 +108,11 @@ export function createInFlight(deps: InFlightDeps) {
   };
 }
 
-/** Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. */
-type Claim = (lane: OutboxWindow, items: readonly PendingDispatch[]) => Promise<void> | undefined;
-
-type ClaimsDeps = Pick<InFlightDeps, "channel" | "lease" | "eventLog" | "isShared">;
-
-/** Claims nothing where no other instance takes over, or where the network recognises each repeat. */
-function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim {
+/**
+ * Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. Claims
+ * nothing where no other instance takes over, or where the network recognises each repeat.
+ */
+function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
   let last = Promise.resolve();
 
@@ -141,7 +139,7 @@ function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim
   const hasDigests = channel.batch === undefined && backlogLaneOf(channel.name) === "clicks";
   const isRecognised = channel.recognisesMs !== undefined && !hasDigests;
   if (!isShared || isRecognised) return () => undefined;
-  return (lane, items) => {
+  return (lane: OutboxWindow, items: readonly PendingDispatch[]) => {
     const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
     if (unsent.length === 0) return undefined;
     gathering ??= gather();
@@ -153,11 +151,25 @@ function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim
   };
 }
 
-type LearningDeps = Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">;
+/**
+ * What answers teach of the channel. Its circuit is in the log for all instances to know, and for the one that takes the
+ * channel over; its events go with the outcome that changed it, so that they cost no append.
+ */
+export function createLearning(
+  deps: Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">,
+) {
+  const { projector, clock, rateLimiter, suspension } = deps;
+  const channel = deps.channel.name;
+  const published = (): number => breakerIn(findChannel(projector.state("deliveries"), channel), Infinity).openUntil;
+  let announced = published();
 
-export function createLearning(deps: LearningDeps) {
-  const { clock, rateLimiter, suspension } = deps;
-  const circuit = createPublishedCircuit(deps);
+  const learnCircuit = ({ failures, openUntil }: CircuitBreaker): readonly NewEvent[] => {
+    if (openUntil === announced) return [];
+    announced = openUntil;
+    if (openUntil === 0) return [{ type: "CircuitClosed", data: { channel } }];
+    return [{ type: "CircuitOpened", data: { channel, failures, until: isoTime(openUntil) } }];
+  };
+
   const learn: Learn = (results, items) => {
     const now = clock();
     // Not the rest of a batch that ended early: it says nothing of the network.
@@ -167,37 +179,15 @@ export function createLearning(deps: LearningDeps) {
     rateLimiter.learn(weightiest, now);
     const pauseMs = Math.max(0, ...asked.map((one) => (one.outcome === "delivered" ? (one.pauseMs ?? 0) : 0)));
     if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
-    return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
+    return [...learnCircuit(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
   };
+
   return {
     learn,
     /** The append of what was learnt is over, whether the log took it or not. */
     recorded(learnt: readonly NewEvent[]): void {
-      circuit.recorded();
-      suspension.recorded(learnt);
-    },
-  };
-}
-
-/**
- * The circuit of a channel, in the log for all instances to know, and for the one that takes the channel over. Its events
- * go with the outcome that changed it, so that they cost no append.
- */
-function createPublishedCircuit({ channel, projector }: Pick<DispatchDeps, "channel" | "projector">) {
-  const published = (): number =>
-    breakerIn(findChannel(projector.state("deliveries"), channel.name), Infinity).openUntil;
-  let announced = published();
-  return {
-    /** What is to be recorded with the outcome after which the circuit is this. */
-    learn({ failures, openUntil }: CircuitBreaker): readonly NewEvent[] {
-      if (openUntil === announced) return [];
-      announced = openUntil;
-      if (openUntil === 0) return [{ type: "CircuitClosed", data: { channel: channel.name } }];
-      return [{ type: "CircuitOpened", data: { channel: channel.name, failures, until: isoTime(openUntil) } }];
-    },
-    /** The append of what was learnt is over, whether the log took it or not. */
-    recorded(): void {
       announced = published();
+      suspension.recorded(learnt);
     },
   };
 }
@@ -246,7 +236,7 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
     interrupted(lane: OutboxWindow): readonly PendingDispatch[] {
       const state = lane.state();
       const { restored, claims } = state;
-      if (restored === null && !hasOthers(claims, lease.token)) return [];
+      if (restored === null && !claims.values().some((claim) => claim !== lease.token)) return [];
       const now = clock();
       const isInterrupted = (position: number): boolean =>
         isOfBefore(restored, position) || isClaimedByOther(state, position, lease.token);
@@ -257,11 +247,6 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
       });
     },
   };
-}
-
-function hasOthers(claims: LaneState["claims"], token: number): boolean {
-  for (const claim of claims.values()) if (claim !== token) return true;
-  return false;
 }
 
 const CLAIMED =

@@ -75,13 +75,11 @@ export async function readTail(store: LogStore, channel: ChannelName, now: numbe
   return { settled: rateOf(settled.size, newest.size), failuresInARow };
 }
 
-type Subscriptions = ReadonlyMap<WebhookChannel, readonly Subscription[]>;
-
 /** Dispatches that were requested to each channel; of none where nothing was. Reads nothing but the end of the log. */
 export async function readRequested(
   store: LogStore,
   now: number,
-  { webhooks = new Map(), ...tail }: Tail & { readonly webhooks?: Subscriptions } = {},
+  { webhooks = new Map(), ...tail }: Tail & { webhooks?: ReadonlyMap<WebhookChannel, readonly Subscription[]> } = {},
 ): Promise<ReadonlyMap<ChannelName, DispatchRate>> {
   const requested = new Map<ChannelName, { all: number; newest: number }>();
   const subscribed = [...webhooks.values()].flat().flatMap((subscription) => subscription.types);
@@ -141,23 +139,6 @@ export async function readOldestPending(
   return undefined;
 }
 
-/** How far a channel is behind, as `deliveries lag --json` has it. */
-export interface ChannelLag {
-  readonly channel: ChannelName;
-  /** Pending dispatches. */
-  readonly backlog: number;
-  /** Of the oldest click among it, of a webhook the oldest event; null without one. */
-  readonly oldest_click_seconds: number | null;
-  readonly settled_per_minute: number;
-  readonly requested_per_minute: number;
-  /** Until nothing is pending; null: no estimate, since it does not shrink. */
-  readonly drained_in_seconds: number | null;
-  readonly failures_in_a_row: number;
-  readonly suspended: { readonly since: string; readonly detail: string } | null;
-  /** Here: the service's configuration may differ. */
-  readonly configured: boolean;
-}
-
 export interface Measured {
   readonly channel: ChannelName;
   readonly backlog: number;
@@ -174,19 +155,26 @@ export interface Measured {
   readonly now: number;
 }
 
+/** How far a channel is behind, as `deliveries lag --json` has it. */
+export type ChannelLag = ReturnType<typeof calculateLag>;
+
 /** What is measured of a channel, put into relation (pure). */
-export function calculateLag(measured: Measured): ChannelLag {
+export function calculateLag(measured: Measured) {
   const { channel, configured, backlog, suspended, oldest, settled, requested, failuresInARow, now } = measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
   return {
     channel,
+    /** Pending dispatches. */
     backlog,
+    /** Of the oldest click among it, of a webhook the oldest event; null without one. */
     oldest_click_seconds: age,
     settled_per_minute: rounded(settled.perMinute),
     requested_per_minute: rounded(requested.perMinute),
+    /** Until nothing is pending; null: no estimate, since it does not shrink. */
     drained_in_seconds: drainedIn(backlog, settled, requested),
     failures_in_a_row: failuresInARow,
     suspended: suspended && { since: suspended.since, detail: suspended.detail },
+    /** Here: the service's configuration may differ. */
     configured,
   };
 }

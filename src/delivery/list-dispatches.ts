@@ -25,14 +25,6 @@ export function formatCursor({ position, source }: ListCursor): string {
   return `${position}-${source}`;
 }
 
-/** A dispatch that did not end well, with what was to be delivered and its outcome. */
-export interface ListedDispatch extends Pick<DeadLetter, "channel"> {
-  /** The event whose dispatch it is. */
-  readonly source: Recorded;
-  /** Its outcome, narrowed to this dispatch. */
-  readonly outcome: Recorded<"DispatchAbandoned" | "DispatchInDoubt">;
-}
-
 export type ListPage = Awaited<ReturnType<typeof readDispatchPage>>;
 
 /**
@@ -50,16 +42,17 @@ function newestFirst(one: ListCursor, other: ListCursor): number {
   return other.position - one.position || other.source - one.source;
 }
 
-/** In the order of `letters`. */
-export async function readDispatches(
-  store: LogStore,
-  letters: readonly DeadLetter[],
-): Promise<readonly ListedDispatch[]> {
-  const events = new Map<number, Recorded>();
+export type ListedDispatch = Awaited<ReturnType<typeof readDispatches>>[number];
+
+/**
+ * Dispatches that did not end well, in the order of `letters`. `source`: the event whose dispatch it is; `outcome`: narrowed
+ * to this dispatch.
+ */
+export async function readDispatches(store: LogStore, letters: readonly DeadLetter[]) {
   const positions = inOrder(letters.flatMap(({ position, source }) => [position, source]));
-  for await (const event of eventsAt(store, positions)) events.set(event.position, event);
+  const events = new Map(await Array.fromAsync(eventsAt(store, positions), (event) => [event.position, event]));
   return letters.flatMap(({ channel, position, source: at, requested_at }) => {
-    const outcome = events.get(position) as ListedDispatch["outcome"] | undefined;
+    const outcome = events.get(position) as Recorded<"DispatchAbandoned" | "DispatchInDoubt"> | undefined;
     const own = outcome && narrowedTo(outcome, new Set([requested_at]));
     const source = events.get(at);
     return own === undefined || source === undefined ? [] : [{ channel, source, outcome: own }];

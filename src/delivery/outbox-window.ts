@@ -43,13 +43,9 @@ export function createOutboxReader(store: LogStore) {
     const { from } = query;
     const reading = readChunk(store, query);
     const chunk: KeptChunk = { from, reading, next: Infinity };
-    const chunks = () => kept.get(key) ?? [];
-    kept.set(key, [chunk, ...chunks()].slice(0, KEPT_CHUNKS));
-    const forget = (): void =>
-      void kept.set(
-        key,
-        chunks().filter((other) => other !== chunk),
-      );
+    const others = () => (kept.get(key) ?? []).filter((other) => other !== chunk);
+    kept.set(key, [chunk, ...others()].slice(0, KEPT_CHUNKS));
+    const forget = (): void => void kept.set(key, others());
     reading.then(({ next }) => (next === from ? forget() : (chunk.next = next)), forget);
     return reading;
   };

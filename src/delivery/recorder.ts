@@ -38,7 +38,10 @@ interface Entry {
   readonly reject: (fault: unknown) => void;
 }
 
-/** Writes outcomes, those that come together in one append. */
+/**
+ * Writes outcomes, those that come together in one append. The function resolves once the outcomes of the items are durable;
+ * those that are settled have left their lane then. It rejects when the log did not take them: the items keep their outcomes.
+ */
 export function createRecorder(deps: RecorderDeps) {
   const { channel, lease, eventLog, projector, metrics, batchOutcomes } = deps;
   let waiting: Entry[] = [];
@@ -77,20 +80,13 @@ export function createRecorder(deps: RecorderDeps) {
     isWriting = false;
   };
 
-  return {
-    /**
-     * Resolves once the outcomes of the items are durable; those that are settled have left their lane then. Rejects when
-     * the log did not take them: the items keep their outcomes.
-     */
-    record(lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void> {
-      return new Promise((resolve, reject) => {
-        waiting.push({ lane, items, more, resolve, reject });
-        if (isWriting) return;
-        isWriting = true;
-        void pump();
-      });
-    },
-  };
+  return (lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void> =>
+    new Promise((resolve, reject) => {
+      waiting.push({ lane, items, more, resolve, reject });
+      if (isWriting) return;
+      isWriting = true;
+      void pump();
+    });
 }
 
 function countDispatches(entries: readonly Entry[]): number {

@@ -78,9 +78,8 @@ type Waiters = Map<number, Set<(settlement: Settlement) => void>>;
 
 async function find(eventLog: EventLog, channel: ChannelName, position: number): Promise<Settlement | undefined> {
   for await (const event of eventLog.store.read({ stream: STREAMS.delivery(channel), from: position })) {
-    for (const { sources, settlement } of settlementsIn(event)) {
-      for (const source of positionsOf(sources)) if (source === position) return settlement;
-    }
+    const found = settlementsIn(event).find(({ sources }) => positionsOf(sources).includes(position));
+    if (found !== undefined) return found.settlement;
   }
   return undefined;
 }

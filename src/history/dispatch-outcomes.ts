@@ -23,9 +23,6 @@ export type DispatchOutcome = Folded<OutcomeType>;
 /** What an operator decided of a dead letter. */
 export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded">;
 
-/** Position of what requests dispatches -> the channels to which it does. */
-export type RequestedDispatches = ReadonlyMap<number, readonly ChannelName[]>;
-
 /** Both name the event whose dispatch it is by its position. */
 export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & LetterDecision {
   return event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded";
@@ -38,7 +35,7 @@ export async function readRequestedChannels({ store, to }: Reading): Promise<Fin
   const batches = await Array.fromAsync(store.readFolded({ types: SUBSCRIBING, to }));
   const webhooks = new Map<WebhookChannel, Subscription[]>();
   for (const { channel, subscription } of batches.flat().flatMap((event) => subscriptionBy(event) ?? [])) {
-    webhooks.set(channel, [...(webhooks.get(channel) ?? []), subscription]);
+    webhooks.getOrInsertComputed(channel, () => []).push(subscription);
   }
   return (event) => findRequestedChannels(webhooks, event);
 }
@@ -54,8 +51,8 @@ export async function sourcesOfEvent(
   if (isDecision(event)) return [await eventAt(store, event.data.source), ...own];
   if (!isOutcome(event)) return own;
   const requested = inOrder(event.data.requests.flatMap(({ sources }) => positionsOf(sources)));
-  const positions: number[] = [];
-  for await (const one of eventsAt(store, requested)) positions.push(positionOfSource(one, event.data.channel));
+  const { channel } = event.data;
+  const positions = await Array.fromAsync(eventsAt(store, requested), (one) => positionOfSource(one, channel));
   return [...(await Array.fromAsync(eventsAt(store, inOrder(positions)))), ...own];
 }
 
@@ -71,19 +68,19 @@ function positionOfSource(event: Recorded, channel: ChannelName): number {
 }
 
 /**
- * Finds the decisions on dead letters of `sources`, and all outcomes of the sources and of their retries.
- * Answers all dispatches that these are about.
+ * Finds the decisions on dead letters of `sources`, and all outcomes of the sources and of their retries. `sources`:
+ * positions, and the channels to which each requests dispatches. Answers all dispatches that these are about.
  */
 export async function findDispatches(
   reading: Reading,
-  sources: RequestedDispatches,
+  sources: ReadonlyMap<number, readonly ChannelName[]>,
   found: (event: LetterDecision | DispatchOutcome) => void,
 ): Promise<Dispatches> {
   const dispatches = new Map<number, number>();
   const byChannel = new Map<ChannelName, Set<number>>();
   const request = (channel: ChannelName, position: number, source: number): void => {
     dispatches.set(position, source);
-    byChannel.set(channel, (byChannel.get(channel) ?? new Set()).add(position));
+    byChannel.getOrInsertComputed(channel, () => new Set()).add(position);
   };
   for (const [position, channels] of sources) for (const channel of channels) request(channel, position, position);
   for await (const batch of reading.store.readFolded({ types: DECISIONS, to: reading.to })) {
@@ -171,11 +168,7 @@ async function outcomeOn(
 }
 
 /** The attempts at what was requested at a position, up to the final one. */
-async function readAttempts(
-  { store, to }: Reading,
-  channel: ChannelName,
-  requested: number,
-): Promise<Omit<ChannelOutcome, "channel">> {
+async function readAttempts({ store, to }: Reading, channel: ChannelName, requested: number) {
   const events: Recorded[] = [];
   const wanted = new Set([requested]);
   let read = 0;

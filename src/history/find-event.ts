@@ -1,5 +1,6 @@
+import type { Query } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import { eventsAt } from "../log/event-log.ts";
+import { eventAt } from "../log/event-log.ts";
 
 /** Where a history is read from, up to and including a position. */
 export interface Reading {
@@ -23,8 +24,7 @@ export function isEventName(text: string): boolean {
 /** The event at this position, if it is one of the log. */
 export async function findAt({ store, to }: Reading, position: string): Promise<Recorded | undefined> {
   if (!POSITION.test(position) || Number(position) > to) return undefined;
-  for await (const event of eventsAt(store, [Number(position)])) return event;
-  return undefined;
+  return eventAt(store, Number(position));
 }
 
 /**
@@ -38,7 +38,7 @@ export async function findEvent(reading: Reading, id: string): Promise<Recorded 
     if (event.type === "RunStarted" && event.data.run_id === id) return event;
   }
   const before = await positionBefore(reading, parseIdTime(id));
-  return (await search(reading, id, before + 1, to)) ?? search(reading, id, 1, before);
+  return (await search(reading, id, { from: before + 1, to })) ?? search(reading, id, { from: 1, to: before });
 }
 
 /** Events read for one id at the most: between making an id and recording its event others may come. */
@@ -47,19 +47,11 @@ const NEAR_MAX = 2_000;
 /** The event with this id where the id says when it was made, as all do that this service makes; no other time is read. */
 export async function findEventNear(reading: Reading, id: string): Promise<Recorded | undefined> {
   const from = (await positionBefore(reading, parseIdTime(id))) + 1;
-  for await (const event of reading.store.read({ from, to: reading.to, limit: NEAR_MAX })) {
-    if (event.id === id) return event;
-  }
-  return undefined;
+  return search(reading, id, { from, to: reading.to, limit: NEAR_MAX });
 }
 
-async function search(
-  { store, onProgress }: Reading,
-  id: string,
-  from: number,
-  to: number,
-): Promise<Recorded | undefined> {
-  for await (const event of store.read({ from, to })) {
+async function search({ store, onProgress }: Reading, id: string, query: Pick<Query, "from" | "to" | "limit">) {
+  for await (const event of store.read(query)) {
     if (event.id === id) return event;
     onProgress(event.position);
   }

@@ -10,7 +10,7 @@ import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
-import { createTally, type Tally } from "./link-tally.ts";
+import { createTally } from "./link-tally.ts";
 import { contacts, positionsAbout, type Contact, type Contacts } from "../../projections/contacts.ts";
 
 /** All that the log knows of one recipient, link, event or run. */
@@ -35,12 +35,12 @@ export async function historyOfEvent(reading: Reading, id: string): Promise<Even
   if (asked === undefined) return undefined;
   // A run's request caused all of its messages: the history of one of them leaves out the others.
   const roots = isOfOneRecipient(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
-  const { dispatches, positions: ofDispatches } = await findEventDispatches(reading, roots);
-  const positions = inOrder([
-    ...roots.map(({ position }) => position),
-    ...(await positionsOfRuns(reading, roots)),
-    ...ofDispatches,
-  ]);
+  const findChannels = await readRequestedChannels(reading);
+  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
+  const requested = new Map(sources.map((source) => [source.position, findOwnChannels(findChannels, source)]));
+  const found = [...roots.map(({ position }) => position), ...requested.keys()];
+  const dispatches = await findDispatches(reading, requested, ({ position }) => void found.push(position));
+  const positions = inOrder([...found, ...(await positionsOfRuns(reading, roots))]);
   return { positions, dispatches, event: asked };
 }
 
@@ -63,24 +63,6 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
   return found;
 }
 
-/** The dispatches that the roots request or are about: the requesting events, and all outcomes. */
-async function findEventDispatches(
-  reading: Reading,
-  roots: readonly Recorded[],
-): Promise<{ readonly dispatches: Dispatches; readonly positions: readonly number[] }> {
-  const findChannels = await readRequestedChannels(reading);
-  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
-  const requested = new Map(sources.map((source) => [source.position, findOwnChannels(findChannels, source)]));
-  const positions = [...requested.keys()];
-  const dispatches = await findDispatches(reading, requested, ({ position }) => void positions.push(position));
-  return { dispatches, positions };
-}
-
-/** The clicks of one link, the outcomes of their dispatches, and the number of each. */
-export interface LinkHistory extends History {
-  readonly tally: Tally;
-}
-
 /** The stream that holds the clicks of `domain/short_code`. */
 export function streamOfLink(link: string): string {
   const slash = link.indexOf("/");
@@ -89,9 +71,10 @@ export function streamOfLink(link: string): string {
 
 /**
  * Reads the clicks of one link and the outcomes of their dispatches: the link's own stream, and for each channel that a
- * click is dispatched to, all outcomes from the first such click on. Undefined: there is no click.
+ * click is dispatched to, all outcomes from the first such click on. `tally`: the number of each. Undefined: there is no
+ * click.
  */
-export async function historyOfLink(reading: Reading, link: string): Promise<LinkHistory | undefined> {
+export async function historyOfLink(reading: Reading, link: string) {
   const { store, to } = reading;
   const findChannels = await readRequestedChannels(reading);
   const { take, tally } = createTally(findChannels);

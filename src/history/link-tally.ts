@@ -4,27 +4,8 @@ import { isOutcome } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";
 
-/** The clicks of a link, and the outcomes of their dispatches on each channel. */
-export interface Tally {
-  readonly people: number;
-  readonly bots: number;
-  readonly channels: readonly ChannelTally[];
-}
-
-export interface ChannelTally {
-  readonly channel: ChannelName;
-  readonly pending: number;
-  readonly delivered: number;
-  readonly skipped: number;
-  /** Less those that the operator retried. */
-  readonly inDoubt: number;
-  /** Dead letters that the operator has neither retried nor discarded. */
-  readonly dead: number;
-  readonly retried: number;
-  readonly discarded: number;
-  readonly failedAttempts: number;
-  readonly recordedAgain: number;
-}
+export type Tally = ReturnType<ReturnType<typeof createTally>["tally"]>;
+export type ChannelTally = Tally["channels"][number];
 
 /** Counts the clicks of a link, and the outcomes of their dispatches on each channel. */
 export function createTally(findChannels: FindChannels) {
@@ -36,8 +17,7 @@ export function createTally(findChannels: FindChannels) {
 
   /** As the projection does: the first final outcome counts, and any other is one recorded again. */
   const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
-    const ofChannel = settled.get(channel) ?? new Set();
-    settled.set(channel, ofChannel);
+    const ofChannel = settled.getOrInsertComputed(channel, () => new Set());
     for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
       const isAgain = ofChannel.has(source);
       add(type !== "DispatchFailed" && isAgain ? `${channel} again` : `${channel} ${type}`);
@@ -45,7 +25,7 @@ export function createTally(findChannels: FindChannels) {
     }
   };
 
-  const tallyChannel = (channel: ChannelName): ChannelTally => {
+  const tallyChannel = (channel: ChannelName) => {
     const of = (type: EventType): number => count(`${channel} ${type}`);
     const [delivered, skipped, inDoubt] = [of("DispatchSucceeded"), of("DispatchSkipped"), of("DispatchInDoubt")];
     const [dead, retried, discarded] = [of("DispatchAbandoned"), of("DispatchRetryRequested"), of("DispatchDiscarded")];
@@ -56,7 +36,9 @@ export function createTally(findChannels: FindChannels) {
       pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
       delivered,
       skipped,
+      /** Less those that the operator retried. */
       inDoubt: inDoubt - retriedInDoubt,
+      /** Dead letters that the operator has neither retried nor discarded. */
       dead: dead - (retried - retriedInDoubt) - discarded,
       retried,
       discarded,
@@ -81,7 +63,7 @@ export function createTally(findChannels: FindChannels) {
       } else if (event.type === "DispatchDiscarded") add(`${event.data.channel} ${event.type}`);
       else if (isOutcome(event)) takeOutcome(event);
     },
-    tally(): Tally {
+    tally() {
       return { people: count("people"), bots: count("bots"), channels: sortChannels(requested).map(tallyChannel) };
     },
   };

@@ -110,7 +110,11 @@ async function firstPosition(from: string, { store, position: to, timezone }: Fi
 }
 
 /** From its start to its end, as far as that is wanted; null: there is no such run. */
-async function runRange(run: string, { first, last }: Selected, { store, position: to }: FilterSources) {
+async function runRange(
+  run: string,
+  { first, last }: { readonly first: number; readonly last: number },
+  { store, position: to }: FilterSources,
+) {
   if (!EVENT_ID.test(run))
     throw usageError(`a run has an id such as 01a1fd59-3b3a-7515-964c-67ff53c10ed1, not "${shown(run)}"`);
   const reading = { store, to, onProgress: () => {} };
@@ -118,11 +122,6 @@ async function runRange(run: string, { first, last }: Selected, { store, positio
   if (start === undefined) return null;
   const end = await findRunEnd(reading, run.toLowerCase(), start);
   return { first: Math.max(first, start), last: Math.min(last, end ?? to) };
-}
-
-interface Selected {
-  readonly first: number;
-  readonly last: number;
 }
 
 function shown(text: string): string {

@@ -151,29 +151,18 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
   };
 }
 
-interface Tally {
-  readonly group: ResultGroup;
-  readonly messages: Record<keyof typeof messages, number>;
-  readonly tracked: Record<keyof typeof tracked, number>;
-  /** Times to the first click. */
-  readonly firstClicks: number[];
-  /** Undefined: none of its own links can be told. */
-  visits: VisitCounts | undefined;
-}
+type Tally = ReturnType<typeof createTally>;
 
-function createTally(group: ResultGroup): Tally {
+function createTally(group: ResultGroup) {
   return {
     group,
     messages: { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 },
     tracked: { recipients: 0, clicked: 0, clicks: 0, suspected: 0 },
-    firstClicks: [],
-    visits: undefined,
+    /** Times to the first click. */
+    firstClicks: [] as number[],
+    /** Undefined: none of its own links can be told. */
+    visits: undefined as VisitCounts | undefined,
   };
-}
-
-interface Tallies {
-  readonly groups: ReadonlyMap<string, Tally>;
-  readonly total: Tally;
 }
 
 interface Naming {
@@ -183,7 +172,7 @@ interface Naming {
   readonly holders: ReadonlyMap<string, RowName>;
 }
 
-function* tally({ results, visits }: ResultStates, by: Grouping, interval: Interval, naming: Naming): Steps<Tallies> {
+function* tally({ results, visits }: ResultStates, by: Grouping, interval: Interval, naming: Naming) {
   const owners = new Set([...naming.holders.values()].map(({ key }) => key));
   const groups = new Map<string, Tally>();
   const total = createTally({});

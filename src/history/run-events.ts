@@ -21,7 +21,8 @@ const RUN_TYPES: readonly EventType[] = [
   "DryRunFinished",
 ];
 
-type EventLike = Pick<Folded, "type" | "data">;
+/** What can be asked of an event by all ways of reading it. */
+export type EventLike = Pick<Folded, "type" | "data">;
 
 /** Whether it is about one recipient in a run, rather than of the run. */
 export function isOfOneRecipient({ data }: EventLike): boolean {
@@ -29,10 +30,7 @@ export function isOfOneRecipient({ data }: EventLike): boolean {
 }
 
 /** The events of the runs that `roots` are about: their starts and ends, and all messages or only those among the roots. */
-export async function positionsOfRuns(
-  { store, to, onProgress }: Reading,
-  roots: readonly EventLike[],
-): Promise<readonly number[]> {
+export async function positionsOfRuns({ store, to, onProgress }: Reading, roots: readonly EventLike[]) {
   const runs = new Set(roots.flatMap(runIds));
   if (runs.size === 0) return [];
   const whole = new Set(roots.filter((root) => !isOfOneRecipient(root)).flatMap(runIds));
@@ -87,10 +85,7 @@ export async function eventsOfRun(
 export async function findRunStart(reading: Reading, run_id: string): Promise<number | undefined> {
   const { store, to } = reading;
   const from = (await positionBefore(reading, parseIdTime(run_id) - CLOCK_MS)) + 1;
-  for await (const event of store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX })) {
-    if (runIds(event).includes(run_id)) return event.position;
-  }
-  return undefined;
+  return findOfRun(run_id, store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX }));
 }
 
 /** Ends of runs looked at for that of one: another one begins only after it. */
@@ -98,9 +93,11 @@ const ENDS_MAX = 100;
 
 /** Position of the run's last event but for what is found out later; undefined: it goes on. */
 export async function findRunEnd({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
-  for await (const event of store.read({ types: ENDS, from: start, to, limit: ENDS_MAX })) {
-    if (runIds(event).includes(run_id)) return event.position;
-  }
+  return findOfRun(run_id, store.read({ types: ENDS, from: start, to, limit: ENDS_MAX }));
+}
+
+async function findOfRun(run_id: string, events: AsyncIterable<Recorded>): Promise<number | undefined> {
+  for await (const event of events) if (runIds(event).includes(run_id)) return event.position;
   return undefined;
 }
 

@@ -1,13 +1,11 @@
 import type { EventStore } from "eventstore-lite";
-import type { EventType, Folded, Recorded, LogStore } from "../../events/catalog.ts";
+import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
-import type { ShownEvent, StoredEvent, Show } from "../log/export-formats/format.ts";
+import type { ShownEvent, Show } from "../log/export-formats/format.ts";
+import type { EventLike } from "./run-events.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-
-/** What can be asked of an event by all ways of reading it. */
-type EventLike = Pick<Folded, "type" | "data">;
 
 interface Wanted {
   readonly types: readonly EventType[] | undefined;
@@ -51,12 +49,7 @@ export async function readPage(
 }
 
 /** Where events may be that are wanted, the newest first; `end`: how far back was looked, where there is more behind it. */
-interface Looked {
-  readonly positions: readonly number[];
-  readonly end: number | undefined;
-}
-
-function lookAt({ positions, types, stream, isWanted }: Places, before: number, limit: number): Looked {
+function lookAt({ positions, types, stream, isWanted }: Places, before: number, limit: number) {
   const isFiltered = types !== undefined || stream !== undefined || isWanted !== undefined;
   const older = positions.filter((position) => position < before);
   const looked = older.slice(-(isFiltered ? PLACES_READ_MAX : limit + 1));
@@ -67,13 +60,8 @@ function lookAt({ positions, types, stream, isWanted }: Places, before: number, 
 type Places = Extract<Selection, { kind: "places" }>;
 type Range = Extract<Selection, { kind: "range" }>;
 
-/** One more than `limit` of those that are wanted. */
-async function lookFor(
-  store: LogStore,
-  { range, types, stream, isWanted }: Range,
-  before: number,
-  limit: number,
-): Promise<Looked> {
+/** The same of a range: one more than `limit` of those that are wanted. */
+async function lookFor(store: LogStore, { range, types, stream, isWanted }: Range, before: number, limit: number) {
   const positions: number[] = [];
   const to = Math.min(range.last, before - 1);
   // An index finds the events of a stream, or those of types, and none finds both: where few are of the types, these are
@@ -96,12 +84,7 @@ async function lookFor(
 }
 
 /** All events of these types, the newest first; undefined: there are more than are looked at. */
-async function readIfFew(
-  store: LogStore,
-  types: readonly EventType[],
-  from: number,
-  to: number,
-): Promise<readonly number[] | undefined> {
+async function readIfFew(store: LogStore, types: readonly EventType[], from: number, to: number) {
   const positions: number[] = [];
   const query = { types, from, to, backwards: true, limit: PLACES_READ_MAX + 1 };
   for await (const batch of store.readFolded(query)) positions.push(...batch.map(({ position }) => position));
@@ -122,10 +105,7 @@ export async function* storedEvents(
 /** Events whose keys are fetched together. */
 const SHOWN_AT_ONCE = 512;
 
-async function* readSelected(
-  store: Pick<EventStore, "readStored">,
-  selection: Selection,
-): AsyncGenerator<StoredEvent, void, void> {
+async function* readSelected(store: Pick<EventStore, "readStored">, selection: Selection) {
   for (const query of toQueries(selection)) yield* store.readStored(query);
 }
 

@@ -74,13 +74,7 @@ const WORDS: EventWords = {
   KeyRotated: ({ from, to }) => say`the master key ${other(from)} was replaced by ${other(to)}`,
   PersonalDataRead: ({ resource, recipient, filters = [], records }) => {
     const about = recipient === undefined ? [] : say` about ${mention(recipient)}`;
-    const by =
-      filters.length === 0
-        ? []
-        : say`, filtered by ${join(
-            filters.map((name) => [other(name)]),
-            ", ",
-          )}`;
+    const by = filters.length === 0 ? [] : say`, filtered by ${join(filters.map(other), ", ")}`;
     const found = records === undefined ? "" : `, ${records} ${records === 1 ? "record" : "records"}`;
     return say`personal data${about} was read: ${RESOURCES[resource]}${by}${found}`;
   },

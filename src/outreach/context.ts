@@ -5,10 +5,8 @@ import type { PauseReason, Recipient, RecipientSource } from "../../events/outre
 import type { Clock } from "../platform/clock.ts";
 import type { EventMetadata, PartDeps } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
-import { isSkewed } from "../log/log-clock.ts";
-import type { SocialNetwork, SocialUser } from "../networks/network.ts";
+import type { Prices, SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
-import type { Prices } from "./network-cost.ts";
 import { momentIn } from "./quota-day.ts";
 import type { TurnMoment } from "./send-window.ts";
 
@@ -105,19 +103,12 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
   };
 }
 
-type DayContext = Pick<OutreachContext, "projector" | "clock" | "timezone">;
-
 /** Now, as the quota and the sending window count it. */
-export function quotaNow(context: DayContext): TurnMoment {
+export function quotaNow(context: Pick<OutreachContext, "projector" | "clock" | "timezone">): TurnMoment {
   const { projector, clock, timezone } = context;
   // Never before the newest event: a clock set back does not bring back yesterday's quota.
   const ms = Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
   return { ...momentIn(timezone, ms), clockMs: clock() };
-}
-
-/** True while the machine's clock and the log's are so far apart that no run may start: either may be wrong. */
-export function isClockSkewed({ skewMs }: Pick<OutreachContext, "skewMs">): boolean {
-  return isSkewed(skewMs());
 }
 
 /** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */

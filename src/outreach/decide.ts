@@ -22,7 +22,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
-import { render, toTemplateNames, type MessageRecipient, type Template } from "../template/template.ts";
+import { render, toTemplateNames, type Rendered, type Template } from "../template/template.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
 
@@ -54,15 +54,10 @@ export type Refusal =
       readonly verdict: "skip";
       readonly reason: SkipReason;
       readonly detail?: string;
-      readonly found?: FoundMessage;
+      /** A message of ours that they have, and of which the log does not know. */
+      readonly found?: NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
     }
   | { readonly verdict: "pass" };
-
-/** A message of ours that they have, and of which the log does not know. */
-export type FoundMessage = NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
-
-/** `ask`: nothing speaks against a message yet, so the network is worth asking. */
-export type KnownVerdict = Refusal | { readonly verdict: "ask" };
 
 export type Verdict =
   | Refusal
@@ -77,7 +72,7 @@ export type Verdict =
 
 /**
  * What can be said of a recipient before the network is asked: asking costs money. `user`: what it said of them just now,
- * where their source asked it.
+ * where their source asked it. `ask`: nothing speaks against a message yet, so the network is worth asking.
  */
 export function judgeKnown(
   state: OutreachState,
@@ -85,15 +80,14 @@ export function judgeKnown(
   recipient: Recipient,
   user?: SocialUser,
   contact = findPerson(state.contacts, recipient),
-): KnownVerdict {
+): Refusal | { readonly verdict: "ask" } {
   const refusal = refuse(state, rules, recipient, contact);
   if (refusal !== undefined) return refusal;
   const rendered = render(rules.template, messageRecipient(contact, recipient));
   if (!rendered.ok) {
-    if (rendered.reason === "too_long") return tooLong(rendered.length);
     // The network knows these two.
     const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
-    if (missing.length > 0) return missingFields(missing);
+    if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
   // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
   const closed = user === undefined ? contact?.skipped.find((reason) => CLOSED.includes(reason)) : undefined;
@@ -108,7 +102,7 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   if (user.protected === true && user.receivesOurDm !== true) return { verdict: "skip", reason: "protected" };
   if (user.receivesOurDm === false) return { verdict: "skip", reason: "cannot_receive_dm" };
   const rendered = render(rules.template, messageRecipient(contact, user));
-  if (!rendered.ok) return rendered.reason === "too_long" ? tooLong(rendered.length) : missingFields(rendered.missing);
+  if (!rendered.ok) return refuseUnrendered(rendered, rendered.missing);
   const { text, variant, links } = rendered;
   return { verdict: "write", text, variant, links, contact };
 }
@@ -153,19 +147,14 @@ function refuse(
   return undefined;
 }
 
-function missingFields(missing: readonly string[]): Refusal {
-  return { verdict: "skip", reason: "missing_field", detail: missing.join(", ") };
+/** The set of reasons is closed; what is missing where the message is too long is a field short enough. */
+function refuseUnrendered(rendered: Extract<Rendered, { ok: false }>, missing: readonly string[]): Refusal {
+  const isTooLong = rendered.reason === "too_long";
+  const detail = isTooLong ? `the message would be ${rendered.length} characters long` : missing.join(", ");
+  return { verdict: "skip", reason: "missing_field", detail };
 }
 
-/** The set of reasons is closed; what is missing here is a field short enough. */
-function tooLong(length: number): Refusal {
-  return { verdict: "skip", reason: "missing_field", detail: `the message would be ${length} characters long` };
-}
-
-export function messageRecipient(
-  contact: Contact | undefined,
-  recipient: Recipient & { name?: string },
-): MessageRecipient {
+export function messageRecipient(contact: Contact | undefined, recipient: Recipient & { name?: string }) {
   const username = recipient.username ?? contact?.username ?? "";
   return {
     key: recipient.id ?? contact?.id ?? `@${username.toLowerCase()}`,
@@ -298,7 +287,7 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
     const entries = entriesOf(contacts, recipient);
     const keys = entries.length === 0 ? [recipient.id ?? recipient.username?.toLowerCase()] : entries;
     if (keys.some((key) => noted.get(key)?.includes(reason) === true)) return [];
-    for (const key of keys) noted.set(key, [...(noted.get(key) ?? []), reason]);
+    for (const key of keys) noted.getOrInsertComputed(key, () => []).push(reason);
     return [{ recipient, reason, ...omitUndefined({ detail, found }) }];
   });
 }

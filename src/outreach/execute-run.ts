@@ -4,6 +4,7 @@ import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../..
 import { findPerson } from "../../projections/contacts.ts";
 import { type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, record } from "../log/decide-and-append.ts";
+import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type RunContext } from "./context.ts";
@@ -176,20 +177,13 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
     },
     async finishPage() {},
   });
-  const would_skip = toSkips(outreachState(run), refused).map(({ recipient, reason: why }) => ({
-    recipient,
-    reason: why,
-  }));
+  const would_skip = toSkips(outreachState(run), refused).map(({ recipient, reason }) => ({ recipient, reason }));
   return { ...ended, would_send, would_skip, variants };
 }
 
 /** What every variant of the template says to one recipient; those that lack a field say nothing. */
-function previewVariants(
-  state: OutreachState,
-  { template }: OutreachRules,
-  recipient: Recipient & { name?: string },
-): readonly { readonly variant: string; readonly text: string }[] {
-  const known = messageRecipient(findPerson(state.contacts, recipient), recipient);
+function previewVariants({ contacts }: OutreachState, { template }: OutreachRules, user: SocialUser) {
+  const known = messageRecipient(findPerson(contacts, user), user);
   return renderAll(template, known).flatMap(({ variant, rendered }) =>
     rendered.ok ? [{ variant, text: rendered.text }] : [],
   );

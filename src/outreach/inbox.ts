@@ -5,7 +5,7 @@ import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
-import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
+import { SocialError, type InboxMessage } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
 import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
@@ -33,7 +33,7 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
   let lateFrom: number | undefined;
   let messages = 0;
   let cursor: string | undefined;
-  const cursorGuard = guardCursors(cursor);
+  const follow = guardCursors(cursor);
   for (let page = 0; !run.signal.aborted; page++) {
     const read = await readPage(run, retry, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;
@@ -43,28 +43,29 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);
-    const next = cursorGuard.following({ entries: read.messages.length, next: read.next });
+    const next = follow(read.messages.length, read.next);
     const isCut = !isEnded && next === undefined && read.next !== undefined;
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
       // The first reading leaves what is older to those who want more recipients.
-      const left = begun ? backlog : (next ?? null);
+      const left = (begun ? backlog : next) ?? undefined;
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
-      return await recordRead(run, { newest: upTo, messages, left });
+      return await recordRead(run, messages, { newest_id: upTo, backlog: left });
     }
     cursor = next;
   }
 }
 
-type InboxPage = Awaited<ReturnType<SocialNetwork["inbox"]>>;
-
-/** What is older than the first reading, as one run reads it. */
+/**
+ * What is older than the first reading, as one run reads it: a page each time, of about as many messages as recipients are
+ * wanted. False when nothing is left. Throws the network's SocialError.
+ */
 export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
   let isRestarted = false;
-  let cursorGuard = guardCursors(run.projector.state("inbox").backlog ?? undefined);
+  let follow = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
   /** Undefined: what is older is not to be had. */
-  const read = async (size: number, cursor: string): Promise<InboxPage | undefined> => {
+  const read = async (size: number, cursor: string) => {
     try {
       return await readPage(run, retry, size, cursor);
     } catch (fault) {
@@ -72,33 +73,27 @@ export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
       // The cursor is not too old: starting over each time would cost money for ever.
       if (isRestarted) return undefined;
       isRestarted = true;
-      cursorGuard = guardCursors(undefined);
+      follow = guardCursors(undefined);
       // An old cursor: messages that were noted before are noted only once all the same.
       return readPage(run, retry, size, undefined);
     }
   };
 
-  return {
-    /**
-     * Reads one more page, of about as many messages as recipients are wanted. False when nothing is left.
-     * Throws the network's SocialError.
-     */
-    async readPage(wanted: number): Promise<boolean> {
-      const { backlog } = run.projector.state("inbox");
-      if (backlog === null) return false;
-      const size = Math.min(Math.max(...PAGE_SIZES), Math.max(Math.min(...PAGE_SIZES), wanted));
-      const page = await read(size, backlog);
-      const messages = page?.messages ?? [];
-      await recordMessages(run, messages);
-      const next = cursorGuard.following({ entries: messages.length, next: page?.next });
-      await recordRead(run, { newest: undefined, messages: messages.length, left: next ?? null });
-      return next !== undefined;
-    },
+  return async (wanted: number): Promise<boolean> => {
+    const { backlog } = run.projector.state("inbox");
+    if (backlog === null) return false;
+    const size = Math.min(Math.max(...PAGE_SIZES), Math.max(Math.min(...PAGE_SIZES), wanted));
+    const page = await read(size, backlog);
+    const messages = page?.messages ?? [];
+    await recordMessages(run, messages);
+    const next = follow(messages.length, page?.next);
+    await recordRead(run, messages.length, { backlog: next });
+    return next !== undefined;
   };
 }
 
 function readPage({ network, credentials }: RunContext, retry: RetryPolicy, limit: number, cursor: string | undefined) {
-  const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
+  const page = { limit, ...omitUndefined({ cursor }) };
   return retry(() => credentials.use((token) => network.inbox(token, page)));
 }
 
@@ -136,7 +131,7 @@ export function decideReceived(
   const events = messages.toReversed().flatMap((message): NewEvent[] => {
     const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
     if (senderId === own) return [];
-    const recipient = { id: senderId, ...(username === undefined ? {} : { username }) };
+    const recipient = { id: senderId, ...omitUndefined({ username }) };
     const newEvents: NewEvent[] = [];
     // A message to a group is no consent, since it was not written to us; a wish counts wherever it is said.
     const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), createdAt);
@@ -181,16 +176,13 @@ function isNews(contact: Contact | undefined, createdAt: number): "first" | "rep
   return contact?.received === true ? undefined : "first";
 }
 
-interface Reading {
-  readonly newest: string | undefined;
-  readonly messages: number;
-  /** Where what is older goes on; null: nowhere. */
-  readonly left: string | null;
-}
-
-async function recordRead(run: RunContext, { newest, messages, left }: Reading): Promise<void> {
-  const cursors = omitUndefined({ newest_id: newest, backlog: left ?? undefined });
-  const data = { run_id: run.runId, messages, ...cursors };
+/** `backlog`: where what is older goes on; undefined: nowhere. */
+async function recordRead(
+  run: RunContext,
+  messages: number,
+  cursors: { readonly newest_id?: string | undefined; readonly backlog: string | undefined },
+): Promise<void> {
+  const data = { run_id: run.runId, messages, ...omitUndefined(cursors) };
   const { metadata, lease } = run;
   await record(run, STREAMS.outreach, [{ type: "InboxRead", data }], { metadata, lease });
 }

@@ -1,8 +1,6 @@
 import type { Usage } from "../../events/outreach.ts";
 import type { Prices, SentDm, SocialNetwork } from "../networks/network.ts";
 
-export type { Prices } from "../networks/network.ts";
-
 const MILLIONTHS = 1_000_000;
 
 export type Meter = ReturnType<typeof createMeter>;

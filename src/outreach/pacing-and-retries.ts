@@ -66,47 +66,43 @@ export const READ_ATTEMPTS_MAX = 7;
 /** Attempts where a caller waits for the answer, or where the read is repeated later anyway: ten seconds at the most. */
 export const QUICK_ATTEMPTS_MAX = 3;
 
-/** How often a read is retried, and how long. */
-interface RetryOptions {
-  readonly attempts: number;
-  readonly waiting: Waiting;
-  /** A 429 is thrown like any other fault. */
-  readonly throwsLimit?: boolean;
-}
-
 /**
  * Waits for the window after a 429, and a little after no answer at all, and asks again; once the run has to end, the
  * SocialError is thrown on.
  */
 export function retryPersistently(run: RunContext): RetryPolicy {
-  return (ask) => retrying(run, ask, { attempts: READ_ATTEMPTS_MAX, waiting: run });
+  return createRetry(run, run, READ_ATTEMPTS_MAX);
 }
 
 /** For a caller who waits for the answer: throws a 429 like any other fault, and retries briefly during an outage. */
 export function retryBriefly(run: RunContext): RetryPolicy {
-  return (ask) => retrying(run, ask, { attempts: QUICK_ATTEMPTS_MAX, waiting: run, throwsLimit: true });
+  return createRetry(run, run, QUICK_ATTEMPTS_MAX, true);
 }
 
-export async function retrying<T>(
+/** `throwsLimit`: a 429 is thrown like any other fault. */
+export function createRetry(
   { clock, random }: Pick<OutreachContext, "clock" | "random">,
-  ask: () => Promise<T>,
-  { attempts, waiting: { signal, pause }, throwsLimit = false }: RetryOptions,
-): Promise<T> {
-  for (let unanswered = 0; ;) {
-    try {
-      return await ask();
-    } catch (fault) {
-      if (!(fault instanceof SocialError)) throw fault;
-      if (fault.retryAt !== undefined) {
-        if (throwsLimit) throw fault;
-        await pause("rate_limited", Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN));
-      } else {
-        if (fault.kind !== "unavailable" || ++unanswered >= attempts) throw fault;
-        await pause("network_unavailable", clock() + backoffMs(unanswered, random(), BACKOFF));
+  { signal, pause }: Waiting,
+  attempts: number,
+  throwsLimit = false,
+): RetryPolicy {
+  return async (ask) => {
+    for (let unanswered = 0; ;) {
+      try {
+        return await ask();
+      } catch (fault) {
+        if (!(fault instanceof SocialError)) throw fault;
+        if (fault.retryAt !== undefined) {
+          if (throwsLimit) throw fault;
+          await pause("rate_limited", Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN));
+        } else {
+          if (fault.kind !== "unavailable" || ++unanswered >= attempts) throw fault;
+          await pause("network_unavailable", clock() + backoffMs(unanswered, random(), BACKOFF));
+        }
+        if (signal.aborted) throw fault;
       }
-      if (signal.aborted) throw fault;
     }
-  }
+  };
 }
 
 /** The six waits between seven attempts take up to seven minutes, half of that on average: X's outages are mostly shorter. */

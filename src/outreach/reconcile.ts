@@ -3,8 +3,8 @@ import type { OpenAttempt } from "../../projections/run.ts";
 import { SERVICE_METADATA } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
 import { readConversation } from "./after-restore.ts";
-import type { OutreachContext, RetryPolicy, Waiting } from "./context.ts";
-import { QUICK_ATTEMPTS_MAX, retrying } from "./pacing-and-retries.ts";
+import type { OutreachContext, Waiting } from "./context.ts";
+import { createRetry, QUICK_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { recordOutcome } from "./send.ts";
 
 /** X shows the messages of 30 days; by so much less that no clock makes it more. */
@@ -14,16 +14,13 @@ const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 const ABSENT_READS = 2;
 
 /**
- * Settles attempts whose outcome is unknown by reading the conversations: found is sent, absent twice is not
- * delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read before
+ * Settles whatever any run left in doubt, the present one or an earlier one, by reading the conversations: found is sent,
+ * absent twice is not delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read before
  * `settleMs` have passed since the request: since it was doubted, which may be long after the intent where a 429 was
  * waited for. A 429 is waited for here too. Ends early, leaving the rest in doubt, when the signal aborts.
  */
-async function reconcile(
-  context: OutreachContext,
-  attempts: ReadonlyMap<string, OpenAttempt>,
-  waiting: Waiting,
-): Promise<void> {
+export async function settleOpen(context: OutreachContext, waiting: Waiting): Promise<void> {
+  const attempts = new Map(context.projector.state("run").open);
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
   const { open } = context.projector.state("run");
@@ -42,11 +39,6 @@ async function reconcile(
     // Counted from the last of them, so that the two reads of each are that far apart.
     notBefore = context.clock() + context.settleMs;
   }
-}
-
-/** Settles whatever any run left in doubt, the present one or an earlier one. */
-export async function settleOpen(context: OutreachContext, waiting: Waiting): Promise<void> {
-  await reconcile(context, new Map(context.projector.state("run").open), waiting);
 }
 
 /** An attempt that a dead process left without any outcome is in doubt from now on. */
@@ -69,11 +61,7 @@ async function settle(
   const found = await look(context, attempt, waiting);
   if (found === "unreadable") return "unreadable";
   if (found !== undefined) {
-    const data = {
-      ...attemptFields(id, attempt),
-      message_id: found.id,
-      settled_by: "lookup",
-    } as const;
+    const data = { ...attemptFields(id, attempt), message_id: found.id, settled_by: "lookup" } as const;
     await recordOutcome(context, { type: "DirectMessageSent", data }, SERVICE_METADATA);
     return "settled";
   }
@@ -89,11 +77,7 @@ async function settle(
   return "settled";
 }
 
-async function look(
-  context: OutreachContext,
-  attempt: OpenAttempt,
-  waiting: Waiting,
-): Promise<SentDm | undefined | "unreadable"> {
+async function look(context: OutreachContext, attempt: OpenAttempt, waiting: Waiting) {
   const own = context.projector.state("account").user;
   if (own === null) return "unreadable";
   const doubtful = (detail: string): "unreadable" => {
@@ -105,7 +89,7 @@ async function look(
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > VISIBLE_FOR_MS) return doubtful("it is older than X shows");
   // What cannot be read now is looked for at the next trigger.
-  const retry: RetryPolicy = (ask) => retrying(context, ask, { attempts: QUICK_ATTEMPTS_MAX, waiting });
+  const retry = createRetry(context, waiting, QUICK_ATTEMPTS_MAX);
   try {
     for await (const { conversation, limit } of readConversation(context, retry, attempt.recipient.id)) {
       const found = findSent(conversation, attempt, own.id);

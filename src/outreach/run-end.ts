@@ -70,10 +70,7 @@ const BACK_TO_START = {
  * died; `places`: messages that it sent, or may have sent, also as far as that was settled since. Undefined: it goes on, or
  * ended for another reason.
  */
-export async function findTransientEnd(
-  store: LogStore,
-  runId: string,
-): Promise<{ readonly places: number } | undefined> {
+export async function findTransientEnd(store: LogStore, runId: string) {
   let hasEnded = false;
   let places = 0;
   for await (const { type, data } of store.read(BACK_TO_START)) {

@@ -1,5 +1,5 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type { Basis, KnownRecipient, Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
+import type { Basis, KnownRecipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
 import { findPerson, isOwnRefusal, type Contacts } from "../../projections/contacts.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run, RunState } from "../../projections/run.ts";
@@ -46,10 +46,7 @@ export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMome
 }
 
 /** Whether the share of failures among the messages that the run tried is too high. */
-function hasTooManyFailures(
-  { sent, in_doubt, failed, withdrawn }: RunState,
-  { stopAfterFailures }: RunLimits,
-): boolean {
+function hasTooManyFailures({ sent, in_doubt, failed, withdrawn }: RunState, { stopAfterFailures }: RunLimits) {
   const failures = failed - withdrawn;
   const tries = sent + in_doubt + failures;
   return stopAfterFailures !== undefined && tries >= FAILURE_TRIES_MIN && failures / tries >= stopAfterFailures;
@@ -76,10 +73,7 @@ export const REFUSED_IN_A_ROW_MAX = 5;
  * Whether another refusal counts against the account: returns the recipients refused before it. Undefined: it counts only
  * against this recipient.
  */
-export function refusedForAccount(
-  { contacts }: { readonly contacts: Contacts },
-  recipient: KnownRecipient,
-): readonly Recipient[] | undefined {
+export function refusedForAccount({ contacts }: { readonly contacts: Contacts }, recipient: KnownRecipient) {
   const contact = findPerson(contacts, recipient);
   if (contact !== undefined && isOwnRefusal(contacts, contact)) return undefined;
   const before = contacts.refused.filter((id) => id !== recipient.id);

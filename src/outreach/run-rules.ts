@@ -1,20 +1,18 @@
 import type { RunRules } from "../../events/outreach.ts";
-import { toSendWindow, type SendWindow } from "../config/send-window.ts";
-import { toTemplateNames, type Template } from "../template/template.ts";
+import { toSendWindow } from "../config/send-window.ts";
+import { toTemplateNames } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
 /** The rules that a question may change. */
-export interface RulesInForce {
-  readonly dailyLimit: number;
+export interface RulesInForce extends Pick<
+  OutreachRules,
+  "dailyLimit" | "requireConsent" | "stopAfterFailures" | "window" | "template"
+> {
   readonly timezone: string;
-  readonly requireConsent: OutreachRules["requireConsent"];
-  readonly stopAfterFailures: number | undefined;
-  readonly window: SendWindow | undefined;
-  readonly template: Template;
 }
 
 /** What a question changes of them; an absent member stays as it was at that time, and undefined is a rule of its own. */
-export type RuleChanges = { readonly [Rule in keyof RulesInForce]?: RulesInForce[Rule] };
+export type RuleChanges = Partial<RulesInForce>;
 
 /** The rules as the start of a run records them. */
 export function toRunRules(

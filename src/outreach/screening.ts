@@ -21,7 +21,7 @@ import { findOurs, wasRestoredToday } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
 import { isSelected, placesLeft, reasonToEnd } from "./run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
-import { SOURCE_KINDS } from "./sources/sources.ts";
+import { namedSource, SOURCE_KINDS } from "./sources/sources.ts";
 
 /** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {
@@ -40,9 +40,7 @@ export interface RunActions {
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
 
-interface Screening extends RunActions {
-  readonly run: RunContext;
-  readonly reader: Reader;
+interface Screening extends RunActions, Reader {
   /**
    * Network ids of those it asked about, and `@` with the lower-case handle of those unknown to the network: sources
    * overlap, and a list may name a recipient by handle and again by id.
@@ -68,11 +66,10 @@ export interface Ended {
  */
 export async function screenRecipients(run: RunContext, actions: RunActions): Promise<Ended> {
   if (wasRestoredToday(run)) return { reason: "log_restored" };
-  const { retry, pausesWhenClosed } = actions;
   const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();
-  const reader = { run, retry, wanted: () => Math.min(LOOKUP_BATCH, Math.max(1, left())) };
+  const wanted = () => Math.min(LOOKUP_BATCH, Math.max(1, left()));
   const met = { seen: new Set<string>(), ids: new Map<string, string>(), closedZones: new Set<string>() };
-  const screening: Screening = { ...actions, ...met, run, reader, isSourceUnfinished: false };
+  const screening: Screening = { ...actions, ...met, run, wanted, isSourceUnfinished: false };
   try {
     for (;;) {
       const end = await screenSources(screening);
@@ -81,7 +78,7 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
       if (opening === undefined) return { reason: "completed" };
       // It may have opened since they were passed over.
       const isClosed = opening > run.clock();
-      if (isClosed && !pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
+      if (isClosed && !actions.pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
       await run.pause("window_closed", opening);
       await run.sleep(OPENING_MARGIN_MS, run.signal);
     }
@@ -91,15 +88,16 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
 }
 
 /** The clock of an instance may be ahead of the log's by a moment: then nothing is recorded before the opening, or on the day before. */
-const OPENING_MARGIN_MS = 1_000;
+export const OPENING_MARGIN_MS = 1_000;
 
 /** All sources, as far as the window is open for their recipients. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
-  const { run, reader, closedZones } = screening;
+  const { run, retry, closedZones } = screening;
+  const { metadata, lease, rules } = run;
   closedZones.clear();
   // Opt-outs that came meanwhile are known before the first recipient is judged.
-  await readNewMessages(run, reader.retry);
-  await eraseLeftClicks({ ...run, findLinkKeys: run.rules.findLinkKeys }, run);
+  await readNewMessages(run, retry);
+  await eraseLeftClicks({ ...run, findLinkKeys: rules.findLinkKeys }, { metadata, lease });
   for (const source of run.sources) {
     const end = await screenSource(screening, source);
     if (end !== undefined) return end;
@@ -108,7 +106,7 @@ async function screenSources(screening: Screening): Promise<RunEnd | undefined> 
 }
 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
-  const { run, reader, finishPage } = screening;
+  const { run, finishPage } = screening;
   // Reading on would only show whether recipients are left, and cost money.
   const endIfPaid = (): RunEnd | undefined => (SOURCE_KINDS[source.name].isPaid ? endNow(screening) : undefined);
   if (run.signal.aborted) return stopReason(run);
@@ -116,7 +114,7 @@ async function screenSource(screening: Screening, source: Source): Promise<RunEn
   const end = endIfPaid();
   if (end !== undefined) return end;
   screening.isSourceUnfinished = false;
-  for await (const { entries, read } of source.batches(reader)) {
+  for await (const { entries, read } of source.batches(screening)) {
     const ended = await screenBatch(screening, source, entries);
     if (ended !== undefined) return ended;
     if (read !== undefined && !screening.isSourceUnfinished) await finishPage(read);
@@ -163,12 +161,7 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
 /** Of recipients who are tried once more it is known only whether they are listed. */
 function isSourceSelected({ projector }: RunContext, { name }: Source): boolean {
   const wanted = projector.state("run").current?.source;
-  return wanted === undefined || [wanted, undefined].includes(namedSource({ name }));
-}
-
-/** Where a source finds recipients; undefined: it tries again those that another source had found. */
-function namedSource({ name }: Pick<Source, "name">): RecipientSource | undefined {
-  return name === "again" || name === "last" ? undefined : name;
+  return wanted === undefined || [wanted, undefined].includes(namedSource(name));
 }
 
 /** Whether the run is for other recipients than this one. */
@@ -180,26 +173,22 @@ function isLeftOut(screening: Screening, source: Source, recipient: Recipient, c
     // A hash for each recipient of a list, which most runs do not ask for.
     variant: current?.variant === undefined || id === undefined ? undefined : chooseVariant(rules.template, id).label,
     basis: contact?.basis ?? "none",
-    source: sourceFor(namedSource(source), contact),
+    source: sourceFor(namedSource(source.name), contact),
   } as const;
   if (isSelected(current, found)) return false;
   screening.isSourceUnfinished = true;
   return true;
 }
 
-async function screenBatch(
-  screening: Screening,
-  source: Source,
-  entries: readonly BatchEntry[],
-): Promise<RunEnd | undefined> {
-  const { run, reader, seen } = screening;
+async function screenBatch(screening: Screening, source: Source, entries: readonly BatchEntry[]) {
+  const { run, seen } = screening;
   const open = await screenKnown(screening, source, entries);
   for (let at = 0; at < open.length;) {
     if (run.signal.aborted) return stopReason(run);
     const end = endNow(screening);
     if (end !== undefined) return end;
     // A look-up is paid for each recipient, so no more are asked about than there are places.
-    const size = reader.wanted();
+    const size = screening.wanted();
     const asked = open.slice(at, at + size).filter(({ recipient }) => !isLater(screening, find(run, recipient)));
     for (const user of await screenUsers(screening, source, asked)) {
       if (run.signal.aborted) return stopReason(run);
@@ -218,11 +207,7 @@ function find(run: RunContext, recipient: Recipient): Contact | undefined {
 }
 
 /** Skips those that the log rules out, and leaves out those that the run is not for; returns the others. */
-async function screenKnown(
-  screening: Screening,
-  source: Source,
-  entries: readonly BatchEntry[],
-): Promise<readonly BatchEntry[]> {
+async function screenKnown(screening: Screening, source: Source, entries: readonly BatchEntry[]) {
   const { run, seen, ids, skip } = screening;
   const open: BatchEntry[] = [];
   const refused: Refused[] = [];
@@ -245,11 +230,7 @@ async function screenKnown(
 }
 
 /** Looks the recipients up in the network and skips those that it rules out; returns the others. */
-async function screenUsers(
-  screening: Screening,
-  source: Source,
-  open: readonly BatchEntry[],
-): Promise<readonly SocialUser[]> {
+async function screenUsers(screening: Screening, source: Source, open: readonly BatchEntry[]) {
   const { run, seen, ids, retry, skip } = screening;
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
@@ -281,7 +262,7 @@ async function writeUnlessFound(screening: Screening, user: SocialUser, source: 
   if (isLater(screening, find(run, user))) return "closed";
   const ours = await findOurs(run, retry, user);
   if (ours === "none") {
-    const written = await write(user, namedSource(source));
+    const written = await write(user, namedSource(source.name));
     if (written === "closed") postpone(screening, find(run, user));
     return written;
   }

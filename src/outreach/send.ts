@@ -3,11 +3,11 @@ import { findPerson } from "../../projections/contacts.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle } from "../log/decide-and-append.ts";
+import { isSkewed } from "../log/log-clock.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {
   waitForProjections,
-  isClockSkewed,
   type OutreachContext,
   outreachState,
   RUN_ATTEMPTS_MAX,
@@ -18,11 +18,11 @@ import {
   decideSendOutcome,
   decideTurn,
   type GiveUp,
+  isSuppressed,
   type OutcomeEvent,
   type SendDecided,
   type TurnRefused,
 } from "./decide.ts";
-import { isSuppressed } from "./decide.ts";
 import { isRecordedPause, RETRY_WAIT_MS_MIN, spacingMs } from "./pacing-and-retries.ts";
 import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
@@ -73,7 +73,7 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
   const linkSecret = context.newLinkSecret?.();
   const decide = (): AppendDecision<TurnRefused> => {
     if (context.signal.aborted) return { refusal: { end: undefined } };
-    if (isClockSkewed(context)) return { refusal: { end: "clock_skewed" } };
+    if (isSkewed(context.skewMs())) return { refusal: { end: "clock_skewed" } };
     const command = { ...attempt, user, accountId, now: quotaNow(context), source, linkSecret };
     return decideTurn(outreachState(context), context.rules, command);
   };
@@ -126,7 +126,7 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
   // The lease was renewed just now, which showed the log's time.
-  if (isClockSkewed(context)) return "clock_skewed";
+  if (isSkewed(context.skewMs())) return "clock_skewed";
   const now = quotaNow(context);
   if (now.day !== day) return "day_over";
   const isClosed = isClosedFor(context.rules.window, findPerson(state.contacts, attempt.recipient), now);

@@ -20,11 +20,7 @@ export function decideRetry(contacts: Contacts, name: string): AppendDecision<Re
  * Lets the next run try a recipient again, unless they are suppressed, also if that happens at this very moment. Undefined:
  * it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
-export async function allowRetry(
-  deps: HandleDeps,
-  name: string,
-  metadata: EventMetadata,
-): Promise<RetryRefusal | undefined> {
+export async function allowRetry(deps: HandleDeps, name: string, metadata: EventMetadata) {
   const decide = (): AppendDecision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), name);
   const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
   return "refusal" in handled ? handled.refusal : undefined;

@@ -54,22 +54,13 @@ const TRACKINGS = tracking.anyOf.map((one) => one.const);
 
 type Parsed = string | { readonly fault: string };
 
-interface EvidenceMember {
-  readonly parse: (text: string, now: number) => Parsed;
-  /** What it is evidence of: without that it says nothing. */
-  readonly subject: "basis" | "tracking";
-}
+type Subject = "basis" | "tracking";
 
-type EvidenceName = Exclude<ConsentMember, EvidenceMember["subject"]>;
+/** How members of evidence begin, by what they are evidence of: without that they say nothing. */
+const EVIDENCE_OF = { basis: "consent", tracking: "tracking" } as const satisfies Record<Subject, string>;
 
-const EVIDENCE: ReadonlyMap<EvidenceName, EvidenceMember> = new Map([
-  ["consent_at", { parse: parseDay, subject: "basis" }],
-  ["consent_source", { parse: parseSource, subject: "basis" }],
-  ["consent_text", { parse: parseWording, subject: "basis" }],
-  ["tracking_at", { parse: parseDay, subject: "tracking" }],
-  ["tracking_source", { parse: parseSource, subject: "tracking" }],
-  ["tracking_text", { parse: parseWording, subject: "tracking" }],
-]);
+/** How they end, and are parsed. */
+const EVIDENCE = { at: parseDay, source: parseSource, text: parseWording } as const;
 
 /** Parses what is said of consent; evidence is neither completed nor guessed. `now`: in ms since 1970. */
 export function parseConsent(given: GivenConsent, now: number): ConsentRecord | ConsentFault {
@@ -78,14 +69,17 @@ export function parseConsent(given: GivenConsent, now: number): ConsentRecord | 
   const tracking = parseWord(given, "tracking", TRACKINGS);
   if (isFault(tracking)) return tracking;
   const record = omitUndefined({ basis, tracking });
-  const evidence: { [Member in EvidenceName]?: string } = {};
-  for (const [member, { parse, subject }] of EVIDENCE) {
-    const text = given(member)?.trim() ?? "";
-    if (text === "") continue;
-    if (record[subject] === undefined) return { member, reason: `${member} needs ${subject} beside it` };
-    const parsed = parse(text, now);
-    if (typeof parsed === "object") return { member, reason: `${member} ${parsed.fault}` };
-    evidence[member] = parsed;
+  const evidence: { [Member in Exclude<ConsentMember, Subject>]?: string } = {};
+  for (const subject of ["basis", "tracking"] as const) {
+    for (const kind of ["at", "source", "text"] as const) {
+      const member = `${EVIDENCE_OF[subject]}_${kind}` as const;
+      const text = given(member)?.trim() ?? "";
+      if (text === "") continue;
+      if (record[subject] === undefined) return { member, reason: `${member} needs ${subject} beside it` };
+      const parsed = EVIDENCE[kind](text, now);
+      if (typeof parsed === "object") return { member, reason: `${member} ${parsed.fault}` };
+      evidence[member] = parsed;
+    }
   }
   return { ...evidence, ...record };
 }
@@ -97,7 +91,7 @@ export function isFault(parsed: unknown): parsed is ConsentFault {
 /** `Opt-In`, `opt in` and `opt_in` are one. */
 function parseWord<Word extends string>(
   given: GivenConsent,
-  member: "basis" | "tracking",
+  member: Subject,
   words: readonly Word[],
 ): Word | ConsentFault | undefined {
   const raw = given(member)?.trim() ?? "";

@@ -69,10 +69,7 @@ export function parseSuppressions(file: string | Uint8Array, format: RecipientsF
 }
 
 /** Hands each row to `take`, which returns why it cannot be used. Returns the refused rows. */
-function readRows(
-  rows: Iterable<FileRow>,
-  take: (line: number, cells: Cells) => RowRefusal | undefined,
-): readonly RefusedRow[] {
+function readRows(rows: Iterable<FileRow>, take: (line: number, cells: Cells) => RowRefusal | undefined) {
   const refused: RefusedRow[] = [];
   let count = 0;
   for (const row of rows) {

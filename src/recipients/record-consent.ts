@@ -53,11 +53,7 @@ export function describeMissingEvidence(consent: Parameters<typeof findMissingEv
 }
 
 /** Codes of the recipient's own links, if the record does not grant tracking: also where an earlier one was of another name. */
-export function findRevokedLinks(
-  contacts: Contacts,
-  recipient: Recipient,
-  { tracking }: ConsentRecord,
-): readonly string[] {
+export function findRevokedLinks(contacts: Contacts, recipient: Recipient, { tracking }: ConsentRecord) {
   if (tracking === undefined || tracking === "granted") return [];
   return entriesOf(contacts, recipient).flatMap(({ personal_links }) => personal_links);
 }
@@ -66,10 +62,7 @@ export function findRevokedLinks(
  * Erases what is left of clicks by own links of recipients who do not grant tracking: a denial may have been recorded
  * under a handle that only a later event shows to be theirs. Throws what {@link handle} throws.
  */
-export async function eraseLeftClicks(
-  deps: RecordConsentDeps,
-  options: Pick<HandleOptions, "metadata" | "lease">,
-): Promise<void> {
+export async function eraseLeftClicks(deps: RecordConsentDeps, options: Pick<HandleOptions, "metadata" | "lease">) {
   const decide = () => {
     const denied = [...deps.projector.state("contacts").people.values()].filter(
       ({ personal_links, tracking }) => personal_links.length > 0 && tracking.status !== "granted",

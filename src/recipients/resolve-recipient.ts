@@ -1,6 +1,6 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import { usageError } from "../platform/service-error.ts";
 import { readHandle } from "./file/id-and-handle.ts";
 
 /** Digits of the ids that the network gives today; fewer may be a handle. */
@@ -11,9 +11,10 @@ const ID = /^\d{16,19}$/;
  * ServiceError (usage) for anything else.
  */
 export function parseRecipient(name: string): Recipient {
-  const named = read(name);
-  if (typeof named === "string") throw new ServiceError("usage", named);
-  return named;
+  if (ID.test(name)) return { id: name };
+  const username = readHandle(name) ?? { fault: "neither a username nor an id" };
+  if (typeof username === "object") throw usageError(username.fault);
+  return { username };
 }
 
 /** The same among those who are known: digits are an id before they are a handle. */
@@ -25,11 +26,4 @@ export function recipientAmong(contacts: Contacts, name: string): Recipient {
 /** A known recipient by what an operator calls them. Throws as {@link parseRecipient} does. */
 export function findNamed(contacts: Contacts, name: string): Contact | undefined {
   return findContact(contacts, recipientAmong(contacts, name));
-}
-
-function read(name: string): Recipient | string {
-  if (ID.test(name)) return { id: name };
-  const username = readHandle(name);
-  if (typeof username === "object") return username.fault;
-  return username === undefined ? "neither a username nor an id" : { username };
 }

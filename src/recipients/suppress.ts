@@ -1,15 +1,12 @@
 import { createHmac } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
 import { type Contacts, findContact } from "../../projections/contacts.ts";
-import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { record } from "../log/decide-and-append.ts";
-import type { Projector } from "../projector/projector.ts";
+import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import { type HandleDeps, record } from "../log/decide-and-append.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-export interface SuppressDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
+export interface SuppressDeps extends Pick<HandleDeps, "eventLog" | "projector"> {
   readonly hashesOf: HashesOf;
 }
 
@@ -18,8 +15,6 @@ export interface Suppression extends SuppressionRecord {
   readonly recipient?: Recipient;
   readonly hash?: string;
 }
-
-type SuppressionEvent = NewEvent<"RecipientSuppressed">;
 
 /**
  * Suppresses a recipient for good. All their known names are hashed, so that after an erasure none of them identifies the
@@ -30,7 +25,7 @@ export function decideSuppression(
   contacts: Contacts,
   { recipient, hash, ...record }: Suppression,
   hashesOf: HashesOf,
-): { readonly events: readonly SuppressionEvent[] } {
+): { readonly events: readonly NewEvent<"RecipientSuppressed">[] } {
   const contact = recipient && findContact(contacts, recipient);
   const given = [...hashesOf(recipient ?? {}), ...(hash === undefined ? [] : [hash])];
   if (contact?.suppressed !== false && given.every((one) => contacts.hashes.has(one))) return { events: [] };

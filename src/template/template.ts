@@ -98,10 +98,7 @@ function ownCode({ code }: ShortLink): string {
 }
 
 /** What each variant says to one recipient, whichever of them is theirs. */
-export function renderAll(
-  template: Template,
-  recipient: MessageRecipient,
-): readonly { readonly variant: string; readonly rendered: Rendered }[] {
+export function renderAll(template: Template, recipient: MessageRecipient) {
   const values = cleanValues(recipient);
   return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(template, variant, values) }));
 }

@@ -2,8 +2,8 @@ import type { LogStore } from "../../../events/catalog.ts";
 import { Command, formatOption, readConfig, type MakeCommand } from "../shared/command.ts";
 import type { Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
-import { storedEvents } from "../../history/select-events.ts";
-import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
+import { storedEvents, type Selection } from "../../history/select-events.ts";
+import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
@@ -39,55 +39,36 @@ events can be imported.`,
       if (encrypted === true && filter.recipient !== undefined) {
         throw usageError("export --encrypted opens nothing, and finds no recipient");
       }
-      await using source = await openSource(terminal, encrypted === true, filter);
-      if (encrypted !== true) await recordRead(terminal, source.store, toExportRead(source, filter));
-      return await writeNewFile(terminal, out, (write) => writeLog(source, terminal, format, write));
+      await using opened = encrypted === true ? undefined : await openExistingLog(terminal);
+      await using stored = opened === undefined ? await openExistingStoredLog(terminal) : undefined;
+      const store = opened ?? stored!;
+      const selection = await select(terminal, store, filter);
+      if (opened !== undefined) await recordRead(terminal, opened, toExportRead(selection, filter));
+      const show: Show = opened === undefined ? (events) => events : shownBy(opened.open);
+      const events = storedEvents(store, selection, show);
+      const { position } = await store.head();
+      return await writeNewFile(terminal, out, async (write) => {
+        const progress = startProgress(terminal, "exporting", position);
+        for await (const chunk of exportText(events, EXPORT_FORMATS[format])) {
+          write(chunk.text);
+          progress.update(chunk.position);
+        }
+        progress.end();
+      });
     });
 
-function toExportRead({ selection }: Source, filter: LogFilter): PersonalRead {
+function toExportRead({ recipient }: Selection, filter: LogFilter): PersonalRead {
   const filters = Object.keys(omitUndefined(filter)).map((name) => (name === "types" ? "type" : name));
   return {
     resource: "export",
     ...(filters.length === 0 ? {} : { filters }),
-    ...discloseRecipient(selection.recipient),
+    ...discloseRecipient(recipient),
   };
 }
 
-/** The events chosen of a log, and how they are shown: encrypted, as they are stored. */
-type Source = Awaited<ReturnType<typeof openSource>>;
-
-async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogFilter) {
-  await using opening = new AsyncDisposableStack();
-  const { store, show } = await openShown(opening, terminal, isEncrypted);
+async function select(terminal: Terminal, store: LogStore, filter: LogFilter): Promise<Selection> {
   const { position } = await store.head();
   const { timezone } = readConfig(terminal).outreach;
   const contacts = async () => (await foldTo(store, ["contacts"], { to: position })).states.contacts;
-  const selection = await toSelection(filter, { store, contacts, timezone, position });
-  const resources = opening.move();
-  return { store, show, selection, [Symbol.asyncDispose]: () => resources.disposeAsync() };
-}
-
-async function openShown(
-  stack: AsyncDisposableStack,
-  terminal: Terminal,
-  isEncrypted: boolean,
-): Promise<{ readonly store: LogStore; readonly show: Show }> {
-  if (isEncrypted) return { store: stack.use(await openExistingStoredLog(terminal)), show: (events) => events };
-  const store = stack.use(await openExistingLog(terminal));
-  return { store, show: shownBy(store.open) };
-}
-
-async function writeLog(
-  { store, show, selection }: Source,
-  terminal: Terminal,
-  format: Format,
-  write: (text: string) => void,
-): Promise<void> {
-  const { position } = await store.head();
-  const progress = startProgress(terminal, "exporting", position);
-  for await (const chunk of exportText(storedEvents(store, selection, show), EXPORT_FORMATS[format])) {
-    write(chunk.text);
-    progress.update(chunk.position);
-  }
-  progress.end();
+  return toSelection(filter, { store, contacts, timezone, position });
 }

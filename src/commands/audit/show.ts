@@ -1,15 +1,13 @@
-import { toRecipient, type Contact, type Contacts } from "../../../projections/contacts.ts";
+import { toRecipient } from "../../../projections/contacts.ts";
 import {
   historyOfEvent,
   type EventHistory,
   type History,
   historyOfLink,
-  type LinkHistory,
   historyOfRecipient,
-  type RecipientHistory,
 } from "../../history/history.ts";
 import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
-import type { ChannelTally } from "../../history/link-tally.ts";
+import type { ChannelTally, Tally } from "../../history/link-tally.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts";
 import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
@@ -137,62 +135,52 @@ const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 /** Tells an id, a link and a person apart by how they are written. Throws a ServiceError (usage) on what is none of them. */
 function parseSubject(text: string): Subject {
   if (EVENT_ID.test(text)) {
-    return {
-      kind: "event or run",
-      findIn: summarized((reading) => historyOfEvent(reading, text.toLowerCase()), summaryOfEvent, readOfEvent),
-    };
+    return { kind: "event or run", findIn: (reading) => findEventSubject(reading, text.toLowerCase()) };
   }
   if (text.includes("/") && !PROFILE.test(text)) {
     const link = parseLink(text);
-    const findIn = summarized(
-      (reading) => historyOfLink(reading, link),
-      summaryOfLink,
-      () => ({ resource: "link" }),
-    );
-    return { kind: "click of", findIn };
+    return { kind: "click of", findIn: (reading) => findLinkSubject(reading, link) };
   }
   // Refuses what cannot be a handle before the log is read.
   parseRecipient(text);
-  const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
-  const findPerson = summarized(
-    (reading) => historyOfRecipient(reading, find),
-    ({ contact }) => formatContact(contact),
-    readOfRecipient,
-  );
-  if (!/^\d+$/.test(text)) return { kind: "person called", findIn: findPerson };
-  const findAtPosition = summarized((reading) => historyOfEvent(reading, text), summaryOfEvent, readOfEvent);
+  const isNumber = /^\d+$/.test(text);
   return {
-    kind: "position and no person",
-    findIn: async (reading) => (await findPerson(reading)) ?? (isEventName(text) ? findAtPosition(reading) : undefined),
+    kind: isNumber ? "position and no person" : "person called",
+    async findIn(reading) {
+      const person = await findPersonSubject(reading, text);
+      return person ?? (isNumber && isEventName(text) ? findEventSubject(reading, text) : undefined);
+    },
   };
 }
 
-function summarized<H extends History>(
-  find: (reading: Reading) => Promise<H | undefined>,
-  summarize: (history: H) => string,
-  toRead: (history: H) => PersonalRead,
-): Subject["findIn"] {
-  return async (reading) => {
-    const history = await find(reading);
-    return history === undefined ? undefined : { history, summary: summarize(history), read: toRead(history) };
-  };
+async function findEventSubject(reading: Reading, id: string): Promise<Summarized | undefined> {
+  const history = await historyOfEvent(reading, id);
+  if (history === undefined) return undefined;
+  const { event } = history;
+  const read = { resource: event.type === "RunStarted" ? "run" : "event", ...discloseEvent(event) } as const;
+  return { history, summary: summaryOfEvent(event), read };
 }
 
-function readOfRecipient({ contact }: RecipientHistory): PersonalRead {
-  return { resource: "recipient", ...discloseRecipient(toRecipient(contact)) };
+async function findLinkSubject(reading: Reading, link: string): Promise<Summarized | undefined> {
+  const history = await historyOfLink(reading, link);
+  return history && { history, summary: summaryOfLink(history.tally), read: { resource: "link" } };
 }
 
-function readOfEvent({ event }: EventHistory): PersonalRead {
-  return { resource: event.type === "RunStarted" ? "run" : "event", ...discloseEvent(event) };
+async function findPersonSubject(reading: Reading, name: string): Promise<Summarized | undefined> {
+  const history = await historyOfRecipient(reading, (contacts) => findNamed(contacts, name));
+  if (history === undefined) return undefined;
+  const { contact } = history;
+  const read = { resource: "recipient", ...discloseRecipient(toRecipient(contact)) } as const;
+  return { history, summary: formatContact(contact), read };
 }
 
-function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {
+function summaryOfEvent({ position, id, stream, meta }: Recorded): string {
   const by = meta.caller === undefined ? "" : `, by ${formatCaller(meta.caller)}`;
   const request = meta.request_id === undefined ? "" : `, request ${meta.request_id}`;
   return `${printable(`position ${position} is event ${id} of the stream ${stream}${by}${request}`)}\n`;
 }
 
-function summaryOfLink({ tally: { people, bots, channels } }: LinkHistory): string {
+function summaryOfLink({ people, bots, channels }: Tally): string {
   const clicks = `clicks of people ${people}, of bots ${bots}\n`;
   if (channels.length === 0) return clicks;
   const columns = Object.entries(COLUMNS) as [keyof ChannelTally, string][];

@@ -4,8 +4,8 @@ import { createEventLog } from "../../log/event-log.ts";
 import { parseMoment, startOfDay } from "../../projector/parse-moment.ts";
 import { locateLog } from "../../service/log-place.ts";
 import type { LogStore } from "../../../events/catalog.ts";
-import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
-import { COMMAND_METADATA, refuseNoLog } from "../shared/log-session.ts";
+import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
+import { COMMAND_METADATA, requireLog } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
 
@@ -34,8 +34,7 @@ which needs as much free room again. A server reuses the room by itself.`,
     .option(...JSON_OPTION)
     .examples("reachlog archive --before 2025-01-01")
     .action(async ({ before, json }) => {
-      const config = readConfig(terminal);
-      await refuseNoLog(config);
+      const config = await requireLog(terminal);
       const { store: place } = locateLog(config);
       const archived = await archiveBefore(terminal, await place.open(), before, config.outreach.timezone);
       const kept = archived.events === 0 ? undefined : await place.compact("reachlog archive");

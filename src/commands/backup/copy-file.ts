@@ -1,15 +1,22 @@
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { ServiceError } from "../../platform/service-error.ts";
 import { type SecretContents, type Binding, type SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
-import type { Copied } from "./manifest.ts";
+import { type BackupFile, type Copied, NAMES } from "./manifest.ts";
 
 const CHUNK_BYTES = 1_048_576;
 
 export function measure(file: string): Copied {
   return readThrough(file, () => {});
+}
+
+/** Of files in the folder of a backup, by their names in its manifest. */
+export function measureAll<Name extends BackupFile>(folder: string, names: readonly Name[]): Record<Name, Copied> {
+  const measured = names.map((name) => [name, measure(join(folder, NAMES[name]))]);
+  return Object.fromEntries(measured) as Record<Name, Copied>;
 }
 
 /**

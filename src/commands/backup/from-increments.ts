@@ -1,21 +1,14 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint, type OpenedSegment } from "eventstore-lite";
+import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint } from "eventstore-lite";
 import { formatOrigin, signChain } from "../../log/checkpoint.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { Moment } from "../../projector/parse-moment.ts";
 import { keyId } from "../../vault/derive-keys.ts";
-import { copyUnchanged, measure, refuseAltered } from "./copy-file.ts";
-import {
-  BEGINNING,
-  type Increments,
-  readIncrements,
-  readSegment,
-  SECRET_FILES,
-  secretFile,
-} from "./increments-manifest.ts";
-import { MANIFEST, type Manifest, NAMES, openSigningKey, signManifest } from "./manifest.ts";
+import { copyUnchanged, measureAll, refuseAltered } from "./copy-file.ts";
+import { BEGINNING, type Increments, readIncrements, readSegment, secretFile } from "./increments-manifest.ts";
+import { MANIFEST, type Manifest, NAMES, openSigningKey, SECRET_FILES, signManifest } from "./manifest.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 
 /**
@@ -23,12 +16,7 @@ import { makeNewFile } from "../shared/new-file.ts";
  * it as any other. Its head is signed again, with the log's own key. Keys and vault are the newest that there are. Throws a
  * ServiceError (invalid, usage, configuration).
  */
-export async function extractBackup(
-  folder: string,
-  master: Uint8Array,
-  target: string,
-  { to, until }: Moment,
-): Promise<void> {
+export async function extractBackup(folder: string, master: Uint8Array, target: string, { to, until }: Moment) {
   const increments = readIncrements(folder, master);
   const { log, epochs, backups } = increments;
   const newest = backups.at(-1)!;
@@ -45,7 +33,6 @@ export async function extractBackup(
   const key = await signingKey(folder, increments, master, target);
   const signed = signChain({ id: log }, head, key, () => Date.parse(newest.made_at), { root });
   await makeNewFile(join(target, NAMES.head), signed);
-  const place = (name: keyof typeof NAMES) => measure(join(target, NAMES[name]));
   const unsigned = {
     format: 1,
     version: VERSION,
@@ -53,23 +40,13 @@ export async function extractBackup(
     made_at: newest.made_at,
     log: { id: log, position: head.position, hash: head.hash },
     master_key: keyId(master),
-    files: {
-      log: place("log"),
-      vault: place("vault"),
-      keys: place("keys"),
-      head: place("head"),
-      signingKey: place("signingKey"),
-    },
+    files: measureAll(target, ["log", ...SECRET_FILES]),
   } as const;
   await makeNewFile(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
 }
 
 /** Those with positions up to `to`, each proved before it is given. */
-function* readSegments(
-  folder: string,
-  { log, segments }: Increments,
-  to = Infinity,
-): Generator<OpenedSegment, void, void> {
+function* readSegments(folder: string, { log, segments }: Increments, to = Infinity) {
   let after: { readonly position: number; readonly hash: string } = BEGINNING;
   for (const segment of segments) {
     if (segment.first > to) return;
@@ -89,22 +66,16 @@ async function signingKey(folder: string, increments: Increments, master: Uint8A
   }
 }
 
-export interface VerifiedIncrements {
-  readonly increments: Increments;
-  /** A sentence for each file that is missing or is not what it was, and for each backup that the segments deny. */
-  readonly faults: readonly string[];
-}
-
 /**
  * Proves all of a folder of incremental backups without restoring it: each file's hash, the chain through all segments and
- * the backups' heads on it, and the root that the log's own key signed. Throws a ServiceError for a manifest that says
- * nothing.
+ * the backups' heads on it, and the root that the log's own key signed. `faults`: a sentence for each file that is missing
+ * or is not what it was, and for each backup that the segments deny. Throws a ServiceError for a manifest that says nothing.
  */
 export async function verifyIncrements(
   folder: string,
   master: Uint8Array,
   { scratch, onProgress }: { readonly scratch: string; readonly onProgress: (checked: number) => void },
-): Promise<VerifiedIncrements> {
+) {
   const increments = readIncrements(folder, master);
   const { log, segments, backups, files } = increments;
   const faults: string[] = [];

@@ -5,7 +5,7 @@ import { openSegment, type OpenedSegment } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { refuseAltered } from "./copy-file.ts";
-import { copied, decodeManifest, MANIFEST, NAMES, refuseForged } from "./manifest.ts";
+import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, type SECRET_FILES } from "./manifest.ts";
 
 /** In the folder of incremental backups: the sealed segments, each of which is written once. */
 export const SEGMENTS = "segments";
@@ -14,8 +14,6 @@ export const SEGMENTS = "segments";
 export function secretsFolder(number: number): string {
   return `secrets-${String(number).padStart(6, "0")}`;
 }
-
-export const SECRET_FILES = ["vault", "keys", "head", "signingKey"] as const;
 
 const position = Type.Integer({ minimum: 0 });
 const backup = Type.Object({

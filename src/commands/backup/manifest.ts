@@ -23,6 +23,9 @@ export const NAMES = {
 
 export type BackupFile = keyof typeof NAMES;
 
+/** All but the log, in the order of the manifest. */
+export const SECRET_FILES = ["vault", "keys", "head", "signingKey"] as const satisfies readonly BackupFile[];
+
 export const MANIFEST = "manifest.json";
 
 export const copied = Type.Object({

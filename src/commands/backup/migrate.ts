@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
@@ -16,7 +16,8 @@ import { putBack, refuseTaken } from "./put-back.ts";
 import { writeBackup } from "./write-backup.ts";
 import { absolutePath, Command, JSON_OPTION, readConfig, type MakeCommand } from "../shared/command.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
-import { refuseNoLog } from "../shared/log-session.ts";
+import { requireLog } from "../shared/log-session.ts";
+import { temporaryFolder } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
 import { loadMasterKey } from "../restore.ts";
 import { withPath } from "../shared/system-fault.ts";
@@ -53,8 +54,7 @@ that the log was restored: no run starts on that day. Never serve both places:
 they would be two histories of one log.`,
     )
     .action(async (file, { json }) => {
-      const source = readConfig(terminal);
-      await refuseNoLog(source);
+      const source = await requireLog(terminal);
       const { secrets } = locateLog(source);
       const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
       await using log = await openLog(source, owner);
@@ -77,23 +77,19 @@ async function copyTo(terminal: Terminal, log: OpenedLog, source: Config, target
     one.kind === "sqlite" ? [dirname(one.file)] : [],
   );
   mkdirSync(beside, { recursive: true });
-  const scratch = mkdtempSync(join(beside, "reachlog-migration-"));
-  const folder = join(scratch, "backup");
-  try {
-    const { secrets } = locateLog(source);
-    const { log: copied } = await withProgress(terminal, "copying", (await log.head()).position, (onProgress) =>
-      writeBackup({ log, secrets }, folder, { clock: systemClock, onProgress }),
-    );
-    const beforePlacing = async (): Promise<void> => {
-      if (terminal.signal.aborted) throw new ServiceError("busy", "interrupted: nothing was moved");
-      await refuseServed(log);
-      if ((await log.head()).hash === copied.hash) return;
-      throw new ServiceError("busy", "the log was appended to meanwhile, and nothing was moved: try again");
-    };
-    return await putBack(terminal, folder, target, { master: log.master, beforePlacing });
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+  using scratch = temporaryFolder("reachlog-migration-", beside);
+  const folder = join(scratch.path, "backup");
+  const { secrets } = locateLog(source);
+  const { log: copied } = await withProgress(terminal, "copying", (await log.head()).position, (onProgress) =>
+    writeBackup({ log, secrets }, folder, { clock: systemClock, onProgress }),
+  );
+  const beforePlacing = async (): Promise<void> => {
+    if (terminal.signal.aborted) throw new ServiceError("busy", "interrupted: nothing was moved");
+    await refuseServed(log);
+    if ((await log.head()).hash === copied.hash) return;
+    throw new ServiceError("busy", "the log was appended to meanwhile, and nothing was moved: try again");
+  };
+  return await putBack(terminal, folder, target, { master: log.master, beforePlacing });
 }
 
 /** Settings that locate the log; the new place inherits none of them. */

@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { redactedUrl, type PostgresLog } from "../../config/database.ts";
@@ -18,6 +17,7 @@ import { openLogAt } from "../../service/open.ts";
 import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
 import { openSecretStore } from "../../vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
+import { temporaryFolder } from "../shared/new-file.ts";
 import type { Terminal } from "../shared/terminal.ts";
 import { withProgress } from "../shared/progress.ts";
 import { copySecrets, copyUnchanged } from "./copy-file.ts";
@@ -87,40 +87,32 @@ export async function putBack(
   const { log } = config;
   const isFile = log.kind === "sqlite" && !isRehearsal;
   if (isFile) for (const file of [log.file, locateFiles(log).keys]) mkdirSync(dirname(file), { recursive: true });
-  const scratch = mkdtempSync(join(isFile ? dirname(log.file) : tmpdir(), "reachlog-rehearsal-"));
-  try {
-    const manifest = await withProgress(terminal, "verifying", readManifest(folder).log.position, (onProgress) =>
-      rehearse(folder, master, { scratch, onProgress, acceptLostKeys }),
-    );
-    if (isRehearsal) return manifest;
-    await beforePlacing?.();
-    // A service may have started while the backup was proved.
-    await refuseLog(config);
-    const target = locateLog(config);
-    const { secrets } = target;
-    for (const file of ["keys", "vault"] as const) {
-      // As the backup has them: the rehearsal has used its own.
-      const copy = join(scratch, `${file}.unused`);
-      await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
-      await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
-    }
-    const scratchLog = logFiles(join(scratch, SCRATCH_LOG)).log;
-    if (!acceptLostKeys) await refuseOtherKeys(secrets.keys, scratchLog, manifest, master);
-    if (log.kind === "sqlite") await place(folder, manifest, locateFiles(log), master);
-    else await placeOnServer(terminal, config, log, { file: scratchLog, manifest });
-    return manifest;
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
+  using temporary = temporaryFolder("reachlog-rehearsal-", isFile ? dirname(log.file) : undefined);
+  const { path: scratch } = temporary;
+  const manifest = await withProgress(terminal, "verifying", readManifest(folder).log.position, (onProgress) =>
+    rehearse(folder, master, { scratch, onProgress, acceptLostKeys }),
+  );
+  if (isRehearsal) return manifest;
+  await beforePlacing?.();
+  // A service may have started while the backup was proved.
+  await refuseLog(config);
+  const target = locateLog(config);
+  const { secrets } = target;
+  for (const file of ["keys", "vault"] as const) {
+    // As the backup has them: the rehearsal has used its own.
+    const copy = join(scratch, `${file}.unused`);
+    await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
+    await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
   }
+  const scratchLog = logFiles(join(scratch, SCRATCH_LOG)).log;
+  if (!acceptLostKeys) await refuseOtherKeys(secrets.keys, scratchLog, manifest, master);
+  if (log.kind === "sqlite") await place(folder, manifest, locateFiles(log), master);
+  else await placeOnServer(terminal, config, log, { file: scratchLog, manifest });
+  return manifest;
 }
 
 /** Refuses existing keys of another log, or an older copy that was used since. */
-async function refuseOtherKeys(
-  place: SecretPlace,
-  file: string,
-  manifest: Manifest,
-  master: Uint8Array,
-): Promise<void> {
+async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manifest, master: Uint8Array) {
   await using secrets = await openSecretStore({ place, master });
   const keyring = await openKeyring(keysIn(secrets), systemClock);
   await using log = await sqliteStore(file).open();

@@ -57,12 +57,7 @@ export async function rehearse(
 }
 
 /** Throws a ServiceError (invalid) where keys that the log of a backup names were never in `place`. */
-export async function refuseMissing(
-  place: string,
-  log: LogStore,
-  keyring: Keyring,
-  { made_at }: Manifest,
-): Promise<void> {
+export async function refuseMissing(place: string, log: LogStore, keyring: Keyring, { made_at }: Manifest) {
   const missing = await missingKeys(log, keyring, Date.parse(made_at));
   if (missing.length === 0) return;
   throw new ServiceError(

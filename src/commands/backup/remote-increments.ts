@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
 import type { Config } from "../../config/config.ts";
@@ -7,16 +6,16 @@ import { isS3Address } from "../../networks/s3/address.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openSegmentStorage } from "../../service/segment-storage.ts";
 import { absolutePath } from "../shared/command.ts";
+import { temporaryFolder } from "../shared/new-file.ts";
 import {
   type Increments,
   readIncrements,
-  SECRET_FILES,
   secretFile,
   type SegmentEntry,
   segmentFile,
   SEGMENTS,
 } from "./increments-manifest.ts";
-import { MANIFEST } from "./manifest.ts";
+import { MANIFEST, SECRET_FILES } from "./manifest.ts";
 import { type BackupSource, type WriteOptions } from "./write-backup.ts";
 import { type Increment, writeIncrement } from "./write-increment.ts";
 
@@ -57,14 +56,11 @@ export async function openIncrements(
 ): Promise<Scratch> {
   if (!isS3Address(place)) return { folder: place, work: (act) => act(place), [Symbol.dispose]() {} };
   const storage = openSegmentStorage(place, config);
-  const scratch = openScratch(place);
-  try {
-    await scratch.work((folder) => pull(storage, place, folder, master));
-    return scratch;
-  } catch (fault) {
-    scratch[Symbol.dispose]();
-    throw fault;
-  }
+  using opening = new DisposableStack();
+  const scratch = opening.use(openScratch(place));
+  await scratch.work((folder) => pull(storage, place, folder, master));
+  opening.move();
+  return scratch;
 }
 
 interface Scratch extends Disposable {
@@ -74,7 +70,7 @@ interface Scratch extends Disposable {
 }
 
 function openScratch(address: string): Scratch {
-  const folder = mkdtempSync(join(tmpdir(), "reachlog-backups-"));
+  const { path: folder, [Symbol.dispose]: dispose } = temporaryFolder("reachlog-backups-");
   return {
     folder,
     async work(act) {
@@ -85,7 +81,7 @@ function openScratch(address: string): Scratch {
         throw new ServiceError(fault.kind, fault.message.replaceAll(folder, withoutSlash(address)), { cause: fault });
       }
     },
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+    [Symbol.dispose]: dispose,
   };
 }
 

@@ -17,8 +17,16 @@ import type { Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
 import { makeNewFile, syncFolder } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
-import { copySecrets, measure } from "./copy-file.ts";
-import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest, encryptSigningKey } from "./manifest.ts";
+import { copySecrets, measure, measureAll } from "./copy-file.ts";
+import {
+  encryptSigningKey,
+  MANIFEST,
+  NAMES,
+  SECRET_FILES,
+  signManifest,
+  type BackupFile,
+  type Manifest,
+} from "./manifest.ts";
 import { isVisitorRef } from "../../privacy/day-keys.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
@@ -37,16 +45,12 @@ export interface WriteOptions {
  * Writes a backup of a log and what belongs to it while instances go on using it. The new folder gets its name only once
  * all of it is whole and durable. Throws a ServiceError (conflict, damaged, busy), and what the store throws.
  */
-export async function writeBackup(
-  source: BackupSource,
-  folder: string,
-  { clock, onProgress }: WriteOptions,
-): Promise<Manifest> {
+export async function writeBackup(source: BackupSource, folder: string, options: WriteOptions): Promise<Manifest> {
   if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
   const partial = `${folder}.${randomUUID()}.partial`;
   withPath(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
   try {
-    const manifest = await fill(source, partial, { clock, ...(onProgress && { onProgress }) });
+    const manifest = await fill(source, partial, options);
     renameSync(partial, folder);
     syncFolder(dirname(partial));
     return manifest;
@@ -71,7 +75,7 @@ async function fill(source: BackupSource, folder: string, { clock, onProgress }:
     master_key: keyId(log.master),
     files: { log: measure(file), ...(await copyRest(source, folder, { head, clock })) },
   } as const;
-  const manifest: Manifest = signManifest<Manifest>(unsigned, log.master);
+  const manifest = signManifest<Manifest>(unsigned, log.master);
   await makeNewFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
   return manifest;
 }
@@ -86,20 +90,13 @@ export async function copyRest(
   const binding = { log: log.id, epoch: null, place: null };
   await copySecrets(secrets.keys, sqliteSecrets(place("keys")), binding, isVisitorRef);
   await copySecrets(secrets.vault, sqliteSecrets(place("vault")), binding);
-  for (const file of ["keys", "vault"] as const) {
-    await refuseOtherKey(place(file), log.master);
-  }
+  for (const file of ["keys", "vault"] as const) await refuseOtherKey(place(file), log.master);
   const key = await log.checkpoints.loadKey();
   const loss = await findLoss(log, log.checkpoints, key);
   if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
   await makeNewFile(place("head"), await signHead(log, copied, key, clock));
   await makeNewFile(place("signingKey"), encryptSigningKey(key, log.master, log.id));
-  return {
-    vault: measure(place("vault")),
-    keys: measure(place("keys")),
-    head: measure(place("head")),
-    signingKey: measure(place("signingKey")),
-  };
+  return measureAll(folder, SECRET_FILES);
 }
 
 /** Throws if the master key was rotated between the two copies. */

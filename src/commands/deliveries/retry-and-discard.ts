@@ -5,6 +5,7 @@ import {
   type DecisionOptions,
   discardLetters,
   type LetterSelection,
+  type NotApplied,
   type NotAppliedReason,
   type NumberChanged,
   retryLetters,
@@ -18,15 +19,13 @@ import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/co
 import { answer, EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { connectNetworks } from "../../service/networks.ts";
-import { channelOption, selectChannels } from "./channel-name.ts";
-import { errorOption, fromOption, linkOption, toOption } from "./filter-options.ts";
+import { channelOption, errorOption, fromOption, linkOption, selectChannels, toOption } from "./filter-options.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 interface Given extends FilterTexts {
   readonly all?: boolean | undefined;
   readonly yes?: boolean | undefined;
   readonly inDoubt?: boolean | undefined;
-  readonly json?: boolean | undefined;
 }
 
 /** Throws a ServiceError (usage) unless it is all that match, or some that are named. */
@@ -54,11 +53,8 @@ type Decide = (
   options: DecisionOptions,
 ) => Promise<Decided | NumberChanged>;
 
-interface Words {
-  /** What is done, and what was done. */
-  readonly verb: string;
-  readonly done: string;
-}
+/** What is done, and what was done. */
+const WORDS = { retry: { verb: "Retry", done: "retried" }, discard: { verb: "Discard", done: "discarded" } } as const;
 
 /**
  * Decides of the letters chosen and says of how many. Of all that match it names the number first, and asks. Answers the
@@ -66,15 +62,18 @@ interface Words {
  */
 async function decideByCommand(
   terminal: Terminal,
-  selection: LetterSelection,
-  { yes = false, json }: Given,
-  { verb, done }: Words,
+  action: keyof typeof WORDS,
+  ids: readonly string[],
+  { json, ...given }: Given & { readonly json?: boolean | undefined },
   decide: Decide,
 ): Promise<number> {
+  const { verb, done } = WORDS[action];
+  const selection = toSelection(terminal, action, ids, given);
   await using session = await openSession(terminal);
   selectChannels(session.projector.state("deliveries"), selection.filter.channel);
   const named = await withIds(session, selection);
-  const options = selection.ids === undefined && !yes ? await confirm(terminal, verb, named, session, decide) : {};
+  const options =
+    selection.ids === undefined && given.yes !== true ? await confirm(terminal, verb, named, session, decide) : {};
   if (options === undefined) return fail(terminal, `nothing was ${done}`);
   const { until, ...rest } = options;
   const decided = await decide(session, { ...named, ...omitUndefined({ until }) }, rest);
@@ -111,42 +110,32 @@ export function nameNumber(count: number, status: LetterStatus): string {
 }
 
 /** Resolves positions to event ids. */
-async function withIds(
-  { eventLog: { store }, projector }: Session,
-  selection: LetterSelection,
-): Promise<LetterSelection> {
+async function withIds({ eventLog: { store }, projector }: Session, selection: LetterSelection) {
   if (selection.ids === undefined) return selection;
   const reading = { store, to: projector.position, onProgress: () => {} };
-  const ids: string[] = [];
-  for (const name of selection.ids) ids.push((await findAt(reading, name))?.id ?? name);
-  return { ...selection, ids };
+  const ids = selection.ids.map(async (name) => (await findAt(reading, name))?.id ?? name);
+  return { ...selection, ids: await Promise.all(ids) };
 }
 
 /** One sentence for each reason, and one for each event that is no dead letter. */
 function explainLeft({ left }: Decided): readonly string[] {
-  const reasons = new Set(
-    left.flatMap(({ channel, why }) => (channel === null ? [] : (explainNotApplied(channel, why) ?? []))),
-  );
-  const unknown = left.flatMap(({ event_id, why }) => {
-    return why in UNKNOWN ? `${printable(event_id)} ${UNKNOWN[why as keyof typeof UNKNOWN]}` : [];
-  });
   const lost = left.filter(({ why }) => why === "decided_meanwhile").length;
-  return [...reasons, ...unknown, ...(lost === 0 ? [] : [`another caller decided ${lost} at the same moment`])];
+  // Those that no channel has come last.
+  const inOrder = left.toSorted((one, other) => Number(one.channel === null) - Number(other.channel === null));
+  const sentences = new Set(inOrder.flatMap((one) => EXPLANATIONS[one.why]?.(one) ?? []));
+  return [...sentences, ...(lost === 0 ? [] : [`another caller decided ${lost} at the same moment`])];
 }
 
-const UNKNOWN = { no_dead_letter: "is no dead letter", not_in_doubt: "is not in doubt" } as const;
-
-function explainNotApplied(channel: ChannelName, why: NotAppliedReason): string | undefined {
-  if (why === "suspended") {
-    return `${channel} is suspended and would refuse them: reachlog deliveries resume ${channel}`;
-  }
-  if (why === "several_channels") return `it is in doubt on ${channel}: name one channel with --channel`;
-  if (why !== "may_double") return undefined;
-  return (
+const EXPLANATIONS: Readonly<Record<NotAppliedReason, ((one: NotApplied) => string) | undefined>> = {
+  suspended: ({ channel }) => `${channel} is suspended and would refuse them: reachlog deliveries resume ${channel}`,
+  several_channels: ({ channel }) => `it is in doubt on ${channel}: name one channel with --channel`,
+  may_double: ({ channel }) =>
     `an attempt at ${channel} may have arrived, so a retry may arrive twice: ` +
-    "add --accept-doubles to send it anyway"
-  );
-}
+    "add --accept-doubles to send it anyway",
+  no_dead_letter: ({ event_id }) => `${printable(event_id)} is no dead letter`,
+  not_in_doubt: ({ event_id }) => `${printable(event_id)} is not in doubt`,
+  decided_meanwhile: undefined,
+};
 
 export const retry: MakeCommand = (terminal) =>
   new Command("retry")
@@ -177,9 +166,7 @@ arrive twice, so that needs --accept-doubles too.`,
       "reachlog deliveries retry 43 --in-doubt --accept-doubles",
     )
     .action((ids, { acceptDoubles: acceptsDoubles = false, ...given }) => {
-      const selection = toSelection(terminal, "retry", ids, given);
-      const words = { verb: "Retry", done: "retried" };
-      return decideByCommand(terminal, selection, given, words, (session, letters, options) => {
+      return decideByCommand(terminal, "retry", ids, given, (session, letters, options) => {
         const { channels } = connectNetworks(session.config);
         const recognisesMs = (name: ChannelName) => channels.find((one) => one.name === name)?.recognisesMs ?? 0;
         const deps = { ...session, recognisesMs, clock: session.logClock.now };
@@ -211,9 +198,7 @@ With --all it names the number first, and asks; without a terminal it needs --ye
       if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
         throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
       }
-      const selection = toSelection(terminal, "discard", ids, given);
-      const words = { verb: "Discard", done: "discarded" };
-      return decideByCommand(terminal, selection, given, words, (session, letters, options) =>
+      return decideByCommand(terminal, "discard", ids, given, (session, letters, options) =>
         discardLetters(session, letters, { ...options, why }, COMMAND_METADATA),
       );
     });

@@ -10,7 +10,7 @@ import { Command, type MakeCommand } from "../shared/command.ts";
 import { EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
-import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
+import { channelOption, selectChannels, isConfigured } from "./filter-options.ts";
 import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt-outcome.ts";
 import { quoteText } from "../../history/words/sentence.ts";

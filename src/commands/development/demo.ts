@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SCOPE_NAMES } from "../../config/tokens.ts";
@@ -8,14 +7,15 @@ import { findFreePort } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/bun-or-node.ts";
 import { untilAborted } from "../../platform/signals.ts";
+import { temporaryFolder } from "../shared/new-file.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
 import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";
-import { Command, type MakeCommand, readServedConfig } from "../shared/command.ts";
+import { Command, createNumberParser, type MakeCommand, parsePort, readServedConfig } from "../shared/command.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { createDemoInstances } from "./demo-instances.ts";
 import { loadSandbox, startDatabaseServer } from "./dev-dependencies.ts";
-import { chatOption, type Choice, messagingOption, parsePort } from "./sandbox.ts";
+import { chatOption, type Choice, messagingOption } from "./sandbox.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
@@ -53,11 +53,7 @@ interface DemoOptions extends Choice {
 /** Each has a port of its own, and a machine so much memory. */
 const INSTANCES_MAX = 9;
 
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= INSTANCES_MAX) return count;
-  throw usageError(`--instances is a number from 1 to ${INSTANCES_MAX}`);
-}
+const parseCount = createNumberParser(`--instances is a number from 1 to ${INSTANCES_MAX}`, 1, INSTANCES_MAX);
 
 async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number> {
   const { port, sandboxPort, keep, chat, messaging } = options;
@@ -120,12 +116,7 @@ const LOOPBACK = "127.0.0.1";
 
 const toUrl = (port: number): string => `http://${LOOPBACK}:${port}`;
 
-function nextSteps(
-  services: readonly { readonly url: string }[],
-  sandboxUrl: string,
-  token: string,
-  settings: string,
-): string {
+function nextSteps(services: readonly { readonly url: string }[], sandboxUrl: string, token: string, settings: string) {
   const [{ url } = { url: "" }] = services;
   const others = services
     .slice(1)
@@ -169,19 +160,4 @@ function writeSettingsFile(file: string, settings: Readonly<Record<string, strin
 function fit(name: string, value: string): string {
   if (/['\n\r]/.test(value)) throw new Error(`${name} holds a quote or a line break: it is to be a file of its own`);
   return value;
-}
-
-/** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
-export function temporaryFolder(prefix: string): Disposable & { readonly path: string } {
-  const path = mkdtempSync(join(tmpdir(), prefix));
-  // A process that has to end at once disposes nothing.
-  const remove = (): void => rmSync(path, { recursive: true, force: true });
-  process.on("exit", remove);
-  return {
-    path,
-    [Symbol.dispose]() {
-      process.off("exit", remove);
-      remove();
-    },
-  };
 }

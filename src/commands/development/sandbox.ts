@@ -1,7 +1,6 @@
 import { untilAborted } from "../../platform/signals.ts";
-import { Command, Option, type MakeCommand } from "../shared/command.ts";
+import { Command, Option, parsePort, type MakeCommand } from "../shared/command.ts";
 import { loadSandbox } from "./dev-dependencies.ts";
-import { usageError } from "../../platform/service-error.ts";
 
 export const sandbox: MakeCommand = (terminal) =>
   new Command("sandbox")
@@ -39,11 +38,4 @@ export const messagingOption = () =>
 export interface Choice {
   readonly chat: "slack" | "discord" | "google_chat" | "teams";
   readonly messaging: "telegram" | "line" | "whatsapp";
-}
-
-/** A port to listen on. Throws a ServiceError (usage). */
-export function parsePort(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw usageError("a port is a number to 65535");
-  return port;
 }

@@ -37,21 +37,16 @@ export interface Tool {
   readonly isAnswer?: (recipient: Contact, input: Input) => boolean;
 }
 
+/** Members that are options of every command that has them. */
+const OPTIONS = ["as_of", "by", "from", "to", "variant", "basis"] as const;
+
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
 export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
-  const { as_of, by, from, to, recipient: named, subject, event_id, link } = input;
-  const options = {
-    "as-of": as_of,
-    by,
-    from,
-    to,
-    variant: input.variant,
-    basis: input.basis,
-    ...Object.fromEntries(filter.map((name) => [name, input[name]])),
-  };
+  const { recipient: named, subject, event_id, link } = input;
+  const options = [...new Set([...OPTIONS, ...filter])].filter((name) => input[name] !== undefined);
   const operand = named ?? subject ?? event_id ?? (filter.includes("link") ? undefined : link);
   return [
-    ...Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
+    ...options.map((name) => `--${name.replace("_", "-")}=${input[name]}`),
     ...(operand === undefined ? [] : ["--", operand]),
   ];
 }

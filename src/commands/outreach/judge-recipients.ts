@@ -1,8 +1,8 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
-import { judgeKnown, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
+import { judgeKnown, messageRecipient, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
 import { isSelected, type RunSelection } from "../../outreach/run-limits.ts";
-import { renderAll, chooseVariant, type MessageRecipient, type Rendered } from "../../template/template.ts";
+import { renderAll, chooseVariant, type Rendered } from "../../template/template.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
 export type Survey = ReturnType<typeof survey>;
@@ -74,8 +74,7 @@ function ownVariant({ template }: OutreachRules, { id }: Contact): string | unde
 }
 
 function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipient, limit: number): void {
-  const skipped = skips.get(reason) ?? { count: 0, people: [] };
-  skips.set(reason, skipped);
+  const skipped = skips.getOrInsertComputed(reason, () => ({ count: 0, people: [] }));
   skipped.count++;
   if (skipped.people.length < limit) skipped.people.push(who);
 }
@@ -89,12 +88,9 @@ function addSamples(samples: Map<string, Sample>, rules: OutreachRules, contact:
 
 function renderSamples({ template }: OutreachRules, contact: Contact): [string, Sample][] {
   const person = toRecipient(contact);
-  return renderAll(template, messageRecipient(contact)).map(({ variant, rendered }) => [variant, { person, rendered }]);
+  const texts = renderAll(template, messageRecipient(contact, { ...STAND_INS, ...person }));
+  return texts.map(({ variant, rendered }) => [variant, { person, rendered }]);
 }
 
 /** Placeholders for what the network tells only when a message is sent. */
 export const STAND_INS = { name: "[name]", username: "[username]" } as const;
-
-function messageRecipient({ id, username, name, fields }: Contact): MessageRecipient {
-  return { key: id ?? "", username: username ?? STAND_INS.username, name: name ?? STAND_INS.name, fields };
-}

@@ -52,7 +52,9 @@ that person is not known, 78 without a template.`,
         return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
       }
       const selection = omitUndefined({ variant: options.variant, basis: options.basis });
-      rejectUnknownVariant(template, options.variant);
+      const labels = template.variants.map(({ label }) => label);
+      if (options.variant !== undefined && !labels.includes(options.variant))
+        throw usageError(`--variant needs one of the template's variants: ${labels.join(", ")}`);
       const found = survey(outreachState({ projector }), rules, { person, limit, selection });
       const about = discloseRecipient(person && toRecipient(person));
       await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
@@ -60,12 +62,6 @@ that person is not known, 78 without a template.`,
       const text = surveyAsText(found, notes, place);
       return answer(terminal, json, surveyAsJson(found, place), text);
     });
-
-function rejectUnknownVariant({ variants }: Template, variant: string | undefined): void {
-  const labels = variants.map(({ label }) => label);
-  if (variant === undefined || labels.includes(variant)) return;
-  throw usageError(`--variant needs one of the template's variants: ${labels.join(", ")}`);
-}
 
 /** Throws a ServiceError (configuration) where there is nothing to preview. */
 function requireTemplate({ outreach: { template } }: Config): Template {
@@ -153,11 +149,9 @@ function askedText({ verdict, variant }: NonNullable<Survey["asked"]>): string {
 
 function skipsText({ skips }: Survey): string {
   if (skips.size === 0) return "no recipient would be skipped before X is asked\n";
-  const rows = [...skips].toSorted(([, a], [, b]) => b.count - a.count);
-  return `\n${table(
-    ["would be skipped", "people", "who"],
-    rows.map(([reason, skipped]) => [reason, skipped.count, peopleText(skipped)]),
-  )}`;
+  const sorted = [...skips].sort(([, a], [, b]) => b.count - a.count);
+  const rows = sorted.map(([reason, skipped]) => [reason, skipped.count, peopleText(skipped)]);
+  return `\n${table(["would be skipped", "people", "who"], rows)}`;
 }
 
 function peopleText({ count, people }: Skipped): string {

@@ -3,8 +3,8 @@ import type { OpenAttempt, Run } from "../../../projections/run.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { createAnnounce } from "../../delivery/suspension.ts";
 import { configurationError } from "../../config/error.ts";
-import { createLogger, type Logger } from "../../platform/logger.ts";
-import { createRunner, type Runner } from "../../outreach/start-run.ts";
+import { createLogger } from "../../platform/logger.ts";
+import { createRunner } from "../../outreach/start-run.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { openAccount, outreachContext } from "../../service/outreach.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
@@ -33,7 +33,7 @@ async function reconcileAttempts(terminal: Terminal, json: true | undefined): Pr
   const runState = (): Run => session.projector.state("run");
   const { current, open } = runState();
   if (open.size === 0 && current === null) {
-    return show({ outcomes: { sent: 0, notDelivered: 0 }, stay: [], closed: undefined, inDoubt: 0 });
+    return show({ sent: 0, notDelivered: 0, stay: [], closed: undefined, inDoubt: 0 });
   }
   const before = new Map(open);
   const from = session.projector.position + 1;
@@ -48,14 +48,13 @@ async function reconcileAttempts(terminal: Terminal, json: true | undefined): Pr
   const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
   const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
   if (stay.length > 0) await recordRead(terminal, session.eventLog.store, { resource: "run", records: stay.length });
-  show({ outcomes, stay, closed, inDoubt: before.size });
+  show({ ...outcomes, stay, closed, inDoubt: before.size });
   if (terminal.signal.aborted) return Number(terminal.signal.reason);
   return stay.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
 /** Lets the runner settle what is in doubt, and shows its progress. */
 async function settle(terminal: Terminal, session: Session) {
-  await using stack = new AsyncDisposableStack();
   const startedAt = performance.now();
   const seconds = session.config.outreach.inDoubtSettleSeconds;
   using status = startStatusLine(terminal, () => {
@@ -64,14 +63,7 @@ async function settle(terminal: Terminal, session: Session) {
     return `${size} in doubt; conversations are read twice, ${seconds} s apart: ${passed} s so far`;
   });
   // Why a message stays in doubt is a warning, whatever the service's own log is to hold.
-  const log = createLogger("warn", (line) => status.above(() => terminal.err(line)), systemClock);
-  const runner = openRunner(session, log, stack);
-  const stop = (): void => void runner[Symbol.asyncDispose]();
-  terminal.signal.addEventListener("abort", stop, { once: true });
-  return await runner.reconcile();
-}
-
-function openRunner(session: Session, logger: Logger, stack: AsyncDisposableStack): Runner {
+  const logger = createLogger("warn", (line) => status.above(() => terminal.err(line)), systemClock);
   const { channels, social } = connectNetworks(session.config, session.logClock.now);
   if (social === undefined) {
     const problem = "not set, so X cannot be asked";
@@ -80,16 +72,15 @@ function openRunner(session: Session, logger: Logger, stack: AsyncDisposableStac
   // An append, which the service delivers: only this command has found the grant dead.
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
   const base = { ...session, logger, announce };
-  const account = stack.use(openAccount({ ...base, social }));
-  return stack.use(createRunner(outreachContext({ ...base, account })));
+  await using account = openAccount({ ...base, social });
+  await using runner = createRunner(outreachContext({ ...base, account }));
+  const stop = (): void => void runner[Symbol.asyncDispose]();
+  terminal.signal.addEventListener("abort", stop, { once: true });
+  return await runner.reconcile();
 }
 
 /** Counts how `attempts` were settled from a position on, by any process. */
-async function settledSince(
-  store: LogStore,
-  from: number,
-  attempts: ReadonlyMap<string, OpenAttempt>,
-): Promise<Settlement["outcomes"]> {
+async function settledSince(store: LogStore, from: number, attempts: ReadonlyMap<string, OpenAttempt>) {
   const outcomes = { sent: 0, notDelivered: 0 };
   for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {
     if (!("attempt_id" in data) || !attempts.has(data.attempt_id)) continue;
@@ -101,22 +92,21 @@ async function settledSince(
 
 interface Settlement {
   readonly inDoubt: number;
-  readonly outcomes: { readonly sent: number; readonly notDelivered: number };
+  readonly sent: number;
+  readonly notDelivered: number;
   readonly stay: readonly OpenAttempt[];
   /** A run whose process had died. */
   readonly closed: string | undefined;
 }
 
-function settlementJson({ inDoubt, outcomes, stay, closed }: Settlement): object {
+function settlementJson({ inDoubt, sent, notDelivered, stay, closed }: Settlement): object {
   const still_in_doubt = stay.map(({ recipient, attempted_at, run_id }) => ({ recipient, attempted_at, run_id }));
-  const { sent, notDelivered: not_delivered } = outcomes;
-  return { in_doubt: inDoubt, sent, not_delivered, still_in_doubt, closed_run: closed ?? null };
+  return { in_doubt: inDoubt, sent, not_delivered: notDelivered, still_in_doubt, closed_run: closed ?? null };
 }
 
 /** Says what was found, and lists what stays in doubt. */
-function settlementText({ inDoubt, outcomes, stay, closed }: Settlement): string {
+function settlementText({ inDoubt, sent, notDelivered, stay, closed }: Settlement): string {
   if (inDoubt === 0 && closed === undefined) return "nothing is in doubt\n";
-  const { sent, notDelivered } = outcomes;
   const counts = `${inDoubt} in doubt: ${sent} found sent, ${notDelivered} not delivered, ${stay.length} still in doubt\n`;
   const run = closed === undefined ? "" : `run ${printable(closed)} was closed after its process died\n`;
   if (stay.length === 0) return counts + run;

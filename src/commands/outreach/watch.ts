@@ -7,7 +7,7 @@ import { startStatusLine } from "../shared/progress.ts";
 import type { Folded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/words.ts";
-import { describeSelection } from "../../history/words/outreach.ts";
+import { describeSelection, formatCounts } from "../../history/words/outreach.ts";
 import { formatSentence, plain } from "../../history/words/sentence.ts";
 import { printable } from "../shared/terminal.ts";
 
@@ -97,15 +97,6 @@ function formatEnd(event: Folded): string | undefined {
 
 export function formatUntil(until: string | undefined): string {
   return until === undefined ? "" : ` until ${printable(until)}`;
-}
-
-function formatCounts({
-  sent,
-  skipped,
-  failed,
-  in_doubt,
-}: Pick<RunState, "sent" | "skipped" | "failed" | "in_doubt">): string {
-  return `${sent} sent, ${skipped} skipped, ${failed} failed, ${in_doubt} in doubt`;
 }
 
 function formatCost(usage: Usage | undefined): string {

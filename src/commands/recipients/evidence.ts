@@ -52,7 +52,9 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
         public_key: formatPublicKey(publicKey),
         ...describeContact(contact),
         consent_history: events.filter(({ type }) => CONSENT_TYPES.includes(type)).map(summarize),
-        messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
+        messages: events
+          .filter((event) => event.type === "DirectMessageAttempted")
+          .map((message) => describeMessage(message, events)),
         events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
       };
       await makeNewFile(out, `${JSON.stringify(evidence, null, 2)}\n`);
@@ -91,10 +93,6 @@ const CONSENT_TYPES: readonly EventType[] = [
 function summarize(event: Recorded) {
   const { position, time } = event;
   return { position, time, words: describeEvent(event) };
-}
-
-function isMessage(event: Recorded): event is Recorded<"DirectMessageAttempted"> {
-  return event.type === "DirectMessageAttempted";
 }
 
 /** A message, and its outcome as far as the log knows it. */

@@ -82,16 +82,12 @@ export async function rebuild(
 }
 
 /** Folds the projections in two threads up to the present end of the log. Resolves with whether it did. */
-async function foldOnTwoThreads(
-  store: LogStore,
-  names: readonly ProjectionName[],
-  options: RebuildOptions,
-): Promise<boolean> {
+async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[], options: RebuildOptions) {
   const { foldInWorker, restart, signal, workerPositionsMin = WORKER_POSITIONS_MIN } = options;
   const { position: to } = await store.head();
   const [own, apart] = [names.filter((name) => name === FOLDED_ALONE), names.filter((name) => name !== FOLDED_ALONE)];
   if (foldInWorker === undefined || to < workerPositionsMin || apart.length === 0 || own.length === 0) return false;
-  if (restart) for (const name of names) await dropPartial(store, name);
+  if (restart) await store.snapshots.remove(names.map(partialName));
   await Promise.all([
     foldPart(store, { names: own, to }, options),
     // What a thread that fails has not kept is folded here after all, and whatever is wrong with it is told then.
@@ -117,7 +113,7 @@ async function begin(store: LogStore, names: readonly ProjectionName[], restart:
   for (const name of names) {
     const partial = restart ? undefined : await loadPartial(store, name);
     // Kept work that is not gone on with may be ahead of what is kept next.
-    if (partial === undefined) await dropPartial(store, name);
+    if (partial === undefined) await store.snapshots.remove([partialName(name)]);
     if (partial !== undefined) from.set(name, partial.state);
     positions.set(name, partial?.position ?? 0);
     comparisons.set(name, await createComparison(store, name, partial));
@@ -183,7 +179,7 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
     return { type: "ProjectionRebuilt", data: { projection, version, position, ...compared } };
   });
   await createEventLog(store, makeId).append(STREAMS.projections, newEvents, COMMAND_METADATA);
-  for (const name of names) await dropPartial(store, name);
+  await store.snapshots.remove(names.map(partialName));
 }
 
 /** Compares a rebuilt projection with its stored snapshot, at the snapshot's position. */
@@ -240,10 +236,6 @@ export async function savePartial(store: LogStore, name: ProjectionName, partial
   if (hash === undefined) return;
   const state = await packState({ ...kept, hash } satisfies Kept);
   await store.snapshots.save(partialName(name), { version: projectionOf(name).version, position, state });
-}
-
-async function dropPartial(store: LogStore, name: ProjectionName): Promise<void> {
-  await store.snapshots.remove([partialName(name)]);
 }
 
 function partialName(name: ProjectionName): string {

@@ -57,15 +57,10 @@ export async function askReadiness(terminal: Terminal, url: string | undefined):
 async function ask(base: string, path: string, request: SafeRequest): Promise<NetworkAnswer> {
   if (!URL.canParse(base)) throw usageError(`${printable(base)} is not a URL`);
   return createSafeFetch({ allowedOrigins: [base] })(new URL(path, base).href, request).catch((fault: unknown) => {
-    throw fault instanceof NetworkFault ? createUnreachable(base, fault) : fault;
+    if (!(fault instanceof NetworkFault)) throw fault;
+    const remedy = "start it with reachlog serve, or name it with --url";
+    throw new ServiceError("unavailable", `no service answers at ${printable(base)} (${fault.message}): ${remedy}`);
   });
-}
-
-function createUnreachable(base: string, { message }: NetworkFault): ServiceError {
-  return new ServiceError(
-    "unavailable",
-    `no service answers at ${printable(base)} (${message}): start it with reachlog serve, or name it with --url`,
-  );
 }
 
 /** The detail of a problem, or that the answer is not one of reachlog. */

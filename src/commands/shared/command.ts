@@ -148,8 +148,17 @@ export function parseLink(text: string): string {
   return link;
 }
 
-/** The value of `--limit`. Throws a ServiceError (usage). */
-export function parseLimit(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
-  return Number(text);
+/** Parses a whole number. Throws a ServiceError (usage) with what is `wanted`. */
+export function createNumberParser(wanted: string, min = 0, max = Infinity): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || number < min || number > max) throw usageError(wanted);
+    return number;
+  };
 }
+
+/** The value of `--limit`. */
+export const parseLimit = createNumberParser("--limit needs a number", 0, 999_999_999);
+
+/** A port to listen on. */
+export const parsePort = createNumberParser("a port is a number to 65535", 0, 65_535);

@@ -18,16 +18,12 @@ export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
 /** Opens the existing log beside a running service. */
 export async function openExistingLog(terminal: Pick<Terminal, "env">): Promise<OpenedLog> {
-  const config = readConfig(terminal);
-  await refuseNoLog(config);
-  return openLog(config);
+  return openLog(await requireLog(terminal));
 }
 
 /** The same as {@link openStoredLog} opens it. */
 export async function openExistingStoredLog(terminal: Terminal): Promise<StoredLog> {
-  const config = readConfig(terminal);
-  await refuseNoLog(config);
-  return openStoredLog(config);
+  return openStoredLog(await requireLog(terminal));
 }
 
 /**
@@ -38,6 +34,13 @@ export async function recordRead(terminal: Terminal, store: LogStore, read: Pers
   if (!readConfig(terminal).auditReads) return;
   const metadata = terminal.caller === undefined ? COMMAND_METADATA : { caller: terminal.caller };
   await appendRead(createEventLog(store, makeId).append, read, metadata);
+}
+
+/** The configuration of a log that exists. */
+export async function requireLog(terminal: Pick<Terminal, "env">): Promise<Config> {
+  const config = readConfig(terminal);
+  await refuseNoLog(config);
+  return config;
 }
 
 /** For commands that would otherwise create files beside a missing log. */
@@ -54,9 +57,7 @@ export type Session = Awaited<ReturnType<typeof openSession>>;
 
 /** Opens the existing log beside a running service. Disposing it closes the log. */
 export async function openSession(terminal: Terminal) {
-  const config = readConfig(terminal);
-  await refuseNoLog(config);
-  return openSessionWith(config);
+  return openSessionWith(await requireLog(terminal));
 }
 
 /** The same; creates a missing log. */

@@ -6,12 +6,14 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  mkdtempSync,
   openSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { systemCode, withPath } from "./system-fault.ts";
 import { printable, fail, type Terminal } from "./terminal.ts";
 import { writeText } from "./write.ts";
@@ -93,6 +95,21 @@ function giveName(partial: string, file: string): void {
 
 function taken(file: string): ServiceError {
   return new ServiceError("conflict", `${resolve(file)} exists already: nothing is overwritten`);
+}
+
+/** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
+export function temporaryFolder(prefix: string, parent = tmpdir()): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(parent, prefix));
+  // A process that has to end at once disposes nothing.
+  const remove = (): void => rmSync(path, { recursive: true, force: true });
+  process.on("exit", remove);
+  return {
+    path,
+    [Symbol.dispose]() {
+      process.off("exit", remove);
+      remove();
+    },
+  };
 }
 
 /** Makes new names in a folder durable. */

@@ -58,15 +58,8 @@ export function fail({ err }: Terminal, why: string): number {
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows].map((row) => row.map((cell) => printable(String(cell))));
   const widths = head.map((_, column) => Math.max(...cells.map((row) => countColumns(row[column] ?? ""))));
-  return cells
-    .map(
-      (row) =>
-        `${row
-          .map((cell, at) => cell + " ".repeat((widths[at] ?? 0) - countColumns(cell)))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
-    .join("");
+  const pad = (cell: string, at: number): string => cell + " ".repeat((widths[at] ?? 0) - countColumns(cell));
+  return cells.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
 const CHARACTERS = new Intl.Segmenter("en", { granularity: "grapheme" });

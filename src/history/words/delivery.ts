@@ -69,11 +69,7 @@ export const DELIVERY_WORDS = {
     say`the channel ${channel} was suspended: ${other(network)} refuses all requests${status === undefined ? "" : ` (${status})`}${because(detail)}`,
   ChannelResumed: ({ channel, why }) => say`the channel ${channel} was resumed ${RESUMED[why]}`,
   WebhookSubscribed: ({ channel, types, filter }) => {
-    const names = join(
-      types.map((type) => [other(type)]),
-      ", ",
-    );
-    return say`${webhook(channel)} now carries ${names}${filter === undefined ? [] : say`, filtered by ${quote(filter)}`}`;
+    return say`${webhook(channel)} now carries ${join(types.map(other), ", ")}${filter === undefined ? [] : say`, filtered by ${quote(filter)}`}`;
   },
   WebhookUnsubscribed: ({ channel }) => say`${webhook(channel)} now carries no events`,
 } satisfies Partial<EventWords>;
@@ -111,12 +107,7 @@ function sayEach<R>(requests: readonly R[], sayOne: (request: R) => Sentence): S
 /** What a request carried, by the positions that requested it. */
 function carriedBy({ sources }: { readonly sources: Sources }): Sentence {
   const ranges = sources.map((range) =>
-    typeof range === "number"
-      ? [position(range)]
-      : join(
-          range.map((end) => [position(end)]),
-          " to ",
-        ),
+    typeof range === "number" ? position(range) : join(range.map(position), " to "),
   );
   const isOne = sources.length === 1 && typeof sources[0] === "number";
   return say`${isOne ? "position" : "positions"} ${join(ranges, ", ")}`;

@@ -149,8 +149,9 @@ export const RUN_WORDS = {
     return say`${run(run_id)} went through ${people} people of the source ${plain(source)}, ${quote(scope)}${end}`;
   },
   RunFinished: ({ run_id, reason, until, usage, ...counts }) =>
-    say`${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: ${counted(counts)}${charged(usage)}`,
-  RunAbandoned: ({ run_id, ...counts }) => say`${run(run_id)} was closed after its process died: ${counted(counts)}`,
+    say`${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: ${formatCounts(counts)}${charged(usage)}`,
+  RunAbandoned: ({ run_id, ...counts }) =>
+    say`${run(run_id)} was closed after its process died: ${formatCounts(counts)}`,
   RunRefused: ({ reason, until, day, used }) => {
     if (reason === "clock_skewed") {
       return say`a run was refused: the clocks of its machine and of the log are too far apart`;
@@ -192,6 +193,6 @@ function charged(usage: Usage | undefined): string {
 
 type Counts = Pick<DataOf<"RunFinished">, "sent" | "skipped" | "failed" | "in_doubt">;
 
-function counted({ sent, skipped, failed, in_doubt }: Counts): string {
+export function formatCounts({ sent, skipped, failed, in_doubt }: Counts): string {
   return `${sent} sent, ${skipped} skipped, ${failed} failed, ${in_doubt} in doubt`;
 }

@@ -31,8 +31,11 @@ function isSentence(value: string | number | Mention | Sentence): value is Sente
   return Array.isArray(value);
 }
 
-export function join(sentences: readonly Sentence[], between: string): Sentence {
-  return sentences.flatMap((sentence, at) => (at === 0 ? sentence : [between, ...sentence]));
+export function join(parts: readonly (Mention | Sentence)[], between: string): Sentence {
+  return parts.flatMap((part, at) => {
+    const sentence = isSentence(part) ? part : [part];
+    return at === 0 ? sentence : [between, ...sentence];
+  });
 }
 
 export function formatSentence(sentence: Sentence): string {

@@ -4,28 +4,17 @@ import { type PageRequest, SocialError, type UserPage } from "../../networks/net
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
-/** What is asked of the network: a page, and only what is newer than `since` where it can. */
-export type PageWanted = PageRequest & { readonly since?: string };
-
 type PageRead = UserPage & { readonly newest?: string };
 
 export interface PagedOptions {
   readonly name: PagedSource;
   /** The query, list or account: the cursor is kept for each. */
   readonly scope: (run: RunContext) => string;
-  /** `newest`: the newest entry of the page, where that is not its first recipient. Throws SocialError. */
-  readonly read: (run: RunContext, token: string, page: PageWanted) => Promise<PageRead>;
-}
-
-/** Where a pass stands. */
-interface Pass {
-  /** Undefined: at its first page. */
-  readonly next: string | undefined;
-  /** Newest entries of earlier passes, the last one's first. */
-  readonly since: readonly string[];
-  readonly cursorGuard: CursorGuard;
-  /** Restarted from the newest page, since the network no longer took the cursor. */
-  readonly isRestarted: boolean;
+  /**
+   * `since`: only what is newer, where the network can. `newest`: the newest entry of the page, where that is not its
+   * first recipient. Throws SocialError.
+   */
+  readonly read: (run: RunContext, token: string, page: PageRequest & { readonly since?: string }) => Promise<PageRead>;
 }
 
 /**
@@ -45,7 +34,7 @@ export function pagedSource(options: PagedOptions): Source {
           pass = { ...beginPass(undefined, []), isRestarted: true };
           continue;
         }
-        const behind = pass.cursorGuard.following({ entries: page.users.length, next: page.next });
+        const behind = pass.follow(page.users.length, page.next);
         const following = isKnownFrom(page, pass) ? undefined : behind;
         yield toBatch(options.name, scope, pass, page, following);
         if (following === undefined) return;
@@ -55,8 +44,18 @@ export function pagedSource(options: PagedOptions): Source {
   };
 }
 
-function beginPass(next: string | undefined, since: readonly string[]): Pass {
-  return { next, since, cursorGuard: guardCursors(next), isRestarted: false };
+type Pass = ReturnType<typeof beginPass>;
+
+/** Where a pass stands. `next` undefined: at its first page. */
+function beginPass(next: string | undefined, since: readonly string[]) {
+  return {
+    next,
+    /** Newest entries of earlier passes, the last one's first. */
+    since,
+    follow: guardCursors(next),
+    /** Restarted from the newest page, since the network no longer took the cursor. */
+    isRestarted: false,
+  };
 }
 
 /**
@@ -104,23 +103,19 @@ function findNewest({ users, newest }: PageRead, { next }: Pass): string | undef
 /** Pages without an entry that are followed one after the other: X may filter a page after it has cut it. */
 export const EMPTY_PAGES_MAX = 5;
 
-/** Watches one read of a long list: a network may give the same cursors again and again, each page for money. */
-interface CursorGuard {
-  /** The cursor to go on with behind a page; undefined: here the read ends. */
-  following(page: { readonly entries: number; readonly next: string | undefined }): string | undefined;
-}
-
-/** `from`: the cursor with which the read begins; undefined: at the top. */
-export function guardCursors(from: string | undefined): CursorGuard {
+/**
+ * Watches one read of a long list: a network may give the same cursors again and again, each page for money. `from`: the
+ * cursor with which the read begins; undefined: at the top. The function answers the cursor to go on with behind a page of
+ * so many entries; undefined: here the read ends.
+ */
+export function guardCursors(from: string | undefined) {
   const seen = new Set([from]);
   let emptyInARow = 0;
-  return {
-    following({ entries, next }) {
-      if (next === undefined) return undefined;
-      emptyInARow = entries === 0 ? emptyInARow + 1 : 0;
-      const isRepeated = seen.has(next);
-      seen.add(next);
-      return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;
-    },
+  return (entries: number, next: string | undefined): string | undefined => {
+    if (next === undefined) return undefined;
+    emptyInARow = entries === 0 ? emptyInARow + 1 : 0;
+    const isRepeated = seen.has(next);
+    seen.add(next);
+    return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;
   };
 }

@@ -27,27 +27,27 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
   last: { isPaid: false, isKnown: isTriedLast },
 };
 
+/** Where a source finds recipients; undefined: it tries again those that another source had found. */
+export function namedSource(name: Source["name"]): RecipientSource | undefined {
+  return name === "again" || name === "last" ? undefined : name;
+}
+
 export const againSource = (): Source => contactsSource("again");
 export const lastSource = (): Source => contactsSource("last");
 export const listSource = (): Source => contactsSource("list");
 
+/** A configuration in which a source lacks what it reads is refused. */
 const SOURCES: Readonly<Record<RecipientSource, (config: SourcesConfig) => Source>> = {
   list: listSource,
   inbound: inboundSource,
   followers: followersSource,
-  search: ({ searchQuery }) => searchSource(required(searchQuery)),
-  list_members: ({ listId }) => listMembersSource(required(listId)),
+  search: ({ searchQuery }) => searchSource(searchQuery!),
+  list_members: ({ listId }) => listMembersSource(listId!),
 };
 
 /** The configured sources in their order, between those of recipients who are tried once more. */
 export function openSources(config: SourcesConfig): readonly Source[] {
   return [againSource(), ...config.sources.map((name) => SOURCES[name](config)), lastSource()];
-}
-
-/** The configuration is refused when a source lacks what it reads. */
-function required(value: string | undefined): string {
-  if (value === undefined) throw new Error("a source is configured without what it reads");
-  return value;
 }
 
 /** Who wrote to us before we did to them: first those known, in the order in which they were read, then older ones. */
@@ -56,7 +56,7 @@ export function inboundSource(): Source {
     name: "inbound",
     async *batches({ run, retry, wanted }) {
       const given = new Set<string>();
-      const older = openOlderMessages(run, retry);
+      const readOlder = openOlderMessages(run, retry);
       for (let isLeft = true; !run.signal.aborted;) {
         const people = [...run.projector.state("contacts").people.values()]
           .filter(({ inbound, id }) => inbound && id !== undefined && !given.has(id))
@@ -64,7 +64,7 @@ export function inboundSource(): Source {
         for (const { id = "" } of people) given.add(id);
         if (people.length > 0) yield toBatch(people);
         else if (!isLeft) return;
-        else isLeft = await older.readPage(wanted());
+        else isLeft = await readOlder(wanted());
       }
     },
   };

@@ -1,13 +1,13 @@
-import type { Folded } from "../../../events/catalog.ts";
+import type { EventType, Folded } from "../../../events/catalog.ts";
 import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";
-import { countsOn, countSkip, decideIn, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
+import { countsOn, countSkip, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
 import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./recipient-walk.ts";
-import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";
+import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
@@ -20,7 +20,36 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "too_many_failures",
 ]);
 
-export function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
+type Take<Type extends EventType> = (comparison: Comparison, event: Folded<Type>) => void;
+
+/** What an event changes in the world of the other rules; one of another type changes both worlds alike. */
+const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
+  LinkClicked() {},
+  RunStarted: takeStart,
+  RunRefused: takeRefusal,
+  RunFinished: takeEnd,
+  RunAbandoned: takeEnd,
+  RunPaused: takePause,
+  DirectMessageAttempted: takeAttempt,
+  DirectMessageSkipped: takeSkip,
+  DirectMessageSent: takeOutcome,
+  DirectMessageFailed: takeOutcome,
+  DirectMessageInDoubt: takeOutcome,
+  DirectMessageReceived: takeReaction,
+  RecipientSuppressed: takeReaction,
+  ConsentRecorded: takeReaction,
+};
+
+export function takeEvent(comparison: Comparison, event: Folded): void {
+  const { was, would, run } = comparison;
+  const take = TAKES[event.type] as Take<EventType> | undefined;
+  if (take !== undefined) take(comparison, event);
+  // The end of a dry run is none of the run that waits for its window.
+  else if (event.type !== "DryRunFinished" || run === undefined) would.fold(event);
+  was.fold(event);
+}
+
+function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
   const { was, would, today, changes, runs } = comparison;
   const { rules, run_id, dry_run } = event.data;
   was.rules = rules === undefined ? today : fromRunRules(rules, today);
@@ -35,7 +64,6 @@ export function takeStart(comparison: Comparison, event: Folded<"RunStarted">): 
     // A trigger that finds a run in progress starts none.
     if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data));
   }
-  was.fold(event);
 }
 
 function decideStartIn(world: World, { identities, ms }: Comparison) {
@@ -47,7 +75,7 @@ function toSelection({ limit, variant, basis, source }: RunSelection): RunSelect
 }
 
 /** A run that the rules of then refused starts where the other rules allow it. */
-export function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">): void {
+function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">): void {
   const { was, would } = comparison;
   if (comparison.run !== undefined || data.reason === "clock_skewed") return;
   if (decideStartIn(would, comparison) !== "start" || decideStartIn(was, comparison) === "start") return;
@@ -58,23 +86,14 @@ export function takeRefusal(comparison: Comparison, { data, position }: Folded<"
   if (run.resumeAt === undefined) finishRun(comparison, run);
 }
 
-export function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
-  const { run, was, would } = comparison;
-  if (run !== undefined) endRun(comparison, run, event);
+function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
+  const { run, was, would, sources, unknown } = comparison;
   // It may be that of a dry run.
-  else would.fold(event);
-  was.fold(event);
-}
-
-function endRun(
-  comparison: Comparison,
-  run: HypotheticalRun,
-  { type, data }: Folded<"RunFinished" | "RunAbandoned">,
-): void {
-  const { was, would, identities, sources, unknown, ms } = comparison;
+  if (run === undefined) return would.fold(event);
+  const { type, data } = event;
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
     completeRun(comparison, run);
-    const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
+    const goesOn = run.ended === undefined && mayGoOn(would, comparison) && !mayGoOn(was, comparison);
     if (goesOn && sources.some((name) => SOURCE_KINDS[name].isKnown === undefined)) unknown.unread_sources++;
     if (!run.waitsByItself) run.resumeAt = undefined;
   } else if (run.id === data.run_id) run.resumeAt = undefined;
@@ -83,19 +102,17 @@ function endRun(
 }
 
 /** Before a run waits for its window, all recipients whose window is open have had their turn. */
-export function takePause(comparison: Comparison, event: Folded<"RunPaused">): void {
-  const { run, was } = comparison;
-  if (event.data.reason === "window_closed" && run !== undefined) completeRun(comparison, run);
-  was.fold(event);
+function takePause(comparison: Comparison, { data }: Folded<"RunPaused">): void {
+  const { run } = comparison;
+  if (data.reason === "window_closed" && run !== undefined) completeRun(comparison, run);
 }
 
-export function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempted">): void {
+function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempted">): void {
   const { day, links = [] } = event.data;
-  const { run, was, lostLinks } = comparison;
+  const { run, lostLinks } = comparison;
   countsOn(comparison, day).messages.was++;
   const isSame = run !== undefined && run.ended === undefined && wouldLeave(comparison, run, event);
   if (!isSame) for (const link of links) lostLinks.add(link);
-  was.fold(event);
 }
 
 /** Decides a message again, and folds what follows. True if it leaves as it did. */
@@ -111,13 +128,13 @@ function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<
   const contact = contactIn(would, recipient);
   const hadTurn = contact !== undefined && run.seen.has(contact);
   if (decided.kind === "write" || isSameDecision(before, decided)) {
-    const isSameText = attempt(comparison, run, event, decided.kind === "write" ? decided.variant : "");
+    const isSameText = attempt(comparison, run, event, (decided.kind === "write" ? decided.variant : "") ?? "");
     const written = contactIn(would, recipient);
     if (written !== undefined) run.seen.add(written);
     return isSameText;
   }
   if (decided.kind === "skip" && !decided.isRecorded && !hadTurn) skip(comparison, run, recipient, decided.reason);
-  else if (decided.kind === "closed") postpone(comparison, run, { recipient, before });
+  else if (decided.kind === "closed") postpone(comparison, run, recipient, before);
   else if (decided.kind === "end") run.ended = decided.reason;
   return false;
 }
@@ -127,13 +144,13 @@ function attempt(
   comparison: Comparison,
   { id: run_id }: HypotheticalRun,
   event: Folded<"DirectMessageAttempted">,
-  variant = "",
+  variant: string,
 ): boolean {
   const { would, changes, ms } = comparison;
   const { attempt_id, recipient, template, day } = event.data;
   const now = toMoment(would, ms);
   if (template !== undefined && changes.template !== undefined && template !== changes.template.id) {
-    write(comparison, { attempt_id, run_id, recipient }, variant, now);
+    write(comparison, { attempt_id, run_id, recipient }, variant);
     return false;
   }
   const moved = changes.timezone === undefined ? { day } : { day: now.day, timezone: now.timezone };
@@ -148,16 +165,11 @@ function toTarget(contact: Contact | undefined, source: RecipientSource | undefi
   return { contact, source: contact?.again === true ? "again" : (source ?? "again") };
 }
 
-export function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">): void {
-  const { run, was } = comparison;
-  countSkip(comparison, "was", event.data.reason);
-  if (run !== undefined && run.ended === undefined) decideSkip(comparison, run, event);
-  was.fold(event);
-}
-
-function decideSkip(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageSkipped">): void {
-  const { was, would } = comparison;
+function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">): void {
+  const { was, would, run } = comparison;
   const { recipient, reason } = event.data;
+  countSkip(comparison, "was", reason);
+  if (run === undefined || run.ended !== undefined) return;
   const decided = decideIn(would, comparison, { recipient });
   if (isSameDecision(decideIn(was, comparison, { recipient }), decided)) {
     countSkip(comparison, "would", reason);
@@ -169,7 +181,7 @@ function decideSkip(comparison: Comparison, run: HypotheticalRun, event: Folded<
 
 type OutcomeType = "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt";
 
-export function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
+function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
   const { was, would } = comparison;
   const { attempt_id } = event.data;
   const [day, wouldDay] = [was, would].map(({ state }) => state.quota.open.get(attempt_id));
@@ -177,21 +189,19 @@ export function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>):
     if (day !== undefined) countsOn(comparison, day).sent.was++;
     if (wouldDay !== undefined) countsOn(comparison, wouldDay).sent.would++;
   }
-  was.fold(event);
   if (wouldDay !== undefined) would.fold(event);
 }
 
 type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "ConsentRecorded";
 
 /** What a recipient says to a message that they would not have got is not known. */
-export function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
+function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
   const { was, would, unknown } = comparison;
   const { recipient } = event.data;
   const isLost =
     isAnswer(was, event) && recipient !== undefined && contactIn(would, recipient)?.attempted_at === undefined;
   if (isLost) unknown.reactions++;
   else would.fold(event);
-  was.fold(event);
 }
 
 /** Whether it answers a message of ours. */

@@ -10,16 +10,16 @@ import { countsOn, dayAt, type Comparison } from "./two-worlds.ts";
  */
 export type BotRule = (userAgent: string | null | undefined) => boolean | undefined;
 
-/** Counts clicks with the event behind each, which says whose link it came by. `isBot` undefined: a bot's are as they were. */
+/**
+ * Counts clicks with the event behind each, which says whose link it came by. Takes every event; undefined: the log ends.
+ * `isBot` undefined: a bot's are as they were.
+ */
 export function createClickCounter(comparison: Comparison, isBot: BotRule | undefined) {
   let waiting: Folded<"LinkClicked"> | undefined;
-  return {
-    /** Takes every event; undefined: the log ends. */
-    take(event: Folded | undefined): void {
-      const code = event?.type === "PersonalLinkClicked" ? event.data.code : undefined;
-      if (waiting !== undefined) countClick(comparison, waiting, code, isBot);
-      waiting = event?.type === "LinkClicked" ? event : undefined;
-    },
+  return (event: Folded | undefined): void => {
+    const code = event?.type === "PersonalLinkClicked" ? event.data.code : undefined;
+    if (waiting !== undefined) countClick(comparison, waiting, code, isBot);
+    waiting = event?.type === "LinkClicked" ? event : undefined;
   };
 }
 

@@ -1,14 +1,12 @@
 import type { Recipient, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { reasonToEnd, type RunSelection } from "../run-limits.ts";
+import { OPENING_MARGIN_MS } from "../screening.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
-import { decideIn, invent, named, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
+import { invent, named, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
 import { createWalk, type WalkedBatch, type WalkTarget } from "./recipient-walk.ts";
-import { contactIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./redecide.ts";
-import { SOURCE_KINDS } from "../sources/sources.ts";
-
-/** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
-const OPENING_MARGIN_MS = 1_000;
+import { contactIn, decideIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./redecide.ts";
+import { namedSource, SOURCE_KINDS } from "../sources/sources.ts";
 
 export function beginRun(comparison: Comparison, id: string, selection: RunSelection): HypotheticalRun {
   const { would, sources, ms } = comparison;
@@ -46,7 +44,7 @@ function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget
       continue;
     }
     if (target !== undefined && next === target.contact) return true;
-    if (!visit(comparison, run, toMet(named(comparison, next), run.source))) return false;
+    if (!visit(comparison, run, { recipient: named(comparison, next), source: namedSource(run.source) })) return false;
     run.open.shift();
   }
   return false;
@@ -57,32 +55,24 @@ function openBatch(comparison: Comparison, run: HypotheticalRun, { source, peopl
   run.source = source;
   run.open = people.filter((contact) => !run.seen.has(contact) && (source === "last" || !isTriedLast(contact)));
   for (const contact of run.open) {
-    const met = toMet(named(comparison, contact), source);
+    const met = { recipient: named(comparison, contact), source: namedSource(source) };
     const decided = decideIn(comparison.would, comparison, met);
-    if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided);
+    if (decided.kind !== "skip" || decided.isRecorded) continue;
+    const isSame = isSameDecision(decideIn(comparison.was, comparison, met), decided);
+    if (!isSame) skip(comparison, run, met.recipient, decided.reason);
   }
-}
-
-function toMet(recipient: Recipient, source: WalkTarget["source"]): Met {
-  return { recipient, source: source === "again" || source === "last" ? undefined : source };
-}
-
-type Skip = Extract<Redecided, { kind: "skip" }>;
-
-function skipUnlessSame(comparison: Comparison, run: HypotheticalRun, met: Met, decided: Skip): void {
-  if (decided.isRecorded || isSameDecision(decideIn(comparison.was, comparison, met), decided)) return;
-  skip(comparison, run, met.recipient, decided.reason);
 }
 
 /** The turn of a recipient that the log does not mention in this run. False: no other one comes behind it. */
 function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
-  const { was, would, ms } = comparison;
+  const { was, would } = comparison;
   const contact = contactIn(would, met.recipient);
   if (contact !== undefined && run.seen.has(contact)) return true;
   const decided = decideIn(would, comparison, met);
   const before = decideIn(was, comparison, met);
-  if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided);
-  else if (decided.kind === "closed") postpone(comparison, run, { recipient: met.recipient, before });
+  if (decided.kind === "skip") {
+    if (!decided.isRecorded && !isSameDecision(before, decided)) skip(comparison, run, met.recipient, decided.reason);
+  } else if (decided.kind === "closed") postpone(comparison, run, met.recipient, before);
   else if (decided.kind === "end") {
     // Where the run ends by the rules of then too, the log says whether it did.
     if (before.kind !== "end") run.ended = decided.reason;
@@ -90,20 +80,19 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
   } else if (decided.kind === "write") {
     // Where the same was decided and the log has no message, something else stood in the way, and would again.
     const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
-    if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "", toMoment(would, ms));
+    if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "");
     if (contact !== undefined) run.seen.add(contact);
   }
   return true;
 }
 
-interface Postponed {
-  readonly recipient: Recipient;
-  /** What the rules of then decide. */
-  readonly before: Redecided;
-}
-
-/** The turn of a recipient whose window is closed comes when it opens. */
-export function postpone({ was, would, ms }: Comparison, run: HypotheticalRun, { recipient, before }: Postponed): void {
+/** The turn of a recipient whose window is closed comes when it opens. `before`: what the rules of then decide. */
+export function postpone(
+  { was, would, ms }: Comparison,
+  run: HypotheticalRun,
+  recipient: Recipient,
+  before: Redecided,
+): void {
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));

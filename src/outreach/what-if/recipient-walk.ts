@@ -15,15 +15,10 @@ export interface WalkTarget {
   readonly source: Source["name"];
 }
 
-/** Goes through the recipients that the log knows, in the order of a run. What a paged source holds is not among them. */
-export interface Walk {
-  /** The next page, up to that of the target; undefined: there is none. */
-  next(target: WalkTarget | undefined): WalkedBatch | undefined;
-  /** True if the target is among `left`, those of the last page that had no turn, or on a later page. */
-  leadsTo(target: WalkTarget, left: readonly Contact[]): boolean;
-}
+export type Walk = ReturnType<typeof createWalk>;
 
-export function createWalk(contacts: Contacts, sources: readonly RecipientSource[]): Walk {
+/** Goes through the recipients that the log knows, in the order of a run. What a paged source holds is not among them. */
+export function createWalk(contacts: Contacts, sources: readonly RecipientSource[]) {
   const order: readonly Source["name"][] = ["again", ...sources, "last"];
   let at = -1;
   let people: readonly Contact[] = [];
@@ -36,7 +31,8 @@ export function createWalk(contacts: Contacts, sources: readonly RecipientSource
   };
   const isLeft = ({ contact }: WalkTarget): boolean => contact !== undefined && people.includes(contact, given);
   return {
-    next(target) {
+    /** The next page, up to that of the target; undefined: there is none. */
+    next(target: WalkTarget | undefined): WalkedBatch | undefined {
       const last = target === undefined ? order.length - 1 : order.indexOf(target.source);
       while (given >= people.length) {
         if (at >= last) return undefined;
@@ -48,7 +44,8 @@ export function createWalk(contacts: Contacts, sources: readonly RecipientSource
       given += batch.length;
       return { source: order[at]!, people: batch };
     },
-    leadsTo(target, left) {
+    /** True if the target is among `left`, those of the last page that had no turn, or on a later page. */
+    leadsTo(target: WalkTarget, left: readonly Contact[]): boolean {
       const its = order.indexOf(target.source);
       if (at !== its) return at < its;
       return isLeft(target) || (target.contact !== undefined && left.includes(target.contact));

@@ -1,4 +1,3 @@
-import type { Folded } from "../../../events/catalog.ts";
 import { markOfErased } from "../../../events/encryption.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { findContact, findPerson, type Contact } from "../../../projections/contacts.ts";
@@ -11,23 +10,19 @@ import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import type { RulesInForce } from "../run-rules.ts";
 
-/** The states under some rules: as they were, or as they would be. */
-export interface World {
-  readonly state: OutreachState;
-  rules: RulesInForce;
-  fold(event: Folded): void;
-}
-
 /** How suppressions name recipients, whatever the other rules are. */
 export type Identities = Pick<OutreachRules, "hashes" | "isForgotten">;
 
 /** No decision here asks which links there are. */
 const NO_LINKS = links.initial();
 
-export function createWorld(rules: RulesInForce): World {
+export type World = ReturnType<typeof createWorld>;
+
+/** The states under some rules: as they were, or as they would be. */
+export function createWorld(rules: RulesInForce) {
   const states = createStates(["run", "quota", "contacts", "account"]);
   return {
-    get state() {
+    get state(): OutreachState {
       return { ...states.all(), links: NO_LINKS };
     },
     rules,
@@ -57,9 +52,16 @@ export function toRules(world: World, identities: Identities): OutreachRules {
   return { ...world.rules, ...identities, findLinkKeys: () => [] };
 }
 
+/** `ms`: the moment that is decided, ms since 1970. */
+interface Circumstances {
+  readonly identities: Identities;
+  readonly ms: number;
+}
+
 /** The decision about a recipient in one world, by the functions that decided it when the run was made. */
-export function redecide(world: World, identities: Identities, met: Met, now: TurnMoment): Redecided {
+export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
   const { state } = world;
+  const now = toMoment(world, ms);
   const { recipient, source } = met;
   const { current } = state.run;
   if (current === null || current.dry_run) return { kind: "none" };
@@ -85,7 +87,7 @@ export function redecide(world: World, identities: Identities, met: Met, now: Tu
 }
 
 /** Whether the run in progress has a place for a recipient that the log does not know. */
-export function mayGoOn(world: World, identities: Identities, ms: number): boolean {
+export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);
   return end === undefined && !isClosedFor(world.rules.window, undefined, now);

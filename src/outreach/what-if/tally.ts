@@ -13,30 +13,28 @@ export interface ComparedCount {
 }
 
 /** `unknown`: what no log can know, such as whether the network would have taken a message. */
-export interface ComparedInPart extends ComparedCount {
+interface ComparedInPart extends ComparedCount {
   unknown: number;
 }
 
-/** Of a calendar day of the quota. */
-export interface DayCounts {
-  /** Messages that were decided, or would be: each takes a place of the quota. */
-  readonly messages: ComparedCount;
-  /** Messages that the network took. */
-  readonly sent: ComparedInPart;
-  readonly skipped: Map<SkipReason, ComparedCount>;
-  /** Clicks that count: those of bots do not, and those suspected to be the network's do. */
-  readonly clicks: ComparedInPart;
-}
+export type DayCounts = ReturnType<typeof noCounts>;
 
-export function noCounts(): DayCounts {
-  const none = () => ({ was: 0, would: 0, unknown: 0 });
-  return { messages: { was: 0, would: 0 }, sent: none(), skipped: new Map(), clicks: none() };
+/** Of a calendar day of the quota. */
+export function noCounts() {
+  const none = (): ComparedInPart => ({ was: 0, would: 0, unknown: 0 });
+  return {
+    /** Messages that were decided, or would be: each takes a place of the quota. */
+    messages: { was: 0, would: 0 },
+    /** Messages that the network took. */
+    sent: none(),
+    skipped: new Map<SkipReason, ComparedCount>(),
+    /** Clicks that count: those of bots do not, and those suspected to be the network's do. */
+    clicks: none(),
+  };
 }
 
 export function skippedFor({ skipped }: DayCounts, reason: SkipReason): ComparedCount {
-  const known = skipped.get(reason) ?? { was: 0, would: 0 };
-  skipped.set(reason, known);
-  return known;
+  return skipped.getOrInsertComputed(reason, () => ({ was: 0, would: 0 }));
 }
 
 export function addUp(days: Iterable<DayCounts>): DayCounts {

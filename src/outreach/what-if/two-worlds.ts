@@ -4,20 +4,10 @@ import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import type { RecipientSource } from "../../config/outreach.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { dayIn } from "../quota-day.ts";
-import type { TurnMoment } from "../send-window.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
 import type { Walk, WalkTarget } from "./recipient-walk.ts";
-import {
-  contactIn,
-  createWorld,
-  redecide,
-  toMoment,
-  type Identities,
-  type Met,
-  type Redecided,
-  type World,
-} from "./redecide.ts";
+import { contactIn, createWorld, toMoment, type Identities, type Met, type World } from "./redecide.ts";
 
 export interface ComparedRules {
   readonly changes: RuleChanges;
@@ -27,18 +17,6 @@ export interface ComparedRules {
   readonly sources: readonly RecipientSource[];
   readonly runMaxMs: number;
   readonly identities: Identities;
-}
-
-/** What no log can know. */
-export interface UnknownCounts {
-  /** Replies and opt-outs that answer messages which would not have left. */
-  reactions: number;
-  /** Opt-outs that were read by other stop words: they stay. */
-  opt_outs: number;
-  /** Messages read, whose texts are not kept: other stop words may be in them. */
-  messages_read: number;
-  /** Runs that would have gone on to recipients that only the network knows. */
-  unread_sources: number;
 }
 
 /** A run as the other rules make it. */
@@ -64,51 +42,44 @@ export interface HypotheticalRun {
   isAlone: boolean;
 }
 
-/** Two worlds that are folded side by side: the log as it is, and as it would be under other rules. */
-export interface Comparison extends ComparedRules {
-  readonly was: World;
-  readonly would: World;
-  /** By days of the quota. */
-  readonly days: Map<string, DayCounts>;
-  readonly unknown: UnknownCounts;
-  /** `unrecorded`: runs of the log that recorded no rules. */
-  readonly runs: { was: number; would: number; unrecorded: number };
-  /** Links of messages that would not have left. */
-  readonly lostLinks: Set<string>;
-  /** The run in progress under the other rules. */
-  run: HypotheticalRun | undefined;
-  /** Messages of the log that do not follow from the rules of then. */
-  unexplained: number;
-  /** Of the event that is taken. */
-  position: number;
-  /** The moment that is decided, ms since 1970: of that event, or when a run that waits goes on. */
-  ms: number;
-}
+export type Comparison = ReturnType<typeof createComparison>;
 
-export function createComparison(rules: ComparedRules): Comparison {
+/** Two worlds that are folded side by side: the log as it is, and as it would be under other rules. */
+export function createComparison(rules: ComparedRules) {
   return {
     ...rules,
     was: createWorld(rules.today),
     would: createWorld({ ...rules.today, ...rules.changes }),
-    days: new Map(),
-    unknown: { reactions: 0, opt_outs: 0, messages_read: 0, unread_sources: 0 },
+    /** By days of the quota. */
+    days: new Map<string, DayCounts>(),
+    /** What no log can know. */
+    unknown: {
+      /** Replies and opt-outs that answer messages which would not have left. */
+      reactions: 0,
+      /** Opt-outs that were read by other stop words: they stay. */
+      opt_outs: 0,
+      /** Messages read, whose texts are not kept: other stop words may be in them. */
+      messages_read: 0,
+      /** Runs that would have gone on to recipients that only the network knows. */
+      unread_sources: 0,
+    },
+    /** `unrecorded`: runs of the log that recorded no rules. */
     runs: { was: 0, would: 0, unrecorded: 0 },
-    lostLinks: new Set(),
-    run: undefined,
+    /** Links of messages that would not have left. */
+    lostLinks: new Set<string>(),
+    /** The run in progress under the other rules. */
+    run: undefined as HypotheticalRun | undefined,
+    /** Messages of the log that do not follow from the rules of then. */
     unexplained: 0,
+    /** Of the event that is taken. */
     position: 0,
+    /** The moment that is decided, ms since 1970: of that event, or when a run that waits goes on. */
     ms: 0,
   };
 }
 
-export function decideIn(world: World, { identities, ms }: Comparison, met: Met): Redecided {
-  return redecide(world, identities, met, toMoment(world, ms));
-}
-
 export function countsOn({ days }: Comparison, day: string): DayCounts {
-  const counts = days.get(day) ?? noCounts();
-  days.set(day, counts);
-  return counts;
+  return days.getOrInsertComputed(day, noCounts);
 }
 
 /** No time zone begins a day within a quarter of an hour. */
@@ -149,8 +120,8 @@ export function write(
   comparison: Comparison,
   attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: Recipient },
   variant: string,
-  { day, timezone }: TurnMoment,
 ): void {
+  const { day, timezone } = toMoment(comparison.would, comparison.ms);
   const { messages, sent } = countsOn(comparison, day);
   messages.would++;
   sent.unknown++;

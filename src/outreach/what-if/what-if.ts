@@ -6,17 +6,8 @@ import { run } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { createClickCounter, type BotRule } from "./count-clicks.ts";
-import { createComparison, type ComparedRules, type Comparison, type UnknownCounts } from "./two-worlds.ts";
-import {
-  takeAttempt,
-  takeEnd,
-  takeOutcome,
-  takePause,
-  takeReaction,
-  takeRefusal,
-  takeSkip,
-  takeStart,
-} from "./apply-events.ts";
+import { createComparison, type ComparedRules, type Comparison } from "./two-worlds.ts";
+import { takeEvent } from "./apply-events.ts";
 import { addUp, compareRecipients, isChanged } from "./tally.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 
@@ -46,21 +37,21 @@ export const WHAT_IF_TYPES: readonly EventType[] = [
 export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuestion) {
   const comparison = createComparison(rules);
   const { was, would, days, unknown, runs } = comparison;
-  const clicks = createClickCounter(comparison, isBot);
+  const takeClick = createClickCounter(comparison, isBot);
   return {
     /** Takes the events of the log in their order. */
     take(event: Folded): void {
       const ms = msOf(event.time);
-      clicks.take(event);
+      takeClick(event);
       resumeUntil(comparison, ms);
       comparison.position = event.position;
       comparison.ms = ms;
-      if (stopWords !== undefined) countTexts(unknown, stopWords, event);
+      if (stopWords !== undefined) countTexts(comparison, stopWords, event);
       takeEvent(comparison, event);
     },
     /** The answer, once all were taken; `now` in ms since 1970: until then a run may have waited for its window. */
     async finish(now: number) {
-      clicks.take(undefined);
+      takeClick(undefined);
       resumeUntil(comparison, now);
       const changed = [...days].filter(([, counts]) => isChanged(counts));
       return {
@@ -77,41 +68,8 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
   };
 }
 
-function takeEvent(comparison: Comparison, event: Folded): void {
-  const { was, would } = comparison;
-  switch (event.type) {
-    case "LinkClicked":
-      return;
-    case "RunStarted":
-      return takeStart(comparison, event);
-    case "RunRefused":
-      return takeRefusal(comparison, event);
-    case "RunFinished":
-    case "RunAbandoned":
-      return takeEnd(comparison, event);
-    case "RunPaused":
-      return takePause(comparison, event);
-    case "DirectMessageAttempted":
-      return takeAttempt(comparison, event);
-    case "DirectMessageSkipped":
-      return takeSkip(comparison, event);
-    case "DirectMessageSent":
-    case "DirectMessageFailed":
-    case "DirectMessageInDoubt":
-      return takeOutcome(comparison, event);
-    case "DirectMessageReceived":
-    case "RecipientSuppressed":
-    case "ConsentRecorded":
-      return takeReaction(comparison, event);
-    default:
-      was.fold(event);
-      // The end of a dry run is none of the run that waits for its window.
-      if (event.type !== "DryRunFinished" || comparison.run === undefined) would.fold(event);
-  }
-}
-
 /** Texts of messages are not kept: what other stop words would find in them is unknown. */
-function countTexts(unknown: UnknownCounts, { keepsAll }: { readonly keepsAll: boolean }, event: Folded): void {
+function countTexts({ unknown }: Comparison, { keepsAll }: { readonly keepsAll: boolean }, event: Folded): void {
   if (event.type === "InboxRead") unknown.messages_read += event.data.messages;
   if (event.type !== "RecipientSuppressed" || event.data.message_id === undefined || keepsAll) return;
   unknown.opt_outs++;

@@ -97,9 +97,6 @@ function lineBreaks(cell: string): number {
 /** The one that occurs most often in the first filled line, outside of quotes. */
 function detectDelimiter(text: string): string {
   const line = /^[^\S\r\n]*\S.*$/m.exec(text)?.[0].replace(/"[^"]*"/g, "") ?? "";
-  const counted = DELIMITERS.map((delimiter) => ({
-    delimiter,
-    count: line.split(delimiter, CELLS_MAX).length,
-  }));
-  return counted.reduce((best, next) => (next.count > best.count ? next : best)).delimiter;
+  const count = (delimiter: string): number => line.split(delimiter, CELLS_MAX).length;
+  return DELIMITERS.reduce((best, next) => (count(next) > count(best) ? next : best));
 }

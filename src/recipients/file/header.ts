@@ -33,20 +33,12 @@ export const SUPPRESSION_COLUMNS: Columns = {
 };
 
 /** What people call these columns. Only names that cannot mean anything but the network's own handle or number. */
-const SYNONYMS = new Map([
-  ["handle", "username"],
-  ["user name", "username"],
-  ["x handle", "username"],
-  ["x username", "username"],
-  ["twitter handle", "username"],
-  ["twitter username", "username"],
-  ["screen name", "username"],
-  ["x id", "id"],
-  ["x user id", "id"],
-  ["twitter id", "id"],
-  ["twitter user id", "id"],
-  ["time zone", "timezone"],
-]);
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  username: ["handle", "user name", "x handle", "x username", "twitter handle", "twitter username", "screen name"],
+  id: ["x id", "x user id", "twitter id", "twitter user id"],
+  timezone: ["time zone"],
+};
+const COLUMN_OF = new Map(Object.entries(SYNONYMS).flatMap(([column, names]) => names.map((name) => [name, column])));
 
 /** Names that a sentence shows, and characters of each: a file may have thousands, of any length. */
 const NAMES_SHOWN_MAX = 10;
@@ -60,7 +52,7 @@ export function columnName(raw: string, { known }: Columns): string {
   const name = fieldName(raw);
   const spaced = name.replace(/[ _-]+/g, " ");
   const snake = spaced.replaceAll(" ", "_");
-  return SYNONYMS.get(spaced) ?? (known.has(snake) ? snake : name);
+  return COLUMN_OF.get(spaced) ?? (known.has(snake) ? snake : name);
 }
 
 /** True for a template field, as opposed to a column that identifies the recipient. */

@@ -184,7 +184,12 @@ export const MUTATIONS: readonly Mutation[] = [
     "if (isSkewed(skewMs)) {",
     "if (isSkewed(skewMs - skewMs)) {",
   ),
-  one("the clocks are not compared before a request", SEND, 'if (isClockSkewed(context)) return "clock_skewed";\n', ""),
+  one(
+    "the clocks are not compared before a request",
+    SEND,
+    'if (isSkewed(context.skewMs())) return "clock_skewed";\n',
+    "",
+  ),
   one(
     "the newest event is not compared with the machine's clock",
     LOG_CLOCK,
@@ -204,7 +209,7 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (result.outcome !== "unauthorized") return result;',
     'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
   ),
-  one("the inbox is not read", SCREENING, "  await readNewMessages(run, reader.retry);\n", ""),
+  one("the inbox is not read", SCREENING, "  await readNewMessages(run, retry);\n", ""),
   one(
     "the inbox is read without the late",
     "src/outreach/inbox.ts",
