@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type EventMetadata, STREAMS, type PartDeps } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
@@ -101,7 +101,7 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
     /** Marks a state as used; false when it was. */
     claim(state: string): Promise<boolean> {
       const now = clock();
-      return vault.claim(`oauth-state/${hashText(state)}`, now + STATE_TTL_MS, now);
+      return vault.claim(`oauth-state/${hash("sha256", state)}`, now + STATE_TTL_MS, now);
     },
     /** Remembers that this redirect linked this user. */
     async finish(redirect: URLSearchParams, userId: string): Promise<void> {
@@ -115,9 +115,5 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
 
 /** The code is part of the name: the same state with another code has linked no account. */
 function finishedName(redirect: URLSearchParams, userId: string): string {
-  return `oauth-finished/${hashText(`${userId} ${redirect.toString()}`)}`;
-}
-
-function hashText(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return `oauth-finished/${hash("sha256", `${userId} ${redirect.toString()}`)}`;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { commaList } from "./environment.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -165,7 +165,7 @@ function readNamed(name: string, value: string): ApiToken | string {
   if (value.length < TOKEN_CHARS_MIN) return `the token has fewer than ${TOKEN_CHARS_MIN} characters`;
   if (value.length > TOKEN_CHARS_MAX) return `the token has more than ${TOKEN_CHARS_MAX} characters`;
   if (!B64_TOKEN.test(value)) return "the token holds characters that a Bearer header cannot carry";
-  return { name, sha256: createHash("sha256").update(value).digest("hex") };
+  return { name, sha256: hash("sha256", value) };
 }
 
 function hashedToken(name: string, hex: string): ApiToken | string {

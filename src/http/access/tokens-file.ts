@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { createReport } from "../../config/error.ts";
 import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
 import type { Authentication } from "./bearer-tokens.ts";
@@ -31,7 +31,7 @@ export function followTokensFile(deps: TokensFileDeps): AsyncDisposable {
   let judged: string | undefined;
   return repeatUntilDisposed(deps.sleep, READ_EVERY_MS, async () => {
     const text = await deps.read(deps.path).catch(() => undefined);
-    const digest = text === undefined ? "unreadable" : createHash("sha256").update(text).digest("hex");
+    const digest = text === undefined ? "unreadable" : hash("sha256", text);
     const isSettled = digest === seen;
     seen = digest;
     if (!isSettled || digest === judged) return;

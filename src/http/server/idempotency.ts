@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { MakeId } from "../../platform/clock.ts";
 import { errorFields, requestFields } from "../../platform/logger.ts";
@@ -218,8 +218,8 @@ function toScoped({ header, route, body, metadata }: Keyed): Scoped {
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
   // The log does not hold the key, so the body cannot be found by trying out.
-  const digest = sha256(JSON.stringify([key, body ?? null]));
-  return { scope: sha256(JSON.stringify([route, metadata.caller, key])), digest, metadata };
+  const digest = hash("sha256", JSON.stringify([key, body ?? null]));
+  return { scope: hash("sha256", JSON.stringify([route, metadata.caller, key])), digest, metadata };
 }
 
 function describeFault(header: string): string {
@@ -231,7 +231,3 @@ function describeFault(header: string): string {
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */
 const KEPT_HEADERS: ReadonlySet<string> = new Set(["content-type", "cache-control"]);
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
