@@ -12,7 +12,6 @@ import { feature, type AppDeps } from "../deps.ts";
 import { withHeaders } from "../server/answer.ts";
 import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
-import { performOnce } from "../server/idempotency.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
 import { count, id, orNull, text, time } from "../../platform/common-schemas.ts";
 import { EITHER } from "../../platform/counts-and-lists.ts";
@@ -120,8 +119,7 @@ export function runEndpoints(deps: AppDeps) {
     .post(
       "/run",
       ({ body, call, status }) =>
-        performOnce(
-          idempotency,
+        idempotency.once(
           call,
           body,
           async (key) => {
