@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from "node:net";
-import { commaList, describeUnreadable, readSetting, quoteValue, type RawEnvironment } from "./environment.ts";
+import { commaList, readNamedFile, readSetting, quoteValue, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { ReadTextFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
@@ -70,13 +70,9 @@ function readTokensFile(
   readFile: ReadTextFile,
   report: Report,
 ): readonly ApiToken[] {
-  try {
-    return readTokenLines(readFile(path), fixed, report);
-  } catch (error) {
-    const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
-    report.fault("API_TOKENS_FILE", describeUnreadable(path, error), wanted);
-    return [];
-  }
+  const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
+  const lines = readNamedFile("API_TOKENS_FILE", path, wanted, readFile, report);
+  return lines === undefined ? [] : readTokenLines(lines, fixed, report);
 }
 
 function checkPolicy({ policy, hasToken }: Access, values: Environment, env: RawEnvironment, report: Report): void {

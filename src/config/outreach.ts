@@ -1,10 +1,11 @@
 import { basename, extname } from "node:path";
+import { recipientSource, type RecipientSource } from "../../events/outreach.ts";
 import { cleanValue, shortened } from "../template/normalize-field.ts";
 import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/parse-timezone.ts";
-import { commaList, describeUnreadable, quoteValue } from "./environment.ts";
+import { commaList, quoteValue, readNamedFile } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
@@ -15,8 +16,7 @@ export type OutreachConfig = ReturnType<typeof readOutreach>;
 /** Reads a text file. May throw. */
 export type ReadTextFile = (path: string) => string;
 
-const SOURCES = ["list", "inbound", "followers", "search", "list_members"] as const;
-export type RecipientSource = (typeof SOURCES)[number];
+const SOURCES = recipientSource.anyOf.map((source) => source.const);
 
 /** Sources that need a setting that says what to read. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
@@ -148,7 +148,7 @@ function readTemplate(
       report.warn("Neither MESSAGE_TEMPLATE nor MESSAGE_TEMPLATE_FILE is set: no run can start.");
     return undefined;
   }
-  const content = readOrReport(file, readFile, report);
+  const content = readNamedFile("MESSAGE_TEMPLATE_FILE", file, "the path of a readable text file", readFile, report);
   if (content === undefined) return undefined;
   return parseOrReport("MESSAGE_TEMPLATE_FILE", content, { linkBase, name: name ?? nameFile(file) }, report);
 }
@@ -157,15 +157,6 @@ function readTemplate(
 function nameFile(path: string): string | undefined {
   const name = cleanValue(basename(path, extname(path)));
   return name === undefined ? undefined : shortened(name, TEMPLATE_NAME_CHARS_MAX - 1);
-}
-
-function readOrReport(file: string, readFile: ReadTextFile, report: Report): string | undefined {
-  try {
-    return readFile(file);
-  } catch (error) {
-    report.fault("MESSAGE_TEMPLATE_FILE", describeUnreadable(file, error), "the path of a readable text file");
-    return undefined;
-  }
 }
 
 function parseOrReport(

@@ -161,15 +161,14 @@ function readToken(entry: string): ApiToken | string {
 function readNamed(name: string, value: string): ApiToken | string {
   const unfit = describeNameFault(name);
   if (unfit !== undefined) return unfit;
-  if (/^sha256:/i.test(value)) return hashedToken(name, value.slice("sha256:".length));
+  if (/^sha256:/i.test(value)) {
+    const hex = value.slice("sha256:".length);
+    return SHA256_HEX.test(hex) ? { name, sha256: hex.toLowerCase() } : "the SHA-256 is not 64 hex digits";
+  }
   if (value.length < TOKEN_CHARS_MIN) return `the token has fewer than ${TOKEN_CHARS_MIN} characters`;
   if (value.length > TOKEN_CHARS_MAX) return `the token has more than ${TOKEN_CHARS_MAX} characters`;
   if (!B64_TOKEN.test(value)) return "the token holds characters that a Bearer header cannot carry";
   return { name, sha256: hash("sha256", value) };
-}
-
-function hashedToken(name: string, hex: string): ApiToken | string {
-  return SHA256_HEX.test(hex) ? { name, sha256: hex.toLowerCase() } : "the SHA-256 is not 64 hex digits";
 }
 
 type Rights = Pick<ApiToken, "scopes" | "expiresAt" | "links">;
