@@ -10,10 +10,8 @@ import { problems } from "../server/problem.ts";
 const COOKIE = {
   name: "reachlog_session",
   keyName: "console-session",
-  path: "/",
   lifetimeSeconds: 12 * 3600,
-  sameSite: "strict",
-} as const;
+};
 
 /** Of each page of the console. A token without it opens no session. */
 const SCOPE = "read";

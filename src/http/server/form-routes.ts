@@ -21,11 +21,9 @@ const CHARACTERS_MAX = 600;
 const COOKIE = {
   name: "reachlog_notice",
   keyName: "console-notice",
-  path: "/",
   // A reader who was called away finds it; the next day it says nothing of use.
   lifetimeSeconds: 3_600,
-  sameSite: "strict",
-} as const;
+};
 
 export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: Clock): Notices {
   const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
