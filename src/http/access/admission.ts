@@ -21,7 +21,7 @@ export interface AdmissionDeps {
 }
 
 /** What of an endpoint decides who is served. */
-type Entry = Pick<Endpoint, "path" | "protection" | "scope" | "exemptFromLoadShedding" | "anyHost">;
+type Entry = Pick<Endpoint, "path" | "protection" | "scope" | "exemptFromLoadShedding" | "anyHost" | "operation">;
 
 /** Who calls, and the domains whose clicks they may record; absent: all. */
 export type Caller = Pick<ApiToken, "name" | "links">;
@@ -80,6 +80,9 @@ function anonymous(
     setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
     if (wait !== undefined) throw problems.tooMany(wait);
   }
+  // A page of the console asks for a token itself.
+  const isRead = entry.protection === "session" && entry.operation.tag !== "console";
+  if (isRead && !deps.sessions.admits(request)) throw problems.unauthorized();
   return admitForm(deps, entry, request);
 }
 

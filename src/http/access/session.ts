@@ -1,11 +1,9 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { hasScope, type ApiToken } from "../../config/tokens.ts";
-import type { EventMetadata } from "../../log/event-log.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
-import { ANONYMOUS, type Authentication } from "./bearer-tokens.ts";
+import type { Authentication } from "./bearer-tokens.ts";
 import { createEncryptedCookie } from "./encrypted-cookie.ts";
-import { problems } from "../server/problem.ts";
 
 const COOKIE = {
   name: "reachlog_session",
@@ -76,11 +74,6 @@ export function createSessions(options: SessionOptions) {
 /** True behind a proxy of this machine that is not configured here: its callers come from anywhere. */
 function cameByProxy({ headers }: Request): boolean {
   return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));
-}
-
-/** Lets programs with a token and signed-in browsers read; throws 401 for all others. */
-export function wantReader(sessions: Sessions, request: Request, { caller }: EventMetadata): void {
-  if (caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
 }
 
 interface Session {

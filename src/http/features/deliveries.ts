@@ -30,7 +30,6 @@ import {
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, objectBody, type Fields } from "../server/body.ts";
@@ -171,12 +170,11 @@ const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: 
 const resumed = Type.Object({ channel: channelName, suspended_since: time });
 
 export function deliveryEndpoints(deps: AppDeps) {
-  const { delivery, eventLog, projector, sessions, timezone } = deps;
+  const { delivery, eventLog, projector, timezone } = deps;
   return feature("deliveries", "/api/deliveries")
     .get(
       "",
-      async ({ call: { request, metadata } }) => {
-        wantReader(sessions, request, metadata);
+      async ({ request }) => {
         const { searchParams } = new URL(request.url);
         const filter = parseFilter(filterTexts(searchParams), timezone);
         const after = readCursor(searchParams);

@@ -7,7 +7,6 @@ import { classifyError } from "../../log/error-kind.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { quotaLeft } from "../access/rate-limit.ts";
-import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole, withHeaders } from "../server/answer.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
@@ -147,8 +146,7 @@ export function healthEndpoints(deps: AppDeps) {
     )
     .get(
       "/metrics",
-      async ({ request, call }) => {
-        wantReader(deps.sessions, request, call.metadata);
+      async () => {
         const headers = { "content-type": METRICS_TYPE, "cache-control": "no-store" };
         return whole({ status: 200, headers, body: await deps.metrics.text() });
       },

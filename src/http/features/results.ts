@@ -1,7 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { createResults, GROUPINGS, parseInterval, resultFigures, resultGroup } from "../../history/results.ts";
 import { CLICKS_NOTE, resultsAsCsv, resultsAsJson } from "../../history/results-format.ts";
-import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { attachment, whole } from "../server/answer.ts";
 import { route, reply } from "../server/endpoint.ts";
@@ -24,11 +23,10 @@ const table = Type.Object({
   as_of: Type.Object({ position: count, time: orNull(time), stale: Type.Optional(Type.Literal(true)) }),
 });
 
-export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppDeps) {
+export function resultsEndpoints({ projector, clock, awaySince }: AppDeps) {
   return feature("results", "/social").get(
     "/results",
-    async ({ call: { request, metadata } }) => {
-      wantReader(sessions, request, metadata);
+    async ({ request }) => {
       const { searchParams } = new URL(request.url);
       const by = choiceIn(searchParams, "by", GROUPINGS, "variant");
       const states = { results: projector.state("results"), visits: projector.state("visits") };

@@ -15,7 +15,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
-import { admitStreamReader } from "../streams/event-stream.ts";
+import { identifyReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
 import { closed, count } from "../../platform/common-schemas.ts";
 import { cell, listFormats, listUpload, nameColumns, refusedMembers, reportRefused, takeList } from "./list-upload.ts";
@@ -91,7 +91,7 @@ export function suppressionEndpoints(deps: AppDeps) {
     .get(
       "/suppressions",
       ({ request, call }) => {
-        const reader = admitStreamReader(deps, call);
+        const reader = identifyReader(deps, call);
         const { searchParams } = new URL(request.url);
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
         // A mistyped wish would disclose names.

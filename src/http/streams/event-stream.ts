@@ -5,7 +5,7 @@ import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
 import { toNetwork } from "../../platform/ip-address.ts";
 import { bearerToken, type Authentication } from "../access/bearer-tokens.ts";
 import type { RequestContext } from "../server/endpoint.ts";
-import { wantReader, type Sessions } from "../access/session.ts";
+import type { Sessions } from "../access/session.ts";
 
 /** A comment so often keeps proxies from closing a stream on which nothing happens. */
 const HEARTBEAT_MS = 15_000;
@@ -205,12 +205,10 @@ export interface StreamReader {
   isKnown(): boolean;
 }
 
-/** Throws 401 for a caller that may not read. */
-export function admitStreamReader(
+export function identifyReader(
   { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },
   { request, metadata, readAddress }: RequestContext,
 ): StreamReader {
-  wantReader(sessions, request, metadata);
   const authorization = request.headers.get("authorization");
   if (authorization === null) {
     // The request is not there any more when they are asked for again.
