@@ -66,7 +66,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     await checkpoints.write(signChain(store, await store.head(), key, deps.clock));
     await checkpoints.acceptLoss();
   }
-  return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(store, key, deps));
+  return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(key, deps));
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
@@ -79,9 +79,8 @@ async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
 
 /** Writes a checkpoint now, when the head has moved by the time, and at the end. Requests never wait for it. */
 async function keepCheckpoint(
-  store: LogStore,
   key: SigningKey,
-  { checkpoints, clock, logger, witness }: CheckpointsDeps,
+  { eventLog: { store }, checkpoints, clock, logger, witness }: CheckpointsDeps,
 ): Promise<AsyncDisposable> {
   const { publicKey } = key;
   const cosigning = witness && startCosigning({ store, checkpoints, publicKey, witness, logger });

@@ -14,7 +14,13 @@ const COOKIE = {
 /** Of each page of the console. A token without it opens no session. */
 const SCOPE = "read";
 
-export interface SessionOptions {
+export type Sessions = ReturnType<typeof createSessions>;
+
+/**
+ * Signs browsers in to the console with a token that is asked for once. A session has the scopes of that token, and ends
+ * with it.
+ */
+export function createSessions(options: {
   readonly masterKey: Uint8Array;
   readonly authentication: Authentication;
   /** The service is asked over TLS. */
@@ -22,15 +28,7 @@ export interface SessionOptions {
   /** Only this machine can reach the service. */
   readonly isLocal: boolean;
   readonly clock: Clock;
-}
-
-export type Sessions = ReturnType<typeof createSessions>;
-
-/**
- * Signs browsers in to the console with a token that is asked for once. A session has the scopes of that token, and ends
- * with it.
- */
-export function createSessions(options: SessionOptions) {
+}) {
   const { masterKey, authentication, isSecure, isLocal, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
   const key = deriveKey(masterKey, "console-form");

@@ -13,15 +13,13 @@ import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 
-export interface TelegramOptions {
+/** The Telegram Bot API as the messaging channel. Texts go out plain: no parse mode, so nothing in them is markup. */
+export function createTelegramChannel(options: {
   readonly botToken: Secret;
   readonly chatId: string;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
-}
-
-/** The Telegram Bot API as the messaging channel. Texts go out plain: no parse mode, so nothing in them is markup. */
-export function createTelegramChannel(options: TelegramOptions): Channel {
+}): Channel {
   // A group's id changes when it becomes a supergroup; the new one holds until the process ends.
   let chatId = options.chatId;
 

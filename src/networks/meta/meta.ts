@@ -14,17 +14,15 @@ const RECOGNISES_MS = 47 * 60 * 60_000;
 
 type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
 
-export interface MetaOptions {
+/** The Meta Conversions API as the ads channel. Asking it to send anything but clicks and tests is a defect: it throws. */
+export function createMetaChannel(options: {
   readonly pixelId: string;
   readonly accessToken: Secret;
   /** Shows all events under "Test events" instead of counting them. */
   readonly testEventCode?: string | undefined;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
-}
-
-/** The Meta Conversions API as the ads channel. Asking it to send anything but clicks and tests is a defect: it throws. */
-export function createMetaChannel(options: MetaOptions): Channel {
+}): Channel {
   const { accessToken, testEventCode, safeFetch } = options;
   const pixelUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(options.pixelId)}`;
 

@@ -21,16 +21,14 @@ export interface XOptions {
   readonly clock: Clock;
 }
 
-interface XQuestion {
+/** A GET: answers the body of a 200 and throws a {@link SocialError} for everything else. */
+export type XRead = (question: {
   readonly path: string;
   /** What is undefined is left out. */
   readonly query: Readonly<Record<string, string | undefined>>;
   /** Where the greatest good answer is larger than usual. */
   readonly answerBytesMax?: number;
-}
-
-/** A GET: answers the body of a 200 and throws a {@link SocialError} for everything else. */
-export type XRead = (question: XQuestion) => Promise<string>;
+}) => Promise<string>;
 
 /** Reads with an access token. */
 export function createReads({ apiUrl, safeFetch, clock }: XOptions): (token: string) => XRead {
