@@ -114,10 +114,7 @@ function readHeaders(text: string | undefined, report: Report): ReadonlyMap<stri
   const headers = new Map<string, Secret>();
   const wanted = `Name: value, up to ${HEADERS_MAX} of them separated by commas or line breaks, without a comma in a value`;
   const fault = (problem: string): void => report.fault("WEBHOOK_HEADERS", problem, wanted);
-  const entries = (text ?? "")
-    .split(/[,\n]/)
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== "");
+  const entries = commaList(text?.replaceAll("\n", ","));
   if (entries.length > HEADERS_MAX) fault(`it has ${entries.length} headers`);
   if ((text ?? "").length > HEADERS_CHARS_MAX) fault(`it has more than ${HEADERS_CHARS_MAX} characters`);
   for (const [at, entry] of entries.entries()) {

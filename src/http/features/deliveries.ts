@@ -176,7 +176,8 @@ export function deliveryEndpoints(deps: AppDeps) {
       "",
       async ({ request }) => {
         const { searchParams } = new URL(request.url);
-        const filter = parseFilter(filterTexts(searchParams), timezone);
+        const texts = FILTER_NAMES.map((name) => [name, searchParams.get(name)?.trim() || undefined]);
+        const filter = parseFilter(Object.fromEntries(texts), timezone);
         const after = readCursor(searchParams);
         const { position } = projector;
         const at = { deliveries: projector.state("deliveries"), position };
@@ -285,10 +286,6 @@ function decidedJson({ expected = 0 }: DecisionBody, decision: Decided | NumberC
   if (decision.kind === "number_changed") throw problems.numberChanged(expected, decision.number);
   const { done, left, until: until_position } = decision;
   return { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length, until_position };
-}
-
-function filterTexts(query: URLSearchParams): FilterTexts {
-  return Object.fromEntries(FILTER_NAMES.map((name) => [name, query.get(name)?.trim() || undefined]));
 }
 
 /** Throws the problem 422. */

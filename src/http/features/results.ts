@@ -36,7 +36,9 @@ export function resultsEndpoints({ projector, clock, awaySince }: AppDeps) {
       const stale = awaySince() === undefined ? {} : { stale: true as const };
       const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
       const answer: Static<typeof table> = { ...resultsAsJson(by, found), as_of };
-      return wantsCsv(request, searchParams) ? whole({ ...CSV, body: resultsAsCsv(by, found) }, answer) : answer;
+      const accepted = request.headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
+      const isCsv = choiceIn(searchParams, "format", ["json", "csv"], accepted) === "csv";
+      return isCsv ? whole({ ...CSV, body: resultsAsCsv(by, found) }, answer) : answer;
     },
     route("getResults", "outreach", ["session", "read"], {
       response: { 200: { ...reply("The results.", table), otherMediaTypes: ["text/csv"] } },
@@ -56,8 +58,3 @@ export function resultsEndpoints({ projector, clock, awaySince }: AppDeps) {
 }
 
 const CSV = { status: 200, headers: attachment("text/csv; charset=utf-8", "reachlog-results.csv") } as const;
-
-function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
-  const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
-  return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
-}

@@ -54,9 +54,11 @@ export function createTelegramChannel(options: {
       checked(async () => {
         const startedAt = performance.now();
         const bot = await call("getMe", {}, timeoutMs);
-        if (!isDone(bot)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(bot)}: check TELEGRAM_BOT_TOKEN` };
+        if (doneIn(bot) === undefined)
+          return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(bot)}: check TELEGRAM_BOT_TOKEN` };
         const chat = await call("getChat", { chat_id: chatId }, timeoutMs - (performance.now() - startedAt));
-        if (!isDone(chat)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(chat)}: check TELEGRAM_CHAT_ID` };
+        if (doneIn(chat) === undefined)
+          return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(chat)}: check TELEGRAM_CHAT_ID` };
         return { ok: true, detail: "the bot and its chat answer" };
       }),
   };
@@ -127,11 +129,7 @@ function migratedTo({ status, text }: NetworkAnswer): string | undefined {
   return id === undefined ? undefined : String(id);
 }
 
-/** Whether a call of any method was carried out. */
-function isDone(answer: NetworkAnswer): boolean {
-  return doneIn(answer) !== undefined;
-}
-
+/** The result of a call of any method; undefined: it was not carried out. */
 function doneIn({ status, text }: NetworkAnswer) {
   return status === 200 ? parseAnswer(DONE, text) : undefined;
 }

@@ -27,7 +27,9 @@ export function createMetaChannel(options: {
   const pixelUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(options.pixelId)}`;
 
   async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
-    const body = metaBody(events, { accessToken: accessToken.reveal(), testEventCode });
+    // The token goes into the body because URLs end up in logs of proxies.
+    const more = { test_event_code: testEventCode, access_token: accessToken.reveal() };
+    const body = `{"data":[${events.join(",")}],${JSON.stringify(more).slice(1)}`;
     const request = safeFetch(`${pixelUrl}/events`, { method: "POST", headers: JSON_BODY, body, timeoutMs });
     return toDispatchResult(request, metaAnswers(events.length), true);
   }
@@ -99,15 +101,6 @@ export function metaAnswers(events = 1): AnswerRules {
         ? graph.rateLimitPauseMs(answer.headers)
         : (parseRetryAfter(answer.headers) ?? graph.usagePauseMs(answer.headers)),
   };
-}
-
-/** The serialized events of one request; the token goes into the body because URLs end up in logs of proxies. */
-export function metaBody(
-  events: readonly string[],
-  { accessToken, testEventCode }: { readonly accessToken: string; readonly testEventCode: string | undefined },
-): string {
-  const more = { test_event_code: testEventCode, access_token: accessToken };
-  return `{"data":[${events.join(",")}],${JSON.stringify(more).slice(1)}`;
 }
 
 /**
