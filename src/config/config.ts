@@ -60,7 +60,6 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     /** Lag after which chat and messaging send clicks together. */
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
-    /** Whether each read of personal data is an event. */
     auditReads: values.AUDIT_READS === "on",
     /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
     retentionDays: values.RETENTION_DAYS,

@@ -8,7 +8,6 @@ import type { Environment } from "./schema.ts";
 import { isLoopback } from "./urls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Where the event log lives, and with which engine. */
 export type LogConfig = SqliteLog | PostgresLog;
 
 export interface SqliteLog {

@@ -11,7 +11,6 @@ export const EXPECTED_BYTES_MAX = 16 * 1024 * 1024;
 /** Of most calls; by this one object they are known without looking. */
 export const JSON_BODY: Readonly<Record<string, string>> = { "content-type": "application/json" };
 
-/** How the service names itself in each request. */
 export const USER_AGENT = `reachlog/${VERSION}`;
 
 const JSON_BODY_HEADERS = named(new Headers(JSON_BODY));
@@ -288,7 +287,6 @@ const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
   "certificate",
 ]);
 
-/** What fetch threw, as a fault. */
 export function toNetworkFault(thrown: unknown): NetworkFault {
   const { name, code } = thrown as { name?: unknown; code?: unknown };
   if (name === "TimeoutError") return new NetworkFault("timeout", false);

@@ -5,7 +5,6 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 import { toWebStream } from "../platform/web-stream.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** What unpacks a body, by its content coding. */
 const UNPACKERS = new Map<string | undefined, () => Duplex>([
   ["gzip", createGunzip],
   ["deflate", createInflate],

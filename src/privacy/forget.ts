@@ -160,10 +160,8 @@ interface ForgetAddressOptions extends Pick<ForgetOptions, "signal"> {
   readonly onProgress?: ((position: number) => void) | undefined;
 }
 
-/** What can no longer be read. */
 export interface Forgotten {
   readonly events: number;
-  /** Keys that were deleted. */
   readonly keys: number;
   /** Of the first event that records it. */
   readonly id: string;

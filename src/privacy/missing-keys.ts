@@ -33,7 +33,6 @@ export async function missingKeys(
   return [...(await absent(keyring, [...people])), ...(await absentDays(keyring, [...days]))];
 }
 
-/** A sentence for the operator. */
 export function keysMissing(count: number): string {
   return `${count} ${count === 1 ? "key" : "keys"} that the log names are missing, and were not deleted on purpose: what ${
     count === 1 ? "it" : "they"

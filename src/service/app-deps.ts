@@ -36,7 +36,6 @@ import type { Account } from "./outreach.ts";
 import type { OpenedLog } from "./open.ts";
 import { consoleSettings } from "./shown-configuration.ts";
 
-/** What the HTTP server serves. */
 interface Served extends Pick<
   AppDeps,
   | "hashesOf"
@@ -141,7 +140,6 @@ function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps
   return listHolders(eventLog, channels).catch(() => ({}));
 }
 
-/** What is taken from the configuration as it is. */
 function configuredParts({ outreach, outreachWith, auditReads, links, bots }: Config) {
   const rules = { today: outreach, with: outreachWith };
   const { redirects } = links;

@@ -72,7 +72,6 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
     get coming() {
       return coming;
     },
-    /** Requests that have arrived so far. */
     get arrivals() {
       return arrivals;
     },

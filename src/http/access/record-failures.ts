@@ -70,7 +70,6 @@ interface Count {
   until: number;
 }
 
-/** Counts failed authentications until they are recorded. */
 function createFailureTally() {
   /** By address; undefined: of all others together. */
   let counts = new Map<string | undefined, Count>();

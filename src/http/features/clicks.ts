@@ -135,7 +135,6 @@ const NO_LINK = whole(
   html(404, '<!doctype html><html lang="en"><title>Link not found</title><p>There is no such link.</p></html>\n'),
 );
 
-/** The click that a request for a link makes. */
 function toVisit(short_code: string, { domain, target }: SharedLink, { request, readAddress }: RequestContext): Click {
   const { headers, method } = request;
   const click = { event: "click", domain, short_code, original_url: target };

@@ -78,7 +78,6 @@ const readiness = Type.Object({
   folding,
 });
 
-/** What supervisors, load balancers and monitors ask. */
 export function healthEndpoints(deps: AppDeps) {
   return feature("health", "")
     .get(
@@ -228,7 +227,6 @@ function describeChannels({ projector, delivery }: AppDeps) {
 /** Events that the projections may be behind the log: about a second of the fastest intake. */
 export const BEHIND_MAX = 10_000;
 
-/** What has to hold for requests to be sent here. */
 async function checkReadiness({ stopping, eventIntake, eventLog, projector }: AppDeps) {
   const isCaughtUp = async () => (await eventLog.store.head()).position - projector.position <= BEHIND_MAX;
   const [log_writable, projections_caught_up] = await Promise.all([

@@ -31,7 +31,6 @@ export const reportRefused = ({ count: refused, first }: Remarks["refused"]) => 
 
 export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
-/** What names a recipient in a row. */
 export const nameColumns = {
   username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
   handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),

@@ -60,7 +60,6 @@ const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Typ
   additionalProperties: result,
 });
 
-/** What is sent to a channel because a request asks for it. */
 export function directSendEndpoints(deps: AppDeps) {
   const { delivery, eventIntake, idempotency } = deps;
   return feature("direct-sends", "/api")

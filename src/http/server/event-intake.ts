@@ -50,7 +50,6 @@ export function createEventIntake(
     refusedTypes.clear();
     isSaid = false;
   };
-  /** Remembers when the log refused an append. */
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
     if (classifyError(fault) === "full") {
       refusedTypes.add(type);

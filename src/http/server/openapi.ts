@@ -13,7 +13,6 @@ const TAGS: Readonly<Record<Operation["tag"], string>> = {
   console: "The pages of the operator's console, and their forms: programs do the same by the operations above.",
 };
 
-/** Problems that a request may meet on any path. */
 const ANYWHERE = ["unauthorized", "expiredToken", "tooMany", "internal"] as const;
 
 const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;

@@ -5,7 +5,6 @@ import { attachment, whole, type HttpResponse } from "../server/answer.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import type { StreamReader } from "./event-stream.ts";
 
-/** A file that a reader downloads. */
 export interface Download {
   /** Media type. */
   readonly type: string;

@@ -115,7 +115,6 @@ export function readErrorCode({ status, bytes }: ObjectAnswer): string {
   return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(Buffer.from(bytes).toString("latin1"))?.[1] ?? "";
 }
 
-/** Codes that tell what the operator has to change. */
 const REMEDIES: Readonly<Record<string, string>> = {
   InvalidAccessKeyId: "check AWS_ACCESS_KEY_ID",
   SignatureDoesNotMatch: "check AWS_SECRET_ACCESS_KEY",
@@ -127,7 +126,6 @@ const REMEDIES: Readonly<Record<string, string>> = {
   NotImplemented: "the store needs conditional writes (If-None-Match)",
 };
 
-/** What an answer, or its absence, means for the operator. */
 export function toStoreFault({ method, bucket, key }: S3Request, found: ObjectAnswer | NetworkFault): ServiceError {
   const place = `${method} s3://${bucket}/${key}`;
   if (found instanceof NetworkFault) {

@@ -30,7 +30,6 @@ export type XRead = (question: {
   readonly answerBytesMax?: number;
 }) => Promise<string>;
 
-/** Reads with an access token. */
 export function createReads({ apiUrl, safeFetch, clock }: XOptions): (token: string) => XRead {
   return (token) =>
     async ({ path, query, answerBytesMax }) => {
@@ -54,7 +53,6 @@ export interface PageSize {
   readonly most: number;
 }
 
-/** As many entries as are asked for, so far as X gives them. */
 export function clampPageSize({ limit }: PageRequest, { least, most }: PageSize): number {
   return Math.min(most, Math.max(least, Math.trunc(limit)));
 }

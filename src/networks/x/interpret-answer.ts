@@ -13,7 +13,6 @@ export const isXId = (text: string): boolean => Value.Check(ID, text);
 
 export const isXUsername = (text: string): boolean => Value.Check(USERNAME, text);
 
-/** What X says of a page. */
 export const META = Type.Object({
   result_count: Type.Optional(Type.Integer()),
   /** X names no length that is too long; the answer as a whole is bounded. */
@@ -140,7 +139,6 @@ const FORBIDDEN: readonly (Meaning & Signs)[] = [
   { kind: "stopped", reason: "missing_scope", slugs: ["unsupported-authentication"], words: /^forbidden$/i },
 ];
 
-/** Reads an answer without success. */
 export function classifyXRefusal(answer: NetworkAnswer): Meaning & { readonly detail: string } {
   const problem = parseProblem(answer);
   return { ...classifyProblem(problem), detail: describe(problem) };
