@@ -101,9 +101,8 @@ export async function findLast<Type extends EventType>(
   to = Number.MAX_SAFE_INTEGER,
 ): Promise<Recorded<Type> | undefined> {
   if (to < 1) return undefined;
-  for await (const event of store.read({ types: [type], to, backwards: true, limit: 1 }))
-    return event as Recorded<Type>;
-  return undefined;
+  const [event] = await Array.fromAsync(store.read({ types: [type], to, backwards: true, limit: 1 }));
+  return event as Recorded<Type> | undefined;
 }
 
 function missing(position: number | undefined): Error {

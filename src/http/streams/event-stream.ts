@@ -197,18 +197,16 @@ function toMs(events: number): number {
   return (events / EVENTS_PER_SECOND) * 1_000;
 }
 
-/** Who reads a stream, which may outlast their token and their session. */
-export interface StreamReader {
-  /** By which their streams are counted: one name for a token and for the sessions opened with it. */
-  readonly name: string;
-  /** Whether they may read still. */
-  isKnown(): boolean;
-}
+export type StreamReader = ReturnType<typeof identifyReader>;
 
+/**
+ * Who reads a stream, which may outlast their token and their session. `name`: by which their streams are counted, one for a
+ * token and for the sessions opened with it; `isKnown`: whether they may read still.
+ */
 export function identifyReader(
   { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },
   { request, metadata, readAddress }: RequestContext,
-): StreamReader {
+) {
   const authorization = request.headers.get("authorization");
   if (authorization === null) {
     // The request is not there any more when they are asked for again.

@@ -110,7 +110,8 @@ export function metaAnswers(events = 1): AnswerRules {
  */
 export function pageView(click: Click, userAgent: string, now: number): MetaEvent {
   const clickedAt = Math.min(now, Date.parse(click.time));
-  const fbclid = rawFbclid(click.normalizedUrl);
+  // As it stood in the address: Meta wants it neither decoded nor lower-cased.
+  const fbclid = /^[^#?]*\?(?:[^#]*&)?fbclid=([^&#]+)/.exec(click.normalizedUrl)?.[1];
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
@@ -149,8 +150,3 @@ function serverEvent(name: string, id: string, at: number, url: string, user: Re
 }
 
 export type MetaEvent = ReturnType<typeof serverEvent>;
-
-/** Meta wants the value as it stood in the address: neither decoded nor lower-cased. */
-function rawFbclid(url: string): string | undefined {
-  return /^[^#?]*\?(?:[^#]*&)?fbclid=([^&#]+)/.exec(url)?.[1];
-}
