@@ -7,6 +7,16 @@ import { environmentSchema, variables, type Environment, type Variable } from ".
 
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
+/** What the parts of the configuration are read from. */
+export interface Reading {
+  /** The settings, checked; `env`: as they were given. */
+  readonly values: Environment;
+  readonly env: RawEnvironment;
+  /** Reads a text file. May throw. */
+  readonly readFile: (path: string) => string;
+  readonly report: Report;
+}
+
 /** Longest value that a message repeats, in characters; more would hide the rest of the list. */
 const SHOWN_CHARS_MAX = 60;
 
@@ -69,18 +79,12 @@ export function quoteValue(raw: string): string {
 }
 
 /** The text of a file that a setting names; undefined: it cannot be read, which is reported with the system's code. */
-export function readNamedFile(
-  variable: Variable,
-  file: string,
-  wanted: string,
-  readFile: (path: string) => string,
-  report: Report,
-): string | undefined {
+export function readNamedFile(from: Reading, variable: Variable, file: string, wanted: string): string | undefined {
   try {
-    return readFile(file);
+    return from.readFile(file);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    report.fault(variable, `${JSON.stringify(resolve(file))} cannot be read${code}`, wanted);
+    from.report.fault(variable, `${JSON.stringify(resolve(file))} cannot be read${code}`, wanted);
     return undefined;
   }
 }

@@ -1,7 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
-import { commaList, readNamedFile, readSetting, quoteValue, type RawEnvironment } from "./environment.ts";
+import { commaList, readNamedFile, readSetting, quoteValue, type RawEnvironment, type Reading } from "./environment.ts";
 import type { Report } from "./error.ts";
-import type { ReadTextFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, warnOfScopeless, type ApiToken } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
@@ -26,33 +25,33 @@ interface Access {
 
 const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
-export function readHttp(
-  values: Environment,
-  env: RawEnvironment,
-  readFile: ReadTextFile,
-  paths: (() => RoutePaths) | undefined,
-  report: Report,
-) {
+/** `paths` undefined: `OPEN_ROUTES` is not checked. */
+export function readHttp(from: Reading, paths: (() => RoutePaths) | undefined) {
+  const { values, env, report } = from;
   const fixed = readTokens(values.API_TOKENS, report);
   const path = values.API_TOKENS_FILE;
   const authPolicy: Policy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
   const access = { policy: authPolicy, hasToken };
-  const tokens = path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)];
+  const tokens = path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, from)];
   warnOfScopeless(tokens, report);
   checkPolicy(access, values, env, report);
   warnOfProxied(access, publicUrl, values, report);
+  const allowedHosts = readAllowedHosts(values.ALLOWED_HOSTS, report);
+  const openRoutes: readonly string[] = commaList(values.OPEN_ROUTES);
+  if (paths !== undefined && openRoutes.length > 0) checkOpenRoutes(openRoutes, paths(), report);
+  if (openRoutes.length > 0 && authPolicy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
   return {
     host: values.HOST,
     /** 0: any free one, known once the service listens. */
     port: values.PORT,
     /** Lower case, with the port where one was given. */
-    allowedHosts: readAllowedHosts(values.ALLOWED_HOSTS, report),
+    allowedHosts,
     /** An origin without a trailing slash. */
     publicUrl,
     authPolicy,
-    openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, paths, report),
+    openRoutes,
     /** All tokens as they were when the configuration was read. */
     tokens,
     /** Where those of `tokens` come from that can be exchanged while the service runs; `fixed` are the others. */
@@ -64,15 +63,10 @@ export function readHttp(
   };
 }
 
-function readTokensFile(
-  path: string,
-  fixed: readonly ApiToken[],
-  readFile: ReadTextFile,
-  report: Report,
-): readonly ApiToken[] {
+function readTokensFile(path: string, fixed: readonly ApiToken[], from: Reading): readonly ApiToken[] {
   const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
-  const lines = readNamedFile("API_TOKENS_FILE", path, wanted, readFile, report);
-  return lines === undefined ? [] : readTokenLines(lines, fixed, report);
+  const lines = readNamedFile(from, "API_TOKENS_FILE", path, wanted);
+  return lines === undefined ? [] : readTokenLines(lines, fixed, from.report);
 }
 
 function checkPolicy({ policy, hasToken }: Access, values: Environment, env: RawEnvironment, report: Report): void {
@@ -152,19 +146,6 @@ function defaultPublicUrl(values: Environment, report: Report): string {
   }
   const host = values.HOST.includes(":") ? `[${values.HOST}]` : values.HOST;
   return `http://${host}:${values.PORT}`;
-}
-
-/** `paths` undefined: routes are not checked. */
-function readOpenRoutes(
-  raw: string | undefined,
-  policy: Policy,
-  paths: (() => RoutePaths) | undefined,
-  report: Report,
-): readonly string[] {
-  const routes = commaList(raw);
-  if (paths !== undefined && routes.length > 0) checkOpenRoutes(routes, paths(), report);
-  if (routes.length > 0 && policy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
-  return routes;
 }
 
 function checkOpenRoutes(routes: readonly string[], { openable, guarded }: RoutePaths, report: Report): void {
