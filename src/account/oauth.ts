@@ -165,11 +165,7 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
  * about the client (RFC 6749, section 5.2, which wants it with `WWW-Authenticate` for failed Basic), unless its body says
  * otherwise. The error names the network's own code; where it has none, the status.
  */
-function toOAuthError(
-  options: OAuthOptions,
-  { status, text }: Pick<NetworkAnswer, "status" | "text">,
-  ends: Ends,
-): OAuthError {
+function toOAuthError(options: OAuthOptions, { status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends) {
   const body = parseErrorBody(text);
   const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
   const isClients = status === 401 ? !endsGrant(body) : CLIENT_ERRORS.has(body.error ?? "");

@@ -20,11 +20,7 @@ const BEGIN_MS_MAX = 5_000;
  * undefined when the grant is dead. Throws a SocialError when the network cannot be asked and the old token no longer
  * works, and LeaseLost when the tokens' lease, under which it runs, may have passed to another.
  */
-export async function refreshPair(
-  deps: RefreshDeps,
-  stale: string | undefined,
-  lease: HeldLease,
-): Promise<string | undefined> {
+export async function refreshPair(deps: RefreshDeps, stale: string | undefined, lease: HeldLease) {
   const { pairs } = deps;
   const pair = await pairs.read();
   // Another process was first: its pair is the one that counts.

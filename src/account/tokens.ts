@@ -141,11 +141,7 @@ export function createTokenLease(deps: TokenLeaseDeps) {
   };
 }
 
-async function underLease<T>(
-  deps: TokenLeaseDeps,
-  work: (lease: HeldLease) => Promise<T>,
-  stopping: AbortSignal,
-): Promise<T> {
+async function underLease<T>(deps: TokenLeaseDeps, work: (lease: HeldLease) => Promise<T>, stopping: AbortSignal) {
   for (let tried = 1; ; tried++) {
     await using lease = await waitForLease(deps, stopping);
     try {

@@ -97,12 +97,7 @@ export function readTokenLines(text: string, others: readonly ApiToken[], report
 
 type Entry = readonly [where: string, entry: string];
 
-function collect(
-  variable: string,
-  entries: readonly Entry[],
-  others: readonly ApiToken[],
-  report: Report,
-): readonly ApiToken[] {
+function collect(variable: string, entries: readonly Entry[], others: readonly ApiToken[], report: Report) {
   const tokens: ApiToken[] = [];
   if (entries.length > TOKENS_MAX) report.fault(variable, `holds ${entries.length} tokens`, `at most ${TOKENS_MAX}`);
   for (const [where, entry] of entries.slice(0, TOKENS_MAX)) {

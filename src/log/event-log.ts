@@ -95,11 +95,7 @@ export async function eventAt(store: LogStore, position: number): Promise<Record
 }
 
 /** The last event of a type, up to position `to`; undefined: there is none. */
-export async function findLast<Type extends EventType>(
-  store: LogStore,
-  type: Type,
-  to = Number.MAX_SAFE_INTEGER,
-): Promise<Recorded<Type> | undefined> {
+export async function findLast<Type extends EventType>(store: LogStore, type: Type, to = Number.MAX_SAFE_INTEGER) {
   if (to < 1) return undefined;
   const [event] = await Array.fromAsync(store.read({ types: [type], to, backwards: true, limit: 1 }));
   return event as Recorded<Type> | undefined;

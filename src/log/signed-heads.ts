@@ -150,12 +150,7 @@ export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore,
 }
 
 /** A C2SP tlog-proof of the event at `position`, which the log holds; or what the log denies of its last checkpoint. */
-export async function proveEvent(
-  store: LogStore,
-  checkpoints: CheckpointStore,
-  clock: Clock,
-  position: number,
-): Promise<{ readonly proof: string } | Exclude<SignedHead, { note: string }>> {
+export async function proveEvent(store: LogStore, checkpoints: CheckpointStore, clock: Clock, position: number) {
   const proved = await proveEvents(store, checkpoints, clock, [position]);
   return "loss" in proved ? proved : { proof: proved.proofs.join("") };
 }
@@ -177,11 +172,7 @@ export async function proveEvents(
 }
 
 /** The newest checkpoint of a tree that holds the event, a cosigned one first: a proof costs no new signature then. */
-async function findCovering(
-  checkpoints: CheckpointStore,
-  { publicKey }: SigningKey,
-  position: number,
-): Promise<string | undefined> {
+async function findCovering(checkpoints: CheckpointStore, { publicKey }: SigningKey, position: number) {
   for (const read of [checkpoints.readCosigned, checkpoints.read]) {
     const note = await readNote(read());
     const known = await openNote(note, publicKey);

@@ -90,11 +90,7 @@ export async function removeDays(keys: KeyStore, purposes: readonly Purpose[], b
   });
 }
 
-async function expiredRefs(
-  keys: StoredKeys,
-  purposes: readonly Purpose[],
-  before: string,
-): Promise<readonly [day: string, ref: string][]> {
+async function expiredRefs(keys: StoredKeys, purposes: readonly Purpose[], before: string) {
   const refs = await Promise.all(purposes.map((purpose) => keys.refs(PURPOSES[purpose])));
   return refs.flat().flatMap((ref): [string, string][] => {
     const day = DAY_REF.exec(splitRef(ref)[0])?.[1];

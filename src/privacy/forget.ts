@@ -59,12 +59,7 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
 }
 
 /** What the log has encrypted under these handles with other keys: what it recorded of others who had them before. */
-async function findSpared(
-  log: Log,
-  bases: ReadonlySet<string>,
-  keys: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
+async function findSpared(log: Log, bases: ReadonlySet<string>, keys: ReadonlySet<string>, signal: AbortSignal) {
   const spared = new Set<string>();
   for await (const { data } of log.readStored({ types: contacts.types })) {
     signal.throwIfAborted();
@@ -83,11 +78,7 @@ function distinct(values: readonly (string | undefined)[]): readonly string[] {
  * Refs of the keys of those days on which callers were answered with any of these names, as a dry run does. All answers
  * of such a day go: a repeat of one of its requests is refused, and nothing is done twice.
  */
-export async function findAnswers(
-  log: Log,
-  names: readonly Recipient[],
-  signal: AbortSignal,
-): Promise<readonly string[]> {
+async function findAnswers(log: Log, names: readonly Recipient[], signal: AbortSignal) {
   const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);
   const wanted = [...new Set(members.map((name) => JSON.stringify(name.toLowerCase())))];
   const keys = new Set<string>();

@@ -5,7 +5,7 @@ import { route, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import { openEventStream, openPositionStream, identifyReader, type EventStreamQuery } from "../streams/event-stream.ts";
 import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
-import { storedEvents, type Selection } from "../../history/select-events.ts";
+import { storedEvents } from "../../history/select-events.ts";
 import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy } from "../../log/export-formats/format.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
@@ -120,10 +120,7 @@ export function exportEndpoints(deps: AppDeps) {
 }
 
 /** Throws the problem 422. */
-async function selectionIn(
-  query: URLSearchParams,
-  { encryptedLog: store, projector, timezone }: AppDeps,
-): Promise<Selection> {
+async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, timezone }: AppDeps) {
   const reading = { store, contacts: () => projector.state("contacts"), timezone, position: projector.position };
   return parseGiven(() => toSelection(filterIn(query), reading), refuseQuery);
 }

@@ -1,5 +1,5 @@
 import { NetworkFault } from "../safe-fetch.ts";
-import { SocialError, type PageRequest, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
+import { SocialError, type PageRequest, type Prices, type SocialNetwork } from "../network.ts";
 import { sendOutcome, isXId, isXUsername } from "./interpret-answer.ts";
 import { fetchConversation, fetchInbox } from "./read-messages.ts";
 import { createReads, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./get-request.ts";
@@ -23,6 +23,7 @@ const USER_FIELDS = { "user.fields": "receives_your_dm,protected" };
 /** X API v2, as far as the service needs it. */
 export function createX(options: XOptions): SocialNetwork {
   const reads = createReads(options);
+  const { apiUrl, safeFetch, clock } = options;
   return {
     network: "x",
     async me(token) {
@@ -54,7 +55,24 @@ export function createX(options: XOptions): SocialNetwork {
       });
       return readAuthors(text);
     },
-    sendDm: (token, recipientId, text) => sendDm(options, token, recipientId, text),
+    async sendDm(token, recipientId, text) {
+      const refusal = refuseBeforehand(recipientId, text);
+      if (refusal !== undefined) return { outcome: "rejected", detail: refusal, rate: undefined };
+      try {
+        const answer = await safeFetch(`${apiUrl}/2/dm_conversations/with/${recipientId}/messages`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          // X refuses a body with any other field.
+          body: JSON.stringify({ text }),
+          timeoutMs: SEND_TIMEOUT_MS,
+        });
+        return sendOutcome(answer, clock());
+      } catch (fault) {
+        if (!(fault instanceof NetworkFault)) throw fault;
+        const outcome = fault.certainlyNotSent ? "unreachable" : "in_doubt";
+        return { outcome, detail: fault.message, rate: undefined };
+      }
+    },
     async conversation(token, recipientId, limit) {
       return fetchConversation(reads(token), checkedId(recipientId), limit);
     },
@@ -90,30 +108,6 @@ const SEND_TIMEOUT_MS = 15_000;
 
 /** X's older reference says 10,000 characters; counted in UTF-16 units, which are never fewer. */
 const DM_UNITS_MAX = 10_000;
-
-async function sendDm(
-  { apiUrl, safeFetch, clock }: XOptions,
-  token: string,
-  recipientId: string,
-  text: string,
-): Promise<SendDmResult> {
-  const refusal = refuseBeforehand(recipientId, text);
-  if (refusal !== undefined) return { outcome: "rejected", detail: refusal, rate: undefined };
-  try {
-    const answer = await safeFetch(`${apiUrl}/2/dm_conversations/with/${recipientId}/messages`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      // X refuses a body with any other field.
-      body: JSON.stringify({ text }),
-      timeoutMs: SEND_TIMEOUT_MS,
-    });
-    return sendOutcome(answer, clock());
-  } catch (fault) {
-    if (!(fault instanceof NetworkFault)) throw fault;
-    const outcome = fault.certainlyNotSent ? "unreachable" : "in_doubt";
-    return { outcome, detail: fault.message, rate: undefined };
-  }
-}
 
 function refuseBeforehand(recipientId: string, text: string): string | undefined {
   if (!isXId(recipientId)) return "the recipient's id is not one of X";
