@@ -1,4 +1,4 @@
-import type { AppendOptions, Appended } from "eventstore-lite";
+import type { AppendOptions } from "eventstore-lite";
 import {
   makeEvent,
   type DataOf,
@@ -56,12 +56,7 @@ export function createEventLog(store: LogStore, makeId: MakeId) {
   return {
     store,
     /** Appends events to one stream. Resolves once they are durable; errors are those of the store. */
-    append(
-      stream: string,
-      newEvents: readonly NewEvent[],
-      metadata: EventMetadata,
-      options?: AppendOptions,
-    ): Promise<Appended & { readonly ids: readonly string[] }> {
+    append(stream: string, newEvents: readonly NewEvent[], metadata: EventMetadata, options?: AppendOptions) {
       const events = newEvents.map((newEvent): Event => makeEvent(newEvent.type, makeId(), newEvent.data, metadata));
       const ids = events.map((event) => event.id);
       return store.append(stream, events, options).then(({ first, last, version, repeated }) => {
