@@ -51,13 +51,7 @@ import { ownInstance } from "./shown-configuration.ts";
 const LATE_POSITIONS = 250_000;
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
-export interface Service extends AsyncDisposable {
-  /** Where it listens. */
-  readonly url: string;
-  readonly projector: Projector;
-  /** Resolves with the fault after which the service must exit: the log takes nothing more. */
-  readonly failed: Promise<unknown>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 export interface ServiceOptions {
   /** Goes on with a log that does not hold what its checkpoint knew, and records that. */
@@ -78,7 +72,7 @@ export interface ServiceOptions {
  * Opens the log, wires all parts, listens; top to bottom, and stopped from the bottom up.
  * Throws what {@link openLog} throws, a ServiceError (configuration), or the port's error.
  */
-export async function startService(given: Config, logger: Logger, options: ServiceOptions = {}): Promise<Service> {
+export async function startService(given: Config, logger: Logger, options: ServiceOptions = {}) {
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
@@ -153,6 +147,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   return {
     url: publicUrl,
     projector,
+    /** Resolves with the fault after which the service must exit: the log takes nothing more. */
     failed: Promise.race([watch.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
