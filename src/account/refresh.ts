@@ -138,7 +138,7 @@ export function createStoredTokens(vault: Secrets) {
   };
   const write = ({ accessToken, refreshToken, expiresAt, scopes }: TokenPair, begun: boolean, expected: number) =>
     vault.put(SECRET, JSON.stringify({ accessToken, refreshToken, expiresAt, scopes, begun }), expected);
-  /** Changes the pair with the access token `stale`, whoever else writes. False: another one is there. */
+  /** Changes the pair with the access token `stale`, also while others write. False: another one is there. */
   const changeIf = async (stale: string | undefined, change: (version: number) => Promise<boolean>) => {
     for (;;) {
       const kept = await read();

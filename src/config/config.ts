@@ -4,7 +4,7 @@ import type { S3Access } from "../networks/s3/client.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readMeta, readX, readChat, readMessaging } from "./channels.ts";
-import { requireAllOrNone, type RawEnvironment, readEnvironment, type Reading, warnOfMisspelt } from "./environment.ts";
+import { requireAllOrNone, readEnvironment, type Settings, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./database.ts";
@@ -22,7 +22,7 @@ export type Config = ReturnType<typeof loadConfig>;
  * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths`: those
  * that `OPEN_ROUTES` is checked against.
  */
-export function loadConfig(given: RawEnvironment, readFile: Reading["readFile"], paths?: () => RoutePaths) {
+export function loadConfig(given: Settings["env"], readFile: Settings["readFile"], paths?: () => RoutePaths) {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
   const from = { values, env, readFile, report };
@@ -68,7 +68,7 @@ export function loadConfig(given: RawEnvironment, readFile: Reading["readFile"],
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
     /** The rules of outreach with these values in place of settings. Throws as this does. */
-    outreachWith: (changes: RawEnvironment): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,
+    outreachWith: (changes: Settings["env"]): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,
     /** Sentences for the operator, shown at start. None holds a secret. */
     warnings: report.warnings,
   };
@@ -81,7 +81,7 @@ function readTracing(values: Environment, report: Report): TracingOptions | unde
   return { endpoint: readUrl("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint, report), ratio: Number(ratio) };
 }
 
-function readWitness({ values, env, report }: Reading): WitnessConfig | undefined {
+function readWitness({ values, env, report }: Settings): WitnessConfig | undefined {
   const { WITNESS_URL: url, WITNESS_PUBLIC_KEY: key } = values;
   requireAllOrNone(["WITNESS_URL", "WITNESS_PUBLIC_KEY"], env, report);
   if (url === undefined || key === undefined) return undefined;
@@ -96,7 +96,7 @@ function readWitness({ values, env, report }: Reading): WitnessConfig | undefine
 }
 
 /** The access to an S3-compatible store; undefined: not configured. */
-function readObjectStore({ values, env, report }: Reading): S3Access | undefined {
+function readObjectStore({ values, env, report }: Settings): S3Access | undefined {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: key, AWS_REGION: region } = values;
   requireAllOrNone(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], env, report);
   const endpoint = readUrl("AWS_ENDPOINT_URL", values.AWS_ENDPOINT_URL ?? `https://s3.${region}.amazonaws.com`, report);

@@ -8,7 +8,7 @@ import { environmentSchema, variables, type Environment, type Variable } from ".
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** What the parts of the configuration are read from. */
-export interface Reading {
+export interface Settings {
   /** The settings, checked; `env`: as they were given. */
   readonly values: Environment;
   readonly env: RawEnvironment;
@@ -79,7 +79,7 @@ export function quoteValue(raw: string): string {
 }
 
 /** The text of a file that a setting names; undefined: it cannot be read, which is reported with the system's code. */
-export function readNamedFile(from: Reading, variable: Variable, file: string, wanted: string): string | undefined {
+export function readNamedFile(from: Settings, variable: Variable, file: string, wanted: string): string | undefined {
   try {
     return from.readFile(file);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from "node:net";
-import { commaList, readNamedFile, readSetting, quoteValue, type RawEnvironment, type Reading } from "./environment.ts";
+import { commaList, readNamedFile, readSetting, quoteValue, type Settings } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, warnOfScopeless, type ApiToken } from "./tokens.ts";
@@ -26,7 +26,7 @@ interface Access {
 const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
 /** `paths` undefined: `OPEN_ROUTES` is not checked. */
-export function readHttp(from: Reading, paths: (() => RoutePaths) | undefined) {
+export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) {
   const { values, env, report } = from;
   const fixed = readTokens(values.API_TOKENS, report);
   const path = values.API_TOKENS_FILE;
@@ -36,7 +36,7 @@ export function readHttp(from: Reading, paths: (() => RoutePaths) | undefined) {
   const access = { policy: authPolicy, hasToken };
   const tokens = path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, from)];
   warnOfScopeless(tokens, report);
-  checkPolicy(access, values, env, report);
+  checkPolicy(access, from);
   warnOfProxied(access, publicUrl, values, report);
   const allowedHosts = readAllowedHosts(values.ALLOWED_HOSTS, report);
   const openRoutes: readonly string[] = commaList(values.OPEN_ROUTES);
@@ -63,13 +63,13 @@ export function readHttp(from: Reading, paths: (() => RoutePaths) | undefined) {
   };
 }
 
-function readTokensFile(path: string, fixed: readonly ApiToken[], from: Reading): readonly ApiToken[] {
+function readTokensFile(path: string, fixed: readonly ApiToken[], from: Settings): readonly ApiToken[] {
   const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
   const lines = readNamedFile(from, "API_TOKENS_FILE", path, wanted);
   return lines === undefined ? [] : readTokenLines(lines, fixed, from.report);
 }
 
-function checkPolicy({ policy, hasToken }: Access, values: Environment, env: RawEnvironment, report: Report): void {
+function checkPolicy({ policy, hasToken }: Access, { values, env, report }: Settings): void {
   const why =
     values.AUTH_POLICY === "strict" ? "AUTH_POLICY is strict" : `HOST ${values.HOST} can be reached by others`;
   if (policy === "strict" && !hasToken) {

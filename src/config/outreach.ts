@@ -5,7 +5,7 @@ import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/parse-timezone.ts";
-import { commaList, quoteValue, readNamedFile, type Reading } from "./environment.ts";
+import { commaList, quoteValue, readNamedFile, type Settings } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
@@ -25,7 +25,7 @@ const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "lis
 const SETTLE_SECONDS_SAFE = 10;
 
 /** `publicUrl` is where the service's own redirects are. */
-export function readLinks(from: Reading, publicUrl: string) {
+export function readLinks(from: Settings, publicUrl: string) {
   const { values, report } = from;
   const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
   const isPersonal = values.PERSONAL_LINKS === "on";
@@ -42,7 +42,7 @@ export function readLinks(from: Reading, publicUrl: string) {
   };
 }
 
-function readLinkBase({ values, report }: Reading, publicUrl: string): LinkBase | undefined {
+function readLinkBase({ values, report }: Settings, publicUrl: string): LinkBase | undefined {
   const { LINK_BASE, REDIRECTS, PORT } = values;
   if (LINK_BASE !== undefined) {
     const url = parseHttpUrl(LINK_BASE);
@@ -61,7 +61,7 @@ function readLinkBase({ values, report }: Reading, publicUrl: string): LinkBase 
 /** Where the service answers short links. */
 export const REDIRECT_PATH = "/l";
 
-export function readOutreach(from: Reading, linkBase: LinkBase | undefined) {
+export function readOutreach(from: Settings, linkBase: LinkBase | undefined) {
   const { values, report } = from;
   if (values.IN_DOUBT_SETTLE_SECONDS < SETTLE_SECONDS_SAFE) {
     const risk = "a message that X commits late may be taken for undelivered";
@@ -123,7 +123,7 @@ function isSource(name: string): name is RecipientSource {
   return (SOURCES as readonly string[]).includes(name);
 }
 
-function readTemplate(from: Reading, linkBase: LinkBase | undefined): Template | undefined {
+function readTemplate(from: Settings, linkBase: LinkBase | undefined): Template | undefined {
   const { values, report } = from;
   const { MESSAGE_TEMPLATE: text, MESSAGE_TEMPLATE_FILE: file, MESSAGE_TEMPLATE_NAME: name } = values;
   if (text !== undefined && file !== undefined) {

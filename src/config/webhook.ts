@@ -11,7 +11,7 @@ import {
   readSetting,
   quoteValue,
   type RawEnvironment,
-  type Reading,
+  type Settings,
 } from "./environment.ts";
 import type { Report } from "./error.ts";
 import {
@@ -42,7 +42,7 @@ const OPTIONS = ["WEBHOOK_FILTER", "WEBHOOK_ORDER", "WEBHOOK_HEADERS"] as const;
 export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
 
 /** The webhook without a name first, then the others by name. */
-export function readWebhooks({ values, env, report }: Reading): readonly WebhookConfig[] {
+export function readWebhooks({ values, env, report }: Settings): readonly WebhookConfig[] {
   const names = listWebhookNames(env);
   const named = names.map((name) => {
     if (!isWebhookName(name)) {

@@ -7,11 +7,11 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 47_986,
-  files: 380,
+  lines: 47_517,
+  files: 379,
   filesInAFolder: 25,
   linesInAFile: 400,
-  smallFilesWithOneImporter: 8,
+  smallFilesWithOneImporter: 7,
   functionsNamedOf: 0,
   namesExportedTwice: 0,
   pronouns: 0,

@@ -27,7 +27,7 @@ export const refusedMembers = {
 };
 
 /** The rows that cannot be used, as {@link refusedMembers} say them. */
-export const reportRefused = ({ count: refused, first }: Remarks["refused"]) => ({ refused, refused_rows: [...first] });
+export const toRefused = ({ count: refused, first }: Remarks["refused"]) => ({ refused, refused_rows: [...first] });
 
 export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 

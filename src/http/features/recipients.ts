@@ -18,7 +18,7 @@ import {
   listUpload,
   nameColumns,
   refusedMembers,
-  reportRefused,
+  toRefused,
   takeList,
 } from "./list-upload.ts";
 import { basis, tracking } from "../../../events/outreach.ts";
@@ -156,7 +156,7 @@ export function recipientEndpoints(deps: AppDeps) {
           without_consent: withoutConsent,
           without_evidence: withoutEvidence,
           template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
-          ...reportRefused(refused),
+          ...toRefused(refused),
           duplicates: duplicates.count,
           duplicate_rows: [...duplicates.first],
         };

@@ -18,7 +18,7 @@ import { choiceIn } from "../server/query.ts";
 import { identifyReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
 import { closed, count } from "../../platform/common-schemas.ts";
-import { cell, listFormats, listUpload, nameColumns, refusedMembers, reportRefused, takeList } from "./list-upload.ts";
+import { cell, listFormats, listUpload, nameColumns, refusedMembers, toRefused, takeList } from "./list-upload.ts";
 
 const importReport = Type.Object({
   added: count,
@@ -72,7 +72,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         const { taken, added, refused } = await takeList(deps, { request, body }, hashed, (rows, options) =>
           importSuppressions(deps, rows, metadata, options),
         );
-        return { added, repeated: taken - added, ...reportRefused(refused) };
+        return { added, repeated: taken - added, ...toRefused(refused) };
       },
       route("importSuppressions", "outreach", ["token", "recipients"], {
         body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
