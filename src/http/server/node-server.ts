@@ -1,4 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { toWebStream } from "../../platform/web-stream.ts";
 
 /** Ms until all headers of a request have come. */
@@ -116,27 +118,11 @@ async function answer(fetch: Fetch, request: Request, outgoing: ServerResponse):
     const { status, headers, body } = await fetch(request);
     if (outgoing.destroyed) return await body?.cancel();
     outgoing.writeHead(status, [...headers].flat());
-    if (body !== null) await write(body, outgoing);
-    outgoing.end();
+    if (body === null) outgoing.end();
+    else await pipeline(Readable.fromWeb(body as never), outgoing);
   } catch {
     // A body that breaks must not look whole.
     outgoing.destroy();
-  }
-}
-
-async function write(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
-  const reader = body.getReader();
-  let goOn = (): void => {};
-  outgoing.on("drain", () => goOn());
-  outgoing.on("close", () => {
-    goOn();
-    reader.cancel().catch(() => {});
-  });
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    if (outgoing.writableNeedDrain) await new Promise<void>((resolve) => (goOn = resolve));
-    outgoing.write(value);
   }
 }
 
