@@ -66,11 +66,7 @@ function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<Name
 }
 
 /** The days before `before` that still have a key. */
-export async function expiredDays(
-  keys: StoredKeys,
-  purposes: readonly Purpose[],
-  before: string,
-): Promise<ReadonlySet<string>> {
+export async function expiredDays(keys: StoredKeys, purposes: readonly Purpose[], before: string) {
   return new Set((await expiredRefs(keys, purposes, before)).map(([day]) => day));
 }
 

@@ -10,12 +10,7 @@ import { latestExpiry } from "./retention.ts";
  * keys are. `asOf`: when the keys were copied; a day that could have expired by then is no fault. `from`: the first position
  * that is looked at. Empty: the keys fit the log.
  */
-export async function missingKeys(
-  store: LogStore,
-  keyring: Keyring,
-  asOf: number,
-  from = 1,
-): Promise<readonly string[]> {
+export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number, from = 1) {
   const refs = new Set<string>();
   for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES, from })) {
     const ciphertext = ciphertextOf(data);

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { InboxMessage, PageRequest, SentDm } from "../network.ts";
+import type { PageRequest, SentDm } from "../network.ts";
 import { ID, META, parseNext, required, unreadable, USERNAME } from "./interpret-answer.ts";
 import { FRAME_BYTES, clampPageSize, type XRead } from "./get-request.ts";
 
@@ -68,10 +68,7 @@ export async function fetchConversation(read: XRead, recipientId: string, limit:
 }
 
 /** A page of all conversations. Without `entities`: the links of a stranger's message may be ten times its text. */
-export async function fetchInbox(
-  read: XRead,
-  page: PageRequest,
-): Promise<{ readonly messages: readonly InboxMessage[]; readonly next?: string }> {
+export async function fetchInbox(read: XRead, page: PageRequest) {
   const size = clampPageSize(page, MESSAGES);
   const { events, senders, ...more } = await readEvents(read, "/2/dm_events", FIELDS, size, page.cursor);
   const known = senders.filter((user) => Value.Check(SENDER, user));
