@@ -133,8 +133,7 @@ export function runEndpoints(deps: AppDeps) {
             const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
             const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
-            const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
-            const report = waitMs === undefined ? await done : waitMs === 0 ? undefined : await within(waitMs, done);
+            const report = dryRun ? await done : waitS ? await within(waitS * 1000, done) : undefined;
             if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
             // A dry run always waits: without a report it died of a fault, which is logged.
             if (dryRun) throw problems.internal();
