@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type EventMetadata, STREAMS, type PartDeps } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
@@ -15,13 +15,7 @@ export interface LinkDeps extends Pick<PartDeps, "eventLog" | "projector"> {
   readonly pinnedHandle: string | undefined;
 }
 
-export type Linked =
-  | {
-      readonly kind: "linked";
-      readonly user: { readonly id: string; readonly username: string; readonly name: string };
-      readonly scopes: readonly string[];
-    }
-  | { readonly kind: "wrong_account" };
+export type Linked = Awaited<ReturnType<typeof linkAccount>>;
 
 /**
  * Finishes an authorization: exchanges the code, asks the network whose tokens these are, and stores them, unless they
@@ -32,7 +26,7 @@ export async function linkAccount(
   redirect: URLSearchParams,
   authorization: Authorization,
   metadata: EventMetadata,
-): Promise<Linked> {
+) {
   const pair = await deps.oauth.exchange(redirect, authorization);
   return deps.tokens.exclusively(async () => {
     const user = await deps.network.me(pair.accessToken).catch(async (fault: unknown) => {
@@ -43,11 +37,11 @@ export async function linkAccount(
     await deps.projector.until((await deps.eventLog.store.head()).position);
     if (!mayLink(deps, user)) {
       await discard(deps.oauth, pair);
-      return { kind: "wrong_account" };
+      return { kind: "wrong_account" as const };
     }
     const data = { user, scopes: [...pair.scopes], expires_at: isoTime(pair.expiresAt) };
     await deps.tokens.store(pair, [{ type: "AccountAuthorized", data }], metadata);
-    return { kind: "linked", user, scopes: pair.scopes };
+    return { kind: "linked" as const, user, scopes: pair.scopes };
   });
 }
 
@@ -101,7 +95,7 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
     /** Marks a state as used; false when it was. */
     claim(state: string): Promise<boolean> {
       const now = clock();
-      return vault.claim(`oauth-state/${hashText(state)}`, now + STATE_TTL_MS, now);
+      return vault.claim(`oauth-state/${hash("sha256", state)}`, now + STATE_TTL_MS, now);
     },
     /** Remembers that this redirect linked this user. */
     async finish(redirect: URLSearchParams, userId: string): Promise<void> {
@@ -115,9 +109,5 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
 
 /** The code is part of the name: the same state with another code has linked no account. */
 function finishedName(redirect: URLSearchParams, userId: string): string {
-  return `oauth-finished/${hashText(`${userId} ${redirect.toString()}`)}`;
-}
-
-function hashText(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return `oauth-finished/${hash("sha256", `${userId} ${redirect.toString()}`)}`;
 }

@@ -51,15 +51,8 @@ export interface Authorization {
   readonly verifier: string;
 }
 
-export interface OAuth {
-  /** A fresh state and PKCE verifier, and the URL that sends the browser to the network. */
-  begin(): Promise<Authorization & { readonly url: string }>;
-  /** Checks the redirect against `authorization` and exchanges the code. Throws {@link OAuthError}. */
-  exchange(redirect: URLSearchParams, authorization: Authorization): Promise<TokenPair>;
-  refresh(refreshToken: string): Promise<TokenPair>;
-  /** Throws {@link OAuthError}; revoking an unknown token is no error (RFC 7009). */
-  revoke(token: string): Promise<void>;
-}
+/** Its methods throw {@link OAuthError}. */
+export type OAuth = ReturnType<typeof createOAuth>;
 
 /** How client id and secret stand in Basic: as they are, which X documents, or form-encoded, which RFC 6749 wants. */
 export type BasicEncoding = "raw" | "form";
@@ -77,7 +70,7 @@ export interface OAuthOptions {
 }
 
 /** OAuth 2.0 authorization code with PKCE (RFC 7636, S256) as X speaks it. */
-export function createOAuth(options: OAuthOptions): OAuth {
+export function createOAuth(options: OAuthOptions) {
   const server: oauth.AuthorizationServer = {
     issuer: new URL(options.apiUrl).origin,
     authorization_endpoint: options.authorizeUrl,
@@ -93,6 +86,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   });
 
   return {
+    /** A fresh state and PKCE verifier, and the URL that sends the browser to the network. */
     async begin() {
       const state = oauth.generateRandomState();
       const verifier = oauth.generateRandomCodeVerifier();
@@ -108,7 +102,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
       }).toString();
       return { state, verifier, url: url.href };
     },
-    exchange: (redirect, { state, verifier }) =>
+    /** Checks the redirect against the authorization and exchanges the code. */
+    exchange: (redirect: URLSearchParams, { state, verifier }: Authorization) =>
       translated(async () => {
         const parameters = checkRedirect(() => oauth.validateAuthResponse(server, client, redirect, state));
         const response = await oauth.authorizationCodeGrantRequest(
@@ -122,13 +117,14 @@ export function createOAuth(options: OAuthOptions): OAuth {
         );
         return toTokenPair(await oauth.processAuthorizationCodeResponse(server, client, response), options.clock());
       }),
-    refresh: (refreshToken) =>
+    refresh: (refreshToken: string) =>
       translated(async () => {
         const how = request(endsGrant);
         const response = await oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, how);
         return toTokenPair(await oauth.processRefreshTokenResponse(server, client, response), options.clock());
       }),
-    revoke: (token) =>
+    /** Revoking an unknown token is no error (RFC 7009). */
+    revoke: (token: string) =>
       translated(async () => {
         const response = await oauth.revocationRequest(server, client, authenticate, token, request(endsGrant));
         await oauth.processRevocationResponse(response);
@@ -164,11 +160,18 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
   };
 }
 
-/** What a refusal means to us; a 5xx may come after the work was done. */
-function toOAuthError(options: OAuthOptions, answer: { status: number; text: string }, ends: Ends): OAuthError {
-  const { why, code } = readRefusal(answer, ends);
-  if (why === "client") return new OAuthError("unavailable", `${code}: ${whatToCheck(options)}`);
-  return why === "final" ? new OAuthError("rejected", code) : unexpected(answer.status >= 500, `: ${code}`);
+/**
+ * What an answer of the token endpoint with a status of 400 or more says; a 5xx may come after the work was done. A 401 is
+ * about the client (RFC 6749, section 5.2, which wants it with `WWW-Authenticate` for failed Basic), unless its body says
+ * otherwise. The error names the network's own code; where it has none, the status.
+ */
+function toOAuthError(options: OAuthOptions, { status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends) {
+  const body = parseErrorBody(text);
+  const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
+  const isClients = status === 401 ? !endsGrant(body) : CLIENT_ERRORS.has(body.error ?? "");
+  if (isClients) return new OAuthError("unavailable", `${code}: ${whatToCheck(options)}`);
+  const isFinal = (status === 400 || status === 401) && ends(body);
+  return isFinal ? new OAuthError("rejected", code) : unexpected(status >= 500, `: ${code}`);
 }
 
 function unexpected(isUnsettled: boolean, what = ""): OAuthError {
@@ -216,22 +219,15 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
 }
 
 /** The two members of an OAuth error body that are read: the code, and X's words where the code says too little. */
-export interface ErrorBody {
+interface ErrorBody {
   readonly error: string | undefined;
   readonly description: string;
 }
 
 /** Whether an error says that what was shown (a refresh token, a code) is of no use any more. */
-export type Ends = (body: ErrorBody) => boolean;
+type Ends = (body: ErrorBody) => boolean;
 
-/** `final`: what was shown is of no use. `client`: the app's own credentials failed. `other`: it may be asked again. */
-export interface OAuthRefusal {
-  readonly why: "final" | "client" | "other";
-  /** The network's own error code; where it has none, the status. */
-  readonly code: string;
-}
-
-/** Once they are fixed, what was granted still works. */
+/** About the app's own credentials: once they are fixed, what was granted still works. */
 const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthorized_client"]);
 
 /**
@@ -241,23 +237,11 @@ const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthori
 const X_DEAD_TOKEN = /value passed for the token was invalid/i;
 
 /** Narrow on purpose: a wider reading would ask the operator to authorize again while the grant still works. */
-export const endsGrant: Ends = ({ error, description }) =>
+const endsGrant: Ends = ({ error, description }) =>
   error === "invalid_grant" || (error === "invalid_request" && X_DEAD_TOKEN.test(description));
 
 /** A code is shown once: whatever is said of the request with it, a new authorization is what helps. */
-export const endsAuthorization: Ends = ({ error }) => error !== undefined;
-
-/**
- * What an answer of the token endpoint with a status of 400 or more says. A 401 is about the client (RFC 6749, section
- * 5.2, which wants it with `WWW-Authenticate` for failed Basic), unless its body says otherwise.
- */
-export function readRefusal({ status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends): OAuthRefusal {
-  const body = parseErrorBody(text);
-  const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
-  const isClients = status === 401 ? !endsGrant(body) : CLIENT_ERRORS.has(body.error ?? "");
-  if (isClients) return { why: "client", code };
-  return { why: (status === 400 || status === 401) && ends(body) ? "final" : "other", code };
-}
+const endsAuthorization: Ends = ({ error }) => error !== undefined;
 
 function parseErrorBody(text: string): ErrorBody {
   try {
@@ -272,6 +256,6 @@ function parseErrorBody(text: string): ErrorBody {
 }
 
 /** An error code in the form of all registered ones; any other text may be forged. */
-export function toErrorCode(error: string): string {
+function toErrorCode(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";
 }

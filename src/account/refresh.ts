@@ -20,11 +20,7 @@ const BEGIN_MS_MAX = 5_000;
  * undefined when the grant is dead. Throws a SocialError when the network cannot be asked and the old token no longer
  * works, and LeaseLost when the tokens' lease, under which it runs, may have passed to another.
  */
-export async function refreshPair(
-  deps: RefreshDeps,
-  stale: string | undefined,
-  lease: HeldLease,
-): Promise<string | undefined> {
+export async function refreshPair(deps: RefreshDeps, stale: string | undefined, lease: HeldLease) {
   const { pairs } = deps;
   const pair = await pairs.read();
   // Another process was first: its pair is the one that counts.
@@ -142,6 +138,14 @@ export function createStoredTokens(vault: Secrets) {
   };
   const write = ({ accessToken, refreshToken, expiresAt, scopes }: TokenPair, begun: boolean, expected: number) =>
     vault.put(SECRET, JSON.stringify({ accessToken, refreshToken, expiresAt, scopes, begun }), expected);
+  /** Changes the pair with the access token `stale`, also while others write. False: another one is there. */
+  const changeIf = async (stale: string | undefined, change: (version: number) => Promise<boolean>) => {
+    for (;;) {
+      const kept = await read();
+      if (kept?.accessToken !== stale) return false;
+      if (kept === undefined || (await change(kept.version))) return true;
+    }
+  };
 
   return {
     read,
@@ -156,20 +160,9 @@ export function createStoredTokens(vault: Secrets) {
       return isSame && (await write(pair, true, pair.version));
     },
     /** Stores a pair in place of the one with the access token `stale`. False: that one is gone, nothing was stored. */
-    async replace(stale: string, pair: TokenPair & { readonly begun: boolean }): Promise<boolean> {
-      for (;;) {
-        const kept = await read();
-        if (kept?.accessToken !== stale) return false;
-        if (await write(pair, pair.begun, kept.version)) return true;
-      }
-    },
+    replace: (stale: string, pair: TokenPair & { readonly begun: boolean }): Promise<boolean> =>
+      changeIf(stale, (version) => write(pair, pair.begun, version)),
     /** Leaves none. False: there is another than the one with the access token `stale`, and nothing was deleted. */
-    async drop(stale: string | undefined): Promise<boolean> {
-      for (;;) {
-        const kept = await read();
-        if (kept?.accessToken !== stale) return false;
-        if (kept === undefined || (await vault.delete(SECRET, kept.version))) return true;
-      }
-    },
+    drop: (stale: string | undefined): Promise<boolean> => changeIf(stale, (version) => vault.delete(SECRET, version)),
   };
 }

@@ -9,24 +9,10 @@ import { takeLease, type HeldLease, type LeaseDeps, ROLES } from "../log/lease.t
 import type { Clock } from "../platform/clock.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 
-/** The authorized account's right to call the network. */
-export interface Credentials {
-  /** Calls with a fresh token; a SocialError `unauthorized` refreshes it once and calls again. */
-  use<T>(call: (token: string) => Promise<T>): Promise<T>;
-  /** The same for a send, whose failures are answers. */
-  send(call: (token: string) => Promise<SendDmResult>): Promise<SendDmResult>;
-}
+export type Tokens = ReturnType<typeof createTokens>;
 
-export interface Tokens extends Credentials {
-  /** Stores a new pair durably, then appends `facts`. */
-  store(pair: TokenPair, newEvents: readonly NewEvent[], metadata: EventMetadata): Promise<void>;
-  /** Runs `work` while no other process touches the tokens. */
-  exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** The stored pair, to revoke it. */
-  peek(): Promise<TokenPair | undefined>;
-  /** Leaves none. False: there is another than the one with the access token `stale`, and nothing was deleted. */
-  drop(stale: string | undefined): Promise<boolean>;
-}
+/** The authorized account's right to call the network. */
+export type Credentials = Pick<Tokens, "use" | "send">;
 
 export interface TokensDeps extends Omit<RefreshDeps, "pairs">, TokenLeaseDeps {
   readonly vault: Secrets;
@@ -36,7 +22,7 @@ export interface TokensDeps extends Omit<RefreshDeps, "pairs">, TokenLeaseDeps {
 const REFRESH_BELOW_MS = 5 * 60_000;
 
 /** Disposing it waits for a refresh under way: its answer, not stored, would be lost with the grant. */
-export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
+export function createTokens(deps: TokensDeps) {
   const { projector, eventLog } = deps;
   const pairs = createStoredTokens(deps.vault);
   const tokenLease = createTokenLease(deps);
@@ -67,14 +53,18 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
   };
 
   return {
-    async store(pair, newEvents, metadata) {
+    /** Stores a new pair durably, then appends the events. */
+    async store(pair: TokenPair, newEvents: readonly NewEvent[], metadata: EventMetadata): Promise<void> {
       await pairs.put(pair);
       await record({ eventLog, projector }, STREAMS.account, newEvents, { metadata });
     },
-    exclusively: (work) => tokenLease.run(work),
-    peek: pairs.read,
+    /** Runs `work` while no other process touches the tokens. */
+    exclusively: <T>(work: () => Promise<T>): Promise<T> => tokenLease.run(work),
+    /** The stored pair, to revoke it. */
+    peek: (): Promise<TokenPair | undefined> => pairs.read(),
     drop: pairs.drop,
-    async use(call) {
+    /** Calls with a fresh token; a SocialError `unauthorized` refreshes it once and calls again. */
+    async use<T>(call: (token: string) => Promise<T>): Promise<T> {
       const current = await fresh();
       if (current === undefined) throw new SocialError("unauthorized", "no account is authorized");
       try {
@@ -86,7 +76,8 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
         return await call(token);
       }
     },
-    async send(call) {
+    /** The same for a send, whose failures are answers. */
+    async send(call: (token: string) => Promise<SendDmResult>): Promise<SendDmResult> {
       const current = await fresh().catch(asUnreachable);
       if (current === undefined) return { outcome: "unauthorized", rate: undefined };
       if (typeof current !== "string") return current;
@@ -150,11 +141,7 @@ export function createTokenLease(deps: TokenLeaseDeps) {
   };
 }
 
-async function underLease<T>(
-  deps: TokenLeaseDeps,
-  work: (lease: HeldLease) => Promise<T>,
-  stopping: AbortSignal,
-): Promise<T> {
+async function underLease<T>(deps: TokenLeaseDeps, work: (lease: HeldLease) => Promise<T>, stopping: AbortSignal) {
   for (let tried = 1; ; tried++) {
     await using lease = await waitForLease(deps, stopping);
     try {

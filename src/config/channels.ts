@@ -1,11 +1,11 @@
 import { secret } from "../platform/secret.ts";
-import { requireTogether, type RawEnvironment, readSetting, requireAllOrNone } from "./environment.ts";
+import { requireTogether, type RawEnvironment, type Settings, readSetting, requireAllOrNone } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { type Environment, variables, type Variable } from "./schema.ts";
 import { readUrl, parseHttpUrl } from "./urls.ts";
 
 /** Addresses are checked even when nothing uses them yet: a fault found early is cheaper. */
-export function readX(values: Environment, env: RawEnvironment, report: Report) {
+export function readX({ values, env, report }: Settings) {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
   const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);
   for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT", "X_ACCOUNT_OWNS_APP"] as const)
@@ -26,7 +26,7 @@ export function readX(values: Environment, env: RawEnvironment, report: Report) 
   };
 }
 
-export function readMeta(values: Environment, env: RawEnvironment, report: Report) {
+export function readMeta({ values, env, report }: Settings) {
   const apiUrl = readUrl("META_API_URL", values.META_API_URL, report);
   requireTogether("META_PIXEL_ID", "META_ACCESS_TOKEN", env, report);
   requireTogether("META_ACCESS_TOKEN", "META_PIXEL_ID", env, report);
@@ -47,7 +47,7 @@ type ChatProvider = Environment["CHAT_PROVIDER"];
 
 export type ChatConfig = NonNullable<ReturnType<typeof readChat>>;
 
-export function readChat(values: Environment, env: RawEnvironment, report: Report) {
+export function readChat({ values, env, report }: Settings) {
   const { CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: raw } = values;
   if (raw === undefined) {
     if (readSetting(env, "CHAT_PROVIDER") !== undefined) {
@@ -120,7 +120,7 @@ const CREDENTIALS = {
 } as const satisfies Record<MessagingProvider, readonly Variable[]>;
 
 /** Addresses are checked even when nothing uses them: a fault found early is cheaper. */
-export function readMessaging(values: Environment, env: RawEnvironment, report: Report) {
+export function readMessaging({ values, env, report }: Settings) {
   const provider = values.MESSAGING_PROVIDER;
   const apiUrls = {
     telegram: readUrl("TELEGRAM_API_URL", values.TELEGRAM_API_URL, report),

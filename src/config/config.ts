@@ -4,11 +4,11 @@ import type { S3Access } from "../networks/s3/client.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readMeta, readX, readChat, readMessaging } from "./channels.ts";
-import { requireAllOrNone, type RawEnvironment, readEnvironment, warnOfMisspelt } from "./environment.ts";
+import { requireAllOrNone, readEnvironment, type Settings, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./database.ts";
-import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
+import { type OutreachConfig, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";
@@ -22,11 +22,12 @@ export type Config = ReturnType<typeof loadConfig>;
  * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths`: those
  * that `OPEN_ROUTES` is checked against.
  */
-export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?: () => RoutePaths) {
+export function loadConfig(given: Settings["env"], readFile: Settings["readFile"], paths?: () => RoutePaths) {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
-  const http = readHttp(values, env, readFile, paths, report);
-  const links = readLinks(values, http.publicUrl, report);
+  const from = { values, env, readFile, report };
+  const http = readHttp(from, paths);
+  const links = readLinks(from, http.publicUrl);
   const parts = {
     http,
     links,
@@ -35,20 +36,20 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
     /** The next key of `key rotate`, if the key does not come from the key file. */
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),
-    x: readX(values, env, report),
-    outreach: readOutreach(values, readFile, links.base, report),
-    meta: readMeta(values, env, report),
-    chat: readChat(values, env, report),
-    messaging: readMessaging(values, env, report),
-    webhooks: readWebhooks(values, env, report),
+    x: readX(from),
+    outreach: readOutreach(from, links.base),
+    meta: readMeta(from),
+    chat: readChat(from),
+    messaging: readMessaging(from),
+    webhooks: readWebhooks(from),
     /** Undefined: no traces are collected. */
     tracing: readTracing(values, report),
     /** Where a browser finds a trace, with `{id}` in the place of its id. Undefined: ids lead nowhere. */
     traceUrl: values.TRACE_URL,
     /** Access to a store for sealed segments and incremental backups. Undefined: not configured. */
-    objectStore: readObjectStore(values, env, report),
+    objectStore: readObjectStore(from),
     /** Undefined: no witness cosigns the log's heads. */
-    witness: readWitness(values, env, report),
+    witness: readWitness(from),
   };
   wantKey(parts.log, parts.key, report);
   warnOfMisspelt(given, report);
@@ -60,7 +61,6 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     /** Lag after which chat and messaging send clicks together. */
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
-    /** Whether each read of personal data is an event. */
     auditReads: values.AUDIT_READS === "on",
     /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
     retentionDays: values.RETENTION_DAYS,
@@ -68,7 +68,7 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
     /** The rules of outreach with these values in place of settings. Throws as this does. */
-    outreachWith: (changes: RawEnvironment): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,
+    outreachWith: (changes: Settings["env"]): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,
     /** Sentences for the operator, shown at start. None holds a secret. */
     warnings: report.warnings,
   };
@@ -81,7 +81,7 @@ function readTracing(values: Environment, report: Report): TracingOptions | unde
   return { endpoint: readUrl("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint, report), ratio: Number(ratio) };
 }
 
-function readWitness(values: Environment, env: RawEnvironment, report: Report): WitnessConfig | undefined {
+function readWitness({ values, env, report }: Settings): WitnessConfig | undefined {
   const { WITNESS_URL: url, WITNESS_PUBLIC_KEY: key } = values;
   requireAllOrNone(["WITNESS_URL", "WITNESS_PUBLIC_KEY"], env, report);
   if (url === undefined || key === undefined) return undefined;
@@ -96,7 +96,7 @@ function readWitness(values: Environment, env: RawEnvironment, report: Report): 
 }
 
 /** The access to an S3-compatible store; undefined: not configured. */
-function readObjectStore(values: Environment, env: RawEnvironment, report: Report): S3Access | undefined {
+function readObjectStore({ values, env, report }: Settings): S3Access | undefined {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: key, AWS_REGION: region } = values;
   requireAllOrNone(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], env, report);
   const endpoint = readUrl("AWS_ENDPOINT_URL", values.AWS_ENDPOINT_URL ?? `https://s3.${region}.amazonaws.com`, report);

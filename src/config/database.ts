@@ -2,13 +2,13 @@ import { resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
 import { logFiles } from "../log/log-files.ts";
 import { isS3Address } from "../networks/s3/address.ts";
-import { secret, type Secret } from "../platform/secret.ts";
+import type { PostgresPlace } from "../log/store-backends.ts";
+import { secret } from "../platform/secret.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { isLoopback } from "./urls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Where the event log lives, and with which engine. */
 export type LogConfig = SqliteLog | PostgresLog;
 
 export interface SqliteLog {
@@ -30,12 +30,7 @@ export interface PostgresLog extends PostgresDatabase {
   readonly archive?: string;
 }
 
-export interface PostgresDatabase {
-  /** Holds the password. */
-  readonly url: Secret;
-  /** The URL without user and password, for messages. */
-  readonly shown: string;
-}
+type PostgresDatabase = Pick<PostgresPlace, "url" | "shown">;
 
 /** The place of a log without user and password, for messages. */
 export function redactedUrl(log: LogConfig): string {

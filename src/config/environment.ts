@@ -7,6 +7,16 @@ import { environmentSchema, variables, type Environment, type Variable } from ".
 
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
+/** What the parts of the configuration are read from. */
+export interface Settings {
+  /** The settings, checked; `env`: as they were given. */
+  readonly values: Environment;
+  readonly env: RawEnvironment;
+  /** Reads a text file. May throw. */
+  readonly readFile: (path: string) => string;
+  readonly report: Report;
+}
+
 /** Longest value that a message repeats, in characters; more would hide the rest of the list. */
 const SHOWN_CHARS_MAX = 60;
 
@@ -38,9 +48,11 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
     const raw = readSetting(env, name);
     if (raw !== undefined) values[name] = convert(schema, raw);
   }
-  for (const name of faultyVariables(values)) {
-    const schema = variables.get(name);
-    report.fault(name, describeProblem(schema, readSetting(env, name) ?? ""), schema?.description ?? "another value");
+  const errors = [...Value.Errors(environmentSchema, withDefaults(values))];
+  for (const name of new Set(errors.map(({ path }) => path.slice(1)))) {
+    const { shown = false, description = "another value" } = variables.get(name) ?? {};
+    const value = shown ? quoteValue(readSetting(env, name) ?? "") : "the value";
+    report.fault(name, `${value} is not accepted`, description);
     delete values[name];
   }
   const complete = withDefaults(values);
@@ -57,16 +69,8 @@ function convert(schema: TSchema, raw: string): unknown {
   return raw;
 }
 
-function faultyVariables(values: Record<string, unknown>): Set<string> {
-  return new Set([...Value.Errors(environmentSchema, withDefaults(values))].map((error) => error.path.slice(1)));
-}
-
 function withDefaults(values: Record<string, unknown>): unknown {
   return Value.Default(environmentSchema, { ...values });
-}
-
-function describeProblem(schema: (TSchema & { readonly shown?: boolean }) | undefined, raw: string): string {
-  return schema?.shown === true ? `${quoteValue(raw)} is not accepted` : "the value is not accepted";
 }
 
 /** A harmless value, quoted and cut, for a message. */
@@ -74,10 +78,15 @@ export function quoteValue(raw: string): string {
   return JSON.stringify(raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw);
 }
 
-/** What is wrong with a file that a setting names, with the system's code. */
-export function describeUnreadable(file: string, error: unknown): string {
-  const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-  return `${JSON.stringify(resolve(file))} cannot be read${code}`;
+/** The text of a file that a setting names; undefined: it cannot be read, which is reported with the system's code. */
+export function readNamedFile(from: Settings, variable: Variable, file: string, wanted: string): string | undefined {
+  try {
+    return from.readFile(file);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+    from.report.fault(variable, `${JSON.stringify(resolve(file))} cannot be read${code}`, wanted);
+    return undefined;
+  }
 }
 
 /** `a, b,,c` as `["a", "b", "c"]`. */
@@ -125,12 +134,10 @@ export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
 
 /** The known name that differs by a typo, if any. */
 export function findClosest(name: string, known: readonly string[]): string | undefined {
-  return known.find((one) => isClose(name, one));
-}
-
-function isClose(name: string, known: string): boolean {
-  if (known.length < NAME_CHARS_MIN || Math.abs(name.length - known.length) > EDITS_MAX) return false;
-  return editDistance(name.toUpperCase(), known.toUpperCase()) <= EDITS_MAX;
+  return known.find((one) => {
+    if (one.length < NAME_CHARS_MIN || Math.abs(name.length - one.length) > EDITS_MAX) return false;
+    return editDistance(name.toUpperCase(), one.toUpperCase()) <= EDITS_MAX;
+  });
 }
 
 /** Levenshtein: insertions, deletions and replacements, a row at a time. */

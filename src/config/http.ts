@@ -1,7 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
-import { commaList, describeUnreadable, readSetting, quoteValue, type RawEnvironment } from "./environment.ts";
+import { commaList, readNamedFile, readSetting, quoteValue, type Settings } from "./environment.ts";
 import type { Report } from "./error.ts";
-import type { ReadTextFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, warnOfScopeless, type ApiToken } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
@@ -18,41 +17,34 @@ export interface RoutePaths {
 
 type Policy = "spec" | "strict";
 
-interface Access {
-  readonly policy: Policy;
-  /** Whether one was given, faulty or not: a faulty token is listed once, and not as missing too. */
-  readonly hasToken: boolean;
-}
-
 const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
-export function readHttp(
-  values: Environment,
-  env: RawEnvironment,
-  readFile: ReadTextFile,
-  paths: (() => RoutePaths) | undefined,
-  report: Report,
-) {
+/** `paths` undefined: `OPEN_ROUTES` is not checked. */
+export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) {
+  const { values, env, report } = from;
   const fixed = readTokens(values.API_TOKENS, report);
   const path = values.API_TOKENS_FILE;
   const authPolicy: Policy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
+  // A faulty token is listed once, and not as missing too.
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
-  const access = { policy: authPolicy, hasToken };
-  const tokens = path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)];
+  const tokens = path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, from)];
   warnOfScopeless(tokens, report);
-  checkPolicy(access, values, env, report);
-  warnOfProxied(access, publicUrl, values, report);
+  checkPolicy(authPolicy, hasToken, publicUrl, from);
+  const allowedHosts = readAllowedHosts(values.ALLOWED_HOSTS, report);
+  const openRoutes: readonly string[] = commaList(values.OPEN_ROUTES);
+  if (paths !== undefined && openRoutes.length > 0) checkOpenRoutes(openRoutes, paths(), report);
+  if (openRoutes.length > 0 && authPolicy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
   return {
     host: values.HOST,
     /** 0: any free one, known once the service listens. */
     port: values.PORT,
     /** Lower case, with the port where one was given. */
-    allowedHosts: readAllowedHosts(values.ALLOWED_HOSTS, report),
+    allowedHosts,
     /** An origin without a trailing slash. */
     publicUrl,
     authPolicy,
-    openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, paths, report),
+    openRoutes,
     /** All tokens as they were when the configuration was read. */
     tokens,
     /** Where those of `tokens` come from that can be exchanged while the service runs; `fixed` are the others. */
@@ -64,57 +56,36 @@ export function readHttp(
   };
 }
 
-function readTokensFile(
-  path: string,
-  fixed: readonly ApiToken[],
-  readFile: ReadTextFile,
-  report: Report,
-): readonly ApiToken[] {
-  try {
-    return readTokenLines(readFile(path), fixed, report);
-  } catch (error) {
-    const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
-    report.fault("API_TOKENS_FILE", describeUnreadable(path, error), wanted);
-    return [];
-  }
+function readTokensFile(path: string, fixed: readonly ApiToken[], from: Settings): readonly ApiToken[] {
+  const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
+  const lines = readNamedFile(from, "API_TOKENS_FILE", path, wanted);
+  return lines === undefined ? [] : readTokenLines(lines, fixed, from.report);
 }
 
-function checkPolicy({ policy, hasToken }: Access, values: Environment, env: RawEnvironment, report: Report): void {
-  const why =
-    values.AUTH_POLICY === "strict" ? "AUTH_POLICY is strict" : `HOST ${values.HOST} can be reached by others`;
-  if (policy === "strict" && !hasToken) {
-    const wanted = "at least one name:sha256:hex (reachlog token new NAME makes a token)";
-    report.fault("API_TOKENS", `missing, but ${why}`, wanted);
+function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { values, env, report }: Settings): void {
+  if (policy === "strict") {
+    const why =
+      values.AUTH_POLICY === "strict" ? "AUTH_POLICY is strict" : `HOST ${values.HOST} can be reached by others`;
+    if (!hasToken) {
+      const wanted = "at least one name:sha256:hex (reachlog token new NAME makes a token)";
+      report.fault("API_TOKENS", `missing, but ${why}`, wanted);
+    }
+    if (readSetting(env, "X_CLIENT_ID") !== undefined && readSetting(env, "X_ACCOUNT") === undefined) {
+      const wanted = "the handle that may authorize, so that no stranger can claim the service";
+      report.fault("X_ACCOUNT", `missing, but ${why}`, wanted);
+    }
+    return;
   }
-  if (
-    policy === "strict" &&
-    readSetting(env, "X_CLIENT_ID") !== undefined &&
-    readSetting(env, "X_ACCOUNT") === undefined
-  ) {
-    const wanted = "the handle that may authorize, so that no stranger can claim the service";
-    report.fault("X_ACCOUNT", `missing, but ${why}`, wanted);
-  }
-  if (policy === "spec" && !hasToken) {
-    report.warn("API_TOKENS is not set: /api/tracking/test and /api/messaging answer 401 to all callers.");
-  }
-  if (policy === "spec" && !isLoopback(values.HOST)) {
-    report.warn(`AUTH_POLICY=spec on ${values.HOST}: ${describeOpenness(hasToken)}.`);
-  }
-}
-
-/** On loopback the policy is `spec`, which fits operators on this machine but not a proxy. */
-function warnOfProxied({ policy, hasToken }: Access, publicUrl: string, values: Environment, report: Report): void {
-  const host = parseHttpUrl(publicUrl)?.hostname ?? "";
-  const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(host);
-  if (policy === "strict" || !isLoopback(values.HOST) || !(isPublic || values.TRUSTED_PROXIES !== undefined)) return;
-  report.warn(
-    `AUTH_POLICY is spec, and a proxy in front lets others in: ${describeOpenness(hasToken)}. AUTH_POLICY=strict asks all of them for one.`,
-  );
-}
-
-function describeOpenness(hasToken: boolean): string {
+  if (!hasToken) report.warn("API_TOKENS is not set: /api/tracking/test and /api/messaging answer 401 to all callers.");
   const reads = hasToken ? "" : ", and read the console, the log and all personal data in it";
-  return `every caller that reaches it may start runs and record clicks without a token${reads}`;
+  const openness = `every caller that reaches it may start runs and record clicks without a token${reads}`;
+  if (!isLoopback(values.HOST)) return report.warn(`AUTH_POLICY=spec on ${values.HOST}: ${openness}.`);
+  // On loopback the policy is `spec`, which fits operators on this machine but not a proxy.
+  const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(parseHttpUrl(publicUrl)?.hostname ?? "");
+  if (!isPublic && values.TRUSTED_PROXIES === undefined) return;
+  report.warn(
+    `AUTH_POLICY is spec, and a proxy in front lets others in: ${openness}. AUTH_POLICY=strict asks all of them for one.`,
+  );
 }
 
 function readAllowedHosts(raw: string | undefined, report: Report): readonly string[] {
@@ -156,19 +127,6 @@ function defaultPublicUrl(values: Environment, report: Report): string {
   }
   const host = values.HOST.includes(":") ? `[${values.HOST}]` : values.HOST;
   return `http://${host}:${values.PORT}`;
-}
-
-/** `paths` undefined: routes are not checked. */
-function readOpenRoutes(
-  raw: string | undefined,
-  policy: Policy,
-  paths: (() => RoutePaths) | undefined,
-  report: Report,
-): readonly string[] {
-  const routes = commaList(raw);
-  if (paths !== undefined && routes.length > 0) checkOpenRoutes(routes, paths(), report);
-  if (routes.length > 0 && policy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
-  return routes;
 }
 
 function checkOpenRoutes(routes: readonly string[], { openable, guarded }: RoutePaths, report: Report): void {

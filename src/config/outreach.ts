@@ -1,10 +1,11 @@
 import { basename, extname } from "node:path";
+import { recipientSource, type RecipientSource } from "../../events/outreach.ts";
 import { cleanValue, shortened } from "../template/normalize-field.ts";
 import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/parse-timezone.ts";
-import { commaList, describeUnreadable, quoteValue } from "./environment.ts";
+import { commaList, quoteValue, readNamedFile, type Settings } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
@@ -12,11 +13,7 @@ import { parseHttpUrl } from "./urls.ts";
 
 export type OutreachConfig = ReturnType<typeof readOutreach>;
 
-/** Reads a text file. May throw. */
-export type ReadTextFile = (path: string) => string;
-
-const SOURCES = ["list", "inbound", "followers", "search", "list_members"] as const;
-export type RecipientSource = (typeof SOURCES)[number];
+const SOURCES = recipientSource.anyOf.map((source) => source.const);
 
 /** Sources that need a setting that says what to read. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
@@ -28,7 +25,8 @@ const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "lis
 const SETTLE_SECONDS_SAFE = 10;
 
 /** `publicUrl` is where the service's own redirects are. */
-export function readLinks(values: Environment, publicUrl: string, report: Report) {
+export function readLinks(from: Settings, publicUrl: string) {
+  const { values, report } = from;
   const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
   const isPersonal = values.PERSONAL_LINKS === "on";
   // Another shortener cannot know the code of a link that is made for one message.
@@ -36,7 +34,7 @@ export function readLinks(values: Environment, publicUrl: string, report: Report
     report.fault("PERSONAL_LINKS", "is on, but REDIRECTS is off", "REDIRECTS=on");
   return {
     /** Where short links begin, without a slash at the end. Undefined: no template has any. */
-    base: readLinkBase(values, publicUrl, report),
+    base: readLinkBase(from, publicUrl),
     /** Whether the service answers them itself, and whether a click is durable before or after its answer. */
     redirects,
     /** Whether a recipient who granted tracking gets links of their own. */
@@ -44,11 +42,8 @@ export function readLinks(values: Environment, publicUrl: string, report: Report
   };
 }
 
-function readLinkBase(
-  { LINK_BASE, REDIRECTS, PORT }: Environment,
-  publicUrl: string,
-  report: Report,
-): LinkBase | undefined {
+function readLinkBase({ values, report }: Settings, publicUrl: string): LinkBase | undefined {
+  const { LINK_BASE, REDIRECTS, PORT } = values;
   if (LINK_BASE !== undefined) {
     const url = parseHttpUrl(LINK_BASE);
     // Of a click the host is compared in lower case, and so is a path before the code.
@@ -66,12 +61,8 @@ function readLinkBase(
 /** Where the service answers short links. */
 export const REDIRECT_PATH = "/l";
 
-export function readOutreach(
-  values: Environment,
-  readFile: ReadTextFile,
-  linkBase: LinkBase | undefined,
-  report: Report,
-) {
+export function readOutreach(from: Settings, linkBase: LinkBase | undefined) {
+  const { values, report } = from;
   if (values.IN_DOUBT_SETTLE_SECONDS < SETTLE_SECONDS_SAFE) {
     const risk = "a message that X commits late may be taken for undelivered";
     report.warn(`IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: ${risk}.`);
@@ -82,7 +73,7 @@ export function readOutreach(
     searchQuery: values.X_SEARCH_QUERY,
     listId: values.X_LIST_ID,
     /** Undefined when neither a text nor a file was given: then there is nothing to send. */
-    template: readTemplate(values, readFile, linkBase, report),
+    template: readTemplate(from, linkBase),
     /** `evidence`: a consent counts only with its date and its source. */
     requireConsent: values.REQUIRE_CONSENT,
     /** Lower case. */
@@ -132,55 +123,31 @@ function isSource(name: string): name is RecipientSource {
   return (SOURCES as readonly string[]).includes(name);
 }
 
-function readTemplate(
-  values: Environment,
-  readFile: ReadTextFile,
-  linkBase: LinkBase | undefined,
-  report: Report,
-): Template | undefined {
+function readTemplate(from: Settings, linkBase: LinkBase | undefined): Template | undefined {
+  const { values, report } = from;
   const { MESSAGE_TEMPLATE: text, MESSAGE_TEMPLATE_FILE: file, MESSAGE_TEMPLATE_NAME: name } = values;
   if (text !== undefined && file !== undefined) {
     report.fault("MESSAGE_TEMPLATE_FILE", "given beside MESSAGE_TEMPLATE", "one of the two");
   }
-  if (text !== undefined) return parseOrReport("MESSAGE_TEMPLATE", text, { linkBase, name }, report);
-  if (file === undefined) {
-    if (values.X_CLIENT_ID !== undefined)
-      report.warn("Neither MESSAGE_TEMPLATE nor MESSAGE_TEMPLATE_FILE is set: no run can start.");
+  if (text === undefined && file === undefined && values.X_CLIENT_ID !== undefined)
+    report.warn("Neither MESSAGE_TEMPLATE nor MESSAGE_TEMPLATE_FILE is set: no run can start.");
+  const source = text === undefined ? "MESSAGE_TEMPLATE_FILE" : "MESSAGE_TEMPLATE";
+  const content = text ?? (file && readNamedFile(from, source, file, "the path of a readable text file"));
+  if (content === undefined) return undefined;
+  const fileName = text === undefined ? file && nameFile(file) : undefined;
+  try {
+    return parseTemplate(content, linkBase, name ?? fileName);
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    report.fault(source, error.message, "text with placeholders such as {{name}} or {{name|there}}");
     return undefined;
   }
-  const content = readOrReport(file, readFile, report);
-  if (content === undefined) return undefined;
-  return parseOrReport("MESSAGE_TEMPLATE_FILE", content, { linkBase, name: name ?? nameFile(file) }, report);
 }
 
 /** The name of a template that has none of its own: that of its file, without the ending. */
 function nameFile(path: string): string | undefined {
   const name = cleanValue(basename(path, extname(path)));
   return name === undefined ? undefined : shortened(name, TEMPLATE_NAME_CHARS_MAX - 1);
-}
-
-function readOrReport(file: string, readFile: ReadTextFile, report: Report): string | undefined {
-  try {
-    return readFile(file);
-  } catch (error) {
-    report.fault("MESSAGE_TEMPLATE_FILE", describeUnreadable(file, error), "the path of a readable text file");
-    return undefined;
-  }
-}
-
-function parseOrReport(
-  variable: string,
-  text: string,
-  { linkBase, name }: { readonly linkBase: LinkBase | undefined; readonly name: string | undefined },
-  report: Report,
-): Template | undefined {
-  try {
-    return parseTemplate(text, linkBase, name);
-  } catch (error) {
-    if (!(error instanceof TemplateError)) throw error;
-    report.fault(variable, error.message, "text with placeholders such as {{name}} or {{name|there}}");
-    return undefined;
-  }
 }
 
 function readStopWords(raw: string, report: Report): string[] {

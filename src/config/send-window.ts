@@ -12,7 +12,6 @@ export interface SendWindow {
   readonly hours: readonly OpenHours[];
   /** The time zone of the hours: QUOTA_TIMEZONE, or each recipient's own where it is known. */
   readonly zone: "quota" | "recipient";
-  /** What a run does outside of it. */
   readonly whenClosed: "pause" | "end";
 }
 

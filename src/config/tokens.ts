@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { commaList } from "./environment.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -97,12 +97,7 @@ export function readTokenLines(text: string, others: readonly ApiToken[], report
 
 type Entry = readonly [where: string, entry: string];
 
-function collect(
-  variable: string,
-  entries: readonly Entry[],
-  others: readonly ApiToken[],
-  report: Report,
-): readonly ApiToken[] {
+function collect(variable: string, entries: readonly Entry[], others: readonly ApiToken[], report: Report) {
   const tokens: ApiToken[] = [];
   if (entries.length > TOKENS_MAX) report.fault(variable, `holds ${entries.length} tokens`, `at most ${TOKENS_MAX}`);
   for (const [where, entry] of entries.slice(0, TOKENS_MAX)) {
@@ -161,15 +156,14 @@ function readToken(entry: string): ApiToken | string {
 function readNamed(name: string, value: string): ApiToken | string {
   const unfit = describeNameFault(name);
   if (unfit !== undefined) return unfit;
-  if (/^sha256:/i.test(value)) return hashedToken(name, value.slice("sha256:".length));
+  if (/^sha256:/i.test(value)) {
+    const hex = value.slice("sha256:".length);
+    return SHA256_HEX.test(hex) ? { name, sha256: hex.toLowerCase() } : "the SHA-256 is not 64 hex digits";
+  }
   if (value.length < TOKEN_CHARS_MIN) return `the token has fewer than ${TOKEN_CHARS_MIN} characters`;
   if (value.length > TOKEN_CHARS_MAX) return `the token has more than ${TOKEN_CHARS_MAX} characters`;
   if (!B64_TOKEN.test(value)) return "the token holds characters that a Bearer header cannot carry";
-  return { name, sha256: createHash("sha256").update(value).digest("hex") };
-}
-
-function hashedToken(name: string, hex: string): ApiToken | string {
-  return SHA256_HEX.test(hex) ? { name, sha256: hex.toLowerCase() } : "the SHA-256 is not 64 hex digits";
+  return { name, sha256: hash("sha256", value) };
 }
 
 type Rights = Pick<ApiToken, "scopes" | "expiresAt" | "links">;

@@ -11,6 +11,7 @@ import {
   readSetting,
   quoteValue,
   type RawEnvironment,
+  type Settings,
 } from "./environment.ts";
 import type { Report } from "./error.ts";
 import {
@@ -41,7 +42,7 @@ const OPTIONS = ["WEBHOOK_FILTER", "WEBHOOK_ORDER", "WEBHOOK_HEADERS"] as const;
 export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
 
 /** The webhook without a name first, then the others by name. */
-export function readWebhooks(values: Environment, env: RawEnvironment, report: Report): readonly WebhookConfig[] {
+export function readWebhooks({ values, env, report }: Settings): readonly WebhookConfig[] {
   const names = listWebhookNames(env);
   const named = names.map((name) => {
     if (!isWebhookName(name)) {
@@ -114,10 +115,7 @@ function readHeaders(text: string | undefined, report: Report): ReadonlyMap<stri
   const headers = new Map<string, Secret>();
   const wanted = `Name: value, up to ${HEADERS_MAX} of them separated by commas or line breaks, without a comma in a value`;
   const fault = (problem: string): void => report.fault("WEBHOOK_HEADERS", problem, wanted);
-  const entries = (text ?? "")
-    .split(/[,\n]/)
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== "");
+  const entries = commaList(text?.replaceAll("\n", ","));
   if (entries.length > HEADERS_MAX) fault(`it has ${entries.length} headers`);
   if ((text ?? "").length > HEADERS_CHARS_MAX) fault(`it has more than ${HEADERS_CHARS_MAX} characters`);
   for (const [at, entry] of entries.entries()) {

@@ -18,7 +18,6 @@ const SETTINGS = [
 /** Rules of clicks, which no setting changes. */
 const BOT_RULES = ["BOT_RULE", "BOT_USER_AGENTS"] as const;
 
-/** All rules that a question may change. */
 export const WHAT_IF_RULES = [...SETTINGS, ...BOT_RULES] as const;
 export type WhatIfRule = (typeof WHAT_IF_RULES)[number];
 

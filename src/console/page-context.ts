@@ -5,7 +5,7 @@ import type { ChannelName } from "../../events/channel.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
-import type { RecipientSource } from "../config/outreach.ts";
+import type { RecipientSource } from "../../events/outreach.ts";
 import type { ConfigParts } from "../config/optional-parts.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import type { ApiToken } from "../config/tokens.ts";

@@ -41,7 +41,7 @@ export function createApp(deps: AppDeps) {
     const call = { request, endpoint, headers, readAddress, metadata: {} } as InFlightRequest;
     context.call = call;
     admission.checkHost(endpoint, request);
-    const admitted = admission.admit(endpoint, request, readAddress, server?.pendingRequests ?? 0, headers);
+    const admitted = admission.admit(call, server?.pendingRequests ?? 0);
     // Nearly all are known at once: an await would cost each of them a turn of the event loop.
     const { name: caller, links } = admitted instanceof Promise ? await admitted : admitted;
     follow(tracing, call, caller);

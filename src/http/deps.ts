@@ -33,7 +33,6 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   /** Undefined: no collector takes traces. */
   readonly tracing: Pick<Tracing, "request"> | undefined;
-  /** Whether reads of personal data are recorded. */
   readonly auditReads: boolean;
   readonly idempotency: Idempotency;
   readonly version: string;

@@ -173,10 +173,7 @@ export async function findLoss(
 }
 
 /** The checkpoint of a note; undefined: there is no note. A note that proves nothing is returned as its refusal. */
-export async function openNote(
-  reading: Awaitable<string | undefined>,
-  publicKey: KeyObject,
-): Promise<Checkpoint | CheckpointRefused | undefined> {
+export async function openNote(reading: Awaitable<string | undefined>, publicKey: KeyObject) {
   try {
     const note = await reading;
     return note === undefined ? undefined : openCheckpoint(note, publicKey);

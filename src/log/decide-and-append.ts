@@ -13,7 +13,6 @@ export type Handled<Refusal> =
   | { readonly refusal: Refusal };
 
 export interface HandleOptions extends Partial<IdempotencyKey> {
-  /** Who and what causes the events. */
   readonly metadata: EventMetadata;
   /** Under which it is appended: refused once another holds it. */
   readonly lease?: HeldLease;

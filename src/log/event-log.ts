@@ -1,4 +1,4 @@
-import type { AppendOptions, Appended } from "eventstore-lite";
+import type { AppendOptions } from "eventstore-lite";
 import {
   makeEvent,
   type DataOf,
@@ -56,12 +56,7 @@ export function createEventLog(store: LogStore, makeId: MakeId) {
   return {
     store,
     /** Appends events to one stream. Resolves once they are durable; errors are those of the store. */
-    append(
-      stream: string,
-      newEvents: readonly NewEvent[],
-      metadata: EventMetadata,
-      options?: AppendOptions,
-    ): Promise<Appended & { readonly ids: readonly string[] }> {
+    append(stream: string, newEvents: readonly NewEvent[], metadata: EventMetadata, options?: AppendOptions) {
       const events = newEvents.map((newEvent): Event => makeEvent(newEvent.type, makeId(), newEvent.data, metadata));
       const ids = events.map((event) => event.id);
       return store.append(stream, events, options).then(({ first, last, version, repeated }) => {
@@ -95,15 +90,10 @@ export async function eventAt(store: LogStore, position: number): Promise<Record
 }
 
 /** The last event of a type, up to position `to`; undefined: there is none. */
-export async function findLast<Type extends EventType>(
-  store: LogStore,
-  type: Type,
-  to = Number.MAX_SAFE_INTEGER,
-): Promise<Recorded<Type> | undefined> {
+export async function findLast<Type extends EventType>(store: LogStore, type: Type, to = Number.MAX_SAFE_INTEGER) {
   if (to < 1) return undefined;
-  for await (const event of store.read({ types: [type], to, backwards: true, limit: 1 }))
-    return event as Recorded<Type>;
-  return undefined;
+  const [event] = await Array.fromAsync(store.read({ types: [type], to, backwards: true, limit: 1 }));
+  return event as Recorded<Type> | undefined;
 }
 
 function missing(position: number | undefined): Error {

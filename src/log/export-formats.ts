@@ -10,7 +10,6 @@ const jsonl: ExportFormat = {
   createReader: () => readJsonLines((line) => toStored(line as unknown as ShownEvent)),
 };
 
-/** What the log is exported to, and imported from. */
 export const EXPORT_FORMATS = { jsonl, csv, cloudevents } as const satisfies Record<string, ExportFormat>;
 
 export type Format = keyof typeof EXPORT_FORMATS;

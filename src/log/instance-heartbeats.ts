@@ -20,7 +20,6 @@ export interface Instance {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Who serves a log. */
 export interface Instances extends AsyncDisposable {
   /** As of the last look: this instance first, then the oldest. */
   readonly live: readonly Instance[];

@@ -164,10 +164,7 @@ export const ROLES = {
 } as const;
 
 /** The instance that has it, by each role that one has now. */
-export async function listHolders(
-  { store }: EventLog,
-  channels: readonly ChannelName[],
-): Promise<Readonly<Record<string, string>>> {
+export async function listHolders({ store }: EventLog, channels: readonly ChannelName[]) {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
   // Each run is a holder of its own on its instance.

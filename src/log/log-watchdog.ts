@@ -5,6 +5,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { Projector } from "../projector/projector.ts";
 import { signChain, type CheckpointStore } from "./checkpoint.ts";
 import type { LogClock } from "./log-clock.ts";
+import { workUntilDisposed } from "../platform/signals.ts";
 import type { PartDeps } from "./event-log.ts";
 
 export interface WatchLogDeps extends Pick<PartDeps, "logger" | "sleep"> {
@@ -44,7 +45,6 @@ const REPLACED = "this instance's log was replaced or restored: restart the inst
  */
 export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, logger }: WatchLogDeps): LogWatch {
   const clock = logClock.now;
-  const stopping = new AbortController();
   let away: number | undefined;
 
   /** The loss, once it is on record. */
@@ -63,13 +63,14 @@ export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, l
     );
   };
 
-  const lookOn = async (): Promise<ServiceError | undefined> => {
+  const { promise: lost, resolve } = Promise.withResolvers<ServiceError>();
+  const watching = workUntilDisposed(async (stopping) => {
     for (;;) {
-      await sleep(LOOK_EVERY_MS, stopping.signal);
-      if (stopping.signal.aborted) return undefined;
+      await sleep(LOOK_EVERY_MS, stopping);
+      if (stopping.aborted) return;
       try {
         const loss = await look();
-        if (loss !== undefined) return loss;
+        if (loss !== undefined) return resolve(loss);
         if (away !== undefined) logger.info("the log is in reach again", { away_ms: clock() - away });
         away = undefined;
       } catch (fault) {
@@ -77,20 +78,15 @@ export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, l
         away ??= clock();
       }
     }
-  };
-
-  const looking = lookOn();
+  });
   return {
     awaySince: () => away,
     failed: Promise.race([
-      looking.then((loss) => loss ?? new Promise<never>(() => {})),
+      lost,
       store.failed.then(async (fault) =>
         fault instanceof LogDiverged ? ((await look().catch(() => undefined)) ?? fault) : fault,
       ),
     ]),
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await looking;
-    },
+    [Symbol.asyncDispose]: () => watching[Symbol.asyncDispose](),
   };
 }

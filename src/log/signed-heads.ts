@@ -66,7 +66,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     await checkpoints.write(signChain(store, await store.head(), key, deps.clock));
     await checkpoints.acceptLoss();
   }
-  return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(store, key, deps));
+  return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(key, deps));
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
@@ -79,9 +79,8 @@ async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
 
 /** Writes a checkpoint now, when the head has moved by the time, and at the end. Requests never wait for it. */
 async function keepCheckpoint(
-  store: LogStore,
   key: SigningKey,
-  { checkpoints, clock, logger, witness }: CheckpointsDeps,
+  { eventLog: { store }, checkpoints, clock, logger, witness }: CheckpointsDeps,
 ): Promise<AsyncDisposable> {
   const { publicKey } = key;
   const cosigning = witness && startCosigning({ store, checkpoints, publicKey, witness, logger });
@@ -151,12 +150,7 @@ export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore,
 }
 
 /** A C2SP tlog-proof of the event at `position`, which the log holds; or what the log denies of its last checkpoint. */
-export async function proveEvent(
-  store: LogStore,
-  checkpoints: CheckpointStore,
-  clock: Clock,
-  position: number,
-): Promise<{ readonly proof: string } | Exclude<SignedHead, { note: string }>> {
+export async function proveEvent(store: LogStore, checkpoints: CheckpointStore, clock: Clock, position: number) {
   const proved = await proveEvents(store, checkpoints, clock, [position]);
   return "loss" in proved ? proved : { proof: proved.proofs.join("") };
 }
@@ -178,11 +172,7 @@ export async function proveEvents(
 }
 
 /** The newest checkpoint of a tree that holds the event, a cosigned one first: a proof costs no new signature then. */
-async function findCovering(
-  checkpoints: CheckpointStore,
-  { publicKey }: SigningKey,
-  position: number,
-): Promise<string | undefined> {
+async function findCovering(checkpoints: CheckpointStore, { publicKey }: SigningKey, position: number) {
   for (const read of [checkpoints.readCosigned, checkpoints.read]) {
     const note = await readNote(read());
     const known = await openNote(note, publicKey);

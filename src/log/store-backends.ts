@@ -72,7 +72,6 @@ export interface OpenStoreOptions {
   readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 
-/** `segments`: where archived events are. */
 export function sqliteStore(
   file: string,
   segments: SegmentStorage = createSegmentFolder(logFiles(file).segments),
@@ -171,7 +170,6 @@ export async function restoreToServer(
   await reachServer(shown, () => restorePostgresLog({ url: url.reveal(), schema: SCHEMA, file, onProgress }));
 }
 
-/** Where in its database the log is. */
 const SCHEMA = "eventstore";
 
 /** What is not noticed where the log's owner may not ask the server for a part of the log's place. */

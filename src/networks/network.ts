@@ -124,7 +124,6 @@ export interface CredentialCheck {
   readonly detail: string;
 }
 
-/** A user as the social network shows them to us. */
 export interface SocialUser {
   readonly id: string;
   readonly username: string;

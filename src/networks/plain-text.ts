@@ -3,7 +3,6 @@ import type { Click, Dispatch } from "./network.ts";
 /** Control characters but tab and line feed, and the marks that turn the direction of text around. */
 const INVISIBLE = /(?![\t\n])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Marks that something is missing. */
 export const ELLIPSIS = "…";
 
 /** Of visible ASCII, with single spaces in between: most of what is clicked, and nothing is to be done about it. */

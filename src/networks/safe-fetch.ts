@@ -11,7 +11,6 @@ export const EXPECTED_BYTES_MAX = 16 * 1024 * 1024;
 /** Of most calls; by this one object they are known without looking. */
 export const JSON_BODY: Readonly<Record<string, string>> = { "content-type": "application/json" };
 
-/** How the service names itself in each request. */
 export const USER_AGENT = `reachlog/${VERSION}`;
 
 const JSON_BODY_HEADERS = named(new Headers(JSON_BODY));
@@ -71,7 +70,7 @@ export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
     const { response, headers } = await call(url, request);
     const { status } = response;
     const bytesMax = Math.min(EXPECTED_BYTES_MAX, request.answerBytesMax ?? ANSWER_BYTES_MAX);
-    if (!isWithin(headers, bytesMax)) return { status, headers, ...(await readCapped(response, bytesMax)) };
+    if (!isWithin(headers, bytesMax)) return { status, headers, ...(await readText(response, bytesMax)) };
     try {
       return { status, headers, text: await response.text(), truncated: false };
     } catch {
@@ -185,39 +184,31 @@ function isWithin(headers: Headers, bytesMax: number): boolean {
   return Number(length) <= bytesMax;
 }
 
-async function readCapped(response: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
-  const decoder = new TextDecoder();
-  let text = "";
-  const truncated = await readChunks(response, bytesMax, (chunk) => {
-    text += decoder.decode(chunk, { stream: true });
-  });
-  return { text: truncated ? text : text + decoder.decode(), truncated };
+async function readText(response: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
+  const { bytes, truncated } = await readBytes(response, bytesMax);
+  // The half of a character at the end is left out.
+  return { text: new TextDecoder().decode(bytes, { stream: truncated }), truncated };
 }
 
-async function readBytes(response: Response, bytesMax: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
-  const chunks: Uint8Array[] = [];
-  const truncated = await readChunks(response, bytesMax, (chunk) => void chunks.push(chunk));
-  return { bytes: Buffer.concat(chunks), truncated };
-}
-
-/** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. True: it was cut off. */
-async function readChunks({ body }: Response, bytesMax: number, take: (chunk: Uint8Array) => void): Promise<boolean> {
+/** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. */
+async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
   const reader = body?.getReader();
+  const chunks: Uint8Array[] = [];
   let left = bytesMax;
   try {
-    for (;;) {
-      const chunk = await reader?.read();
-      if (chunk?.value === undefined) return false;
-      take(chunk.value.subarray(0, left));
-      left -= chunk.value.length;
-      if (left < 0) return true;
+    while (left >= 0) {
+      const { value } = (await reader?.read()) ?? {};
+      if (value === undefined) return { bytes: Buffer.concat(chunks), truncated: false };
+      chunks.push(value.subarray(0, left));
+      left -= value.length;
     }
   } catch {
-    return true;
+    // Nothing more comes.
   } finally {
     // Also ends the download; a body that already failed rejects here, and there is nothing left to report.
     await reader?.cancel().catch(() => undefined);
   }
+  return { bytes: Buffer.concat(chunks), truncated: true };
 }
 
 const MESSAGES = {
@@ -296,7 +287,6 @@ const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
   "certificate",
 ]);
 
-/** What fetch threw, as a fault. */
 export function toNetworkFault(thrown: unknown): NetworkFault {
   const { name, code } = thrown as { name?: unknown; code?: unknown };
   if (name === "TimeoutError") return new NetworkFault("timeout", false);

@@ -75,17 +75,17 @@ const ANSWERS: AnswerRules = {
   refusesChannel: () => true,
 };
 
-/** Makes the headers by which a receiver knows the sender, the event, and that it is not an old request once more. */
-type Sign = (id: string, now: number, body: string) => Readonly<Record<string, string>>;
-
-/** Loads the library, which most services do without. */
-async function createSign(secrets: Secret): Promise<Sign> {
+/**
+ * Makes the headers by which a receiver knows the sender, the event, and that it is not an old request once more. Loads the
+ * library, which most services do without.
+ */
+async function createSign(secrets: Secret) {
   const { Webhook } = await import("standardwebhooks");
   const signers = secrets
     .reveal()
     .split(/\s+/)
     .map((one) => new Webhook(one));
-  return (id, now, body) => ({
+  return (id: string, now: number, body: string) => ({
     "webhook-id": id,
     "webhook-timestamp": String(Math.floor(now / 1000)),
     "webhook-signature": signers.map((signer) => signer.sign(id, new Date(now), body)).join(" "),

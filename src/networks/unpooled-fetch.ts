@@ -5,7 +5,6 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 import { toWebStream } from "../platform/web-stream.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** What unpacks a body, by its content coding. */
 const UNPACKERS = new Map<string | undefined, () => Duplex>([
   ["gzip", createGunzip],
   ["deflate", createInflate],
@@ -26,11 +25,7 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
  * refused. Deno's makes a POST once more, without a word, when the connection that it kept dies under it, and its errors
  * have no code that tells whether anything was sent. `ca`: authorities to trust in place of the usual ones, PEM.
  */
-export async function unpooledFetch(
-  url: string,
-  { method, headers, body, signal }: RequestInit,
-  ca?: string,
-): Promise<Response> {
+export async function unpooledFetch(url: string, { method, headers, body, signal }: RequestInit, ca?: string) {
   const send = url.startsWith("https:") ? requestByHttps : requestByHttp;
   const request = send(url, {
     agent: false,

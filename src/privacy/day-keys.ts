@@ -66,11 +66,7 @@ function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<Name
 }
 
 /** The days before `before` that still have a key. */
-export async function expiredDays(
-  keys: StoredKeys,
-  purposes: readonly Purpose[],
-  before: string,
-): Promise<ReadonlySet<string>> {
+export async function expiredDays(keys: StoredKeys, purposes: readonly Purpose[], before: string) {
   return new Set((await expiredRefs(keys, purposes, before)).map(([day]) => day));
 }
 
@@ -90,11 +86,7 @@ export async function removeDays(keys: KeyStore, purposes: readonly Purpose[], b
   });
 }
 
-async function expiredRefs(
-  keys: StoredKeys,
-  purposes: readonly Purpose[],
-  before: string,
-): Promise<readonly [day: string, ref: string][]> {
+async function expiredRefs(keys: StoredKeys, purposes: readonly Purpose[], before: string) {
   const refs = await Promise.all(purposes.map((purpose) => keys.refs(PURPOSES[purpose])));
   return refs.flat().flatMap((ref): [string, string][] => {
     const day = DAY_REF.exec(splitRef(ref)[0])?.[1];

@@ -64,12 +64,6 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
 
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
-/** A state that was folded before the last erasure still holds the erased person. */
-async function isOutdated(store: LogStore, name: string, position: number): Promise<boolean> {
-  const since = parsePastName(name)?.since ?? position;
-  return since < (await lastForgotten(store));
-}
-
 /**
  * Encrypts the states that hold personal data. A state whose key was replaced since, or that is older than the last
  * erasure, counts as absent. With 50,000 people it is two megabytes, which take milliseconds to encrypt, and as long
@@ -81,7 +75,9 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
     async load(name) {
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
-      if (await isOutdated(store, name, snapshot.position)) return undefined;
+      // A state that was folded before the last erasure still holds the erased person.
+      const since = parsePastName(name)?.since ?? snapshot.position;
+      if (since < (await lastForgotten(store))) return undefined;
       await nextTurn();
       const state = await keyring.openState(toContext(name), snapshot.state);
       await nextTurn();

@@ -59,12 +59,7 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
 }
 
 /** What the log has encrypted under these handles with other keys: what it recorded of others who had them before. */
-async function findSpared(
-  log: Log,
-  bases: ReadonlySet<string>,
-  keys: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
+async function findSpared(log: Log, bases: ReadonlySet<string>, keys: ReadonlySet<string>, signal: AbortSignal) {
   const spared = new Set<string>();
   for await (const { data } of log.readStored({ types: contacts.types })) {
     signal.throwIfAborted();
@@ -83,11 +78,7 @@ function distinct(values: readonly (string | undefined)[]): readonly string[] {
  * Refs of the keys of those days on which callers were answered with any of these names, as a dry run does. All answers
  * of such a day go: a repeat of one of its requests is refused, and nothing is done twice.
  */
-export async function findAnswers(
-  log: Log,
-  names: readonly Recipient[],
-  signal: AbortSignal,
-): Promise<readonly string[]> {
+async function findAnswers(log: Log, names: readonly Recipient[], signal: AbortSignal) {
   const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);
   const wanted = [...new Set(members.map((name) => JSON.stringify(name.toLowerCase())))];
   const keys = new Set<string>();
@@ -160,17 +151,8 @@ interface ForgetAddressOptions extends Pick<ForgetOptions, "signal"> {
   readonly onProgress?: ((position: number) => void) | undefined;
 }
 
-/** What can no longer be read. */
-export interface Forgotten {
-  readonly events: number;
-  /** Keys that were deleted. */
-  readonly keys: number;
-  /** Of the first event that records it. */
-  readonly id: string;
-  readonly position: number;
-  /** Position of the last such event: more than {@link KEYS_PER_EVENT_MAX} keys take several, next to each other. */
-  readonly lastPosition: number;
-}
+/** What can no longer be read, and the events that record it. */
+export type Forgotten = Awaited<ReturnType<typeof erase>>;
 
 export type FindPerson = (contacts: Contacts) => Contact | undefined;
 
@@ -202,7 +184,7 @@ export async function forgetPerson(
   const keys = new Set([...person.keys, ...answers, ...links, ...texts]);
   const hashes = person.own.flatMap((name) => hashesOf(name));
   const data = { hashes, keys: [...keys], spared: [...person.spared], ...reason };
-  return { events: person.events, keys: keys.size, ...(await erase(deps, data, metadata)) };
+  return erase(deps, person.events, data, metadata);
 }
 
 /** Erases the clicks of an IP address, and the records of its wrong tokens. Undefined: there are none. */
@@ -214,15 +196,19 @@ export async function forgetAddress(
   const { events, keys } = await findClicks(deps.encryptedLog, address, { signal, onProgress });
   if (events === 0) return undefined;
   const data = { hashes: [], keys: [...keys], spared: [], ...reason };
-  return { events, keys: keys.size, ...(await erase(deps, data, metadata)) };
+  return erase(deps, events, data, metadata);
 }
 
-/** Appends the events first: after a crash the next instance to open the log deletes the keys. */
+/**
+ * Appends the events first: after a crash the next instance to open the log deletes the keys. `id`, `position`: of the first;
+ * more than {@link KEYS_PER_EVENT_MAX} keys take several, next to each other.
+ */
 async function erase(
   deps: ForgetDeps,
+  events: number,
   { hashes, keys, spared = [], ...reason }: Omit<DataOf<"PersonForgotten">, "scope">,
   metadata: EventMetadata,
-): Promise<Pick<Forgotten, "id" | "position" | "lastPosition">> {
+) {
   const { projector, encryptedLog } = deps;
   const { keyring } = encryptedLog;
   const newEvents: NewEvent[] = [];
@@ -240,5 +226,5 @@ async function erase(
   // The projector does the same as soon as it reads the events; the first of the two replaces the key of the states.
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
-  return { id: ids[0]!, position: first, lastPosition: last };
+  return { events, keys: keys.length, id: ids[0]!, position: first, lastPosition: last };
 }

@@ -135,7 +135,6 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
 /** The key of states. Asked for each time: another process may have replaced it. */
 function createStateKey(keys: KeyStore) {
   return {
-    /** Encrypts states that hold personal data. */
     encryptState: async (name: string, state: string) => encryptText(await fixed(keys, STATES), state, name),
     /** Undefined: the key was replaced since. */
     async openState(name: string, encrypted: string): Promise<string | undefined> {

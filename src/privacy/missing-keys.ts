@@ -10,12 +10,7 @@ import { latestExpiry } from "./retention.ts";
  * keys are. `asOf`: when the keys were copied; a day that could have expired by then is no fault. `from`: the first position
  * that is looked at. Empty: the keys fit the log.
  */
-export async function missingKeys(
-  store: LogStore,
-  keyring: Keyring,
-  asOf: number,
-  from = 1,
-): Promise<readonly string[]> {
+export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number, from = 1) {
   const refs = new Set<string>();
   for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES, from })) {
     const ciphertext = ciphertextOf(data);
@@ -33,7 +28,6 @@ export async function missingKeys(
   return [...(await absent(keyring, [...people])), ...(await absentDays(keyring, [...days]))];
 }
 
-/** A sentence for the operator. */
 export function keysMissing(count: number): string {
   return `${count} ${count === 1 ? "key" : "keys"} that the log names are missing, and were not deleted on purpose: what ${
     count === 1 ? "it" : "they"

@@ -93,11 +93,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
 }
 
 /** Of `refs`, and of the handles among them, all that there is a key of; but not `spared`, which is other people's. */
-export async function withHandles(
-  keys: StoredKeys,
-  refs: readonly string[],
-  spared: ReadonlySet<string>,
-): Promise<readonly string[]> {
+export async function withHandles(keys: StoredKeys, refs: readonly string[], spared: ReadonlySet<string>) {
   const bases = refs.filter((ref) => ref === toBaseRef(ref) || ref.endsWith(ALONE)).map(toBaseRef);
   const found = (await Promise.all(bases.map((base) => keys.refs(base)))).flat();
   return [...new Set([...refs, ...found.filter((one) => one !== toBaseRef(one) && !spared.has(one))])];

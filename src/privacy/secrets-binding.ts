@@ -20,10 +20,7 @@ export function keysLost(place: string, isThere: boolean): ServiceError {
  * Refuses to start when the log's keys or vault are gone, instead of creating empty ones. Empty keys would make every
  * recipient look erased; an empty vault could not match suppressed people. Throws a ServiceError (configuration).
  */
-export async function refuseLostKeys(
-  log: StorePlace,
-  { keys, vault }: Pick<MasterKeyPlace, "keys" | "vault">,
-): Promise<void> {
+export async function refuseLostKeys(log: StorePlace, { keys, vault }: Pick<MasterKeyPlace, "keys" | "vault">) {
   if (!(await log.isThere())) return;
   const [hasKeys, hasVault] = await Promise.all([keys.isThere(), vault.isThere()]);
   if (hasKeys && hasVault) return;

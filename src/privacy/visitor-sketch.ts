@@ -5,7 +5,6 @@ import type { Clock } from "../platform/clock.ts";
 import { createDayKeys } from "./day-keys.ts";
 import type { KeyStore } from "./key-store.ts";
 
-/** A visitor, as a click names them. */
 interface Visitor {
   readonly ip: string | undefined;
   readonly userAgent: string | undefined;

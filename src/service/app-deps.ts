@@ -6,7 +6,6 @@ import { isOfThisMachineOnly } from "../config/http.ts";
 import { createConsole } from "../console/console.ts";
 import type { Announce } from "../delivery/suspension.ts";
 import type { AppDeps } from "../http/deps.ts";
-import type { Authenticator } from "../http/access/open-authenticator.ts";
 import { createClientAddress } from "../http/access/client-address.ts";
 import { createNotices } from "../http/server/form-routes.ts";
 import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
@@ -36,9 +35,10 @@ import type { Account } from "./outreach.ts";
 import type { OpenedLog } from "./open.ts";
 import { consoleSettings } from "./shown-configuration.ts";
 
-/** What the HTTP server serves. */
 interface Served extends Pick<
   AppDeps,
+  | "authentication"
+  | "failureLimit"
   | "hashesOf"
   | "findLinkKeys"
   | "eventLog"
@@ -55,7 +55,6 @@ interface Served extends Pick<
   readonly vault: Vault;
   readonly openedLog: OpenedLog;
   readonly instances: Instances;
-  readonly access: Authenticator;
   readonly announce: Announce;
   readonly account: Account | undefined;
   readonly metrics: Metrics;
@@ -64,10 +63,10 @@ interface Served extends Pick<
 
 /** What is served, with what the server alone needs. */
 export function appDeps(served: Served): AppDeps {
-  const { config, eventLog, projector, logger, delivery, load, openedLog, instances, stopping } = served;
+  const { config, eventLog, projector, logger, delivery, load, openedLog, instances, stopping, authentication } =
+    served;
   const { http } = config;
   const { store } = eventLog;
-  const { authentication } = served.access;
   // Cookies and sessions are encrypted with keys derived from the master key.
   const { checkpoints, master } = openedLog;
   const { now: clock, skewMs: skewAt } = openedLog.logClock;
@@ -88,7 +87,6 @@ export function appDeps(served: Served): AppDeps {
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   return {
     ...served,
-    ...served.access,
     ...live,
     clock,
     sleep,
@@ -141,7 +139,6 @@ function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps
   return listHolders(eventLog, channels).catch(() => ({}));
 }
 
-/** What is taken from the configuration as it is. */
 function configuredParts({ outreach, outreachWith, auditReads, links, bots }: Config) {
   const rules = { today: outreach, with: outreachWith };
   const { redirects } = links;

@@ -21,10 +21,8 @@ export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 /** The clients of all that is configured. Nothing is asked of a network yet. */
 export function connectNetworks(config: Config, clock: Clock = systemClock, safeFetch = outbound(config, clock)) {
   const { x, meta, chat, messaging, webhooks } = config;
-  const ads = meta === undefined ? undefined : createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
-  const others = [chat, messaging].map((one) =>
-    one === undefined ? undefined : createProviderChannel(one, safeFetch),
-  );
+  const ads = meta && createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
+  const others = [chat, messaging].map((one) => one && createProviderChannel(one, safeFetch));
   const receivers = webhooks.map((webhook) => createStandardWebhookChannel({ ...webhook, safeFetch }));
   const redirectUri = `${config.http.publicUrl}/social/callback`;
   return {

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import type { Config } from "../config/config.ts";
@@ -6,13 +7,16 @@ import { updateSubscriptions } from "../delivery/webhook-subscriptions.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-window.ts";
 import { createCredentialHash, createAnnounce } from "../delivery/suspension.ts";
-import { openAuthenticator } from "../http/access/open-authenticator.ts";
+import { createAuthentication } from "../http/access/bearer-tokens.ts";
 import { createFailureLimit, type FailureLimit, shareFailures } from "../http/access/failure-limit.ts";
 import { createLoadShedding } from "../http/access/load-shedding.ts";
+import { recordFailures } from "../http/access/record-failures.ts";
+import { recordTokenUse } from "../http/access/token-use.ts";
+import { followTokensFile } from "../http/access/tokens-file.ts";
 import { createApp } from "../http/app.ts";
 import { listen, withPort } from "../http/server/listen.ts";
 import { startArchiver } from "../log/archive.ts";
-import { createEventLog } from "../log/event-log.ts";
+import { createEventLog, type PartDeps } from "../log/event-log.ts";
 import { singleInstance, joinInstances } from "../log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS, ROLES } from "../log/lease.ts";
@@ -47,13 +51,7 @@ import { ownInstance } from "./shown-configuration.ts";
 const LATE_POSITIONS = 250_000;
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
-export interface Service extends AsyncDisposable {
-  /** Where it listens. */
-  readonly url: string;
-  readonly projector: Projector;
-  /** Resolves with the fault after which the service must exit: the log takes nothing more. */
-  readonly failed: Promise<unknown>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 export interface ServiceOptions {
   /** Goes on with a log that does not hold what its checkpoint knew, and records that. */
@@ -74,7 +72,7 @@ export interface ServiceOptions {
  * Opens the log, wires all parts, listens; top to bottom, and stopped from the bottom up.
  * Throws what {@link openLog} throws, a ServiceError (configuration), or the port's error.
  */
-export async function startService(given: Config, logger: Logger, options: ServiceOptions = {}): Promise<Service> {
+export async function startService(given: Config, logger: Logger, options: ServiceOptions = {}) {
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
@@ -126,11 +124,11 @@ export async function startService(given: Config, logger: Logger, options: Servi
 
   // HTTP.
   const limit = createLogFailureLimit(config, store);
-  const access = openAuthenticator({ http: config.http, limit, eventLog, clock, logger }, stack);
+  const access = openAuthenticator({ limit, eventLog, clock, logger }, config, stack);
   const isWritable = writableUntil(watch);
   const stopping = new AbortController();
   const { awaySince } = watch;
-  const http = { awaySince, access, load, metrics, tracing, isWritable, stopping: stopping.signal };
+  const http = { awaySince, ...access, load, metrics, tracing, isWritable, stopping: stopping.signal };
   const served = { ...base, ...http, openedLog: store, instances, delivery, account, runner };
   stack.use(await listen(createApp(appDeps(served)), config.http, load));
   // Before the server, which waits for its answers: streams of events have no end of their own.
@@ -149,6 +147,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   return {
     url: publicUrl,
     projector,
+    /** Resolves with the fault after which the service must exit: the log takes nothing more. */
     failed: Promise.race([watch.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
@@ -267,6 +266,22 @@ async function openState(
   const watched = { store, askKeys, projector, reopen, logClock, sleep, logger };
   const watch = stack.use(isAlone ? watchFile(store) : watchLog(watched));
   return { store, instances, leasing, roles, eventLog, projector, watch };
+}
+
+/** Authenticates callers, and limits those that fail. `stack` ends it: what was used and what failed until then is recorded. */
+function openAuthenticator(
+  { limit, ...deps }: Pick<PartDeps, "eventLog" | "clock" | "logger"> & { readonly limit: FailureLimit },
+  { http }: Config,
+  stack: AsyncDisposableStack,
+) {
+  const { note } = stack.use(recordTokenUse({ ...deps, sleep }));
+  const authentication = createAuthentication(http, deps.clock, undefined, note);
+  const failureLimit = stack.use(recordFailures({ ...deps, limit, sleep }));
+  if (http.tokensFile !== undefined) {
+    const read = (path: string) => readFile(path, "utf8");
+    stack.use(followTokensFile({ ...deps, ...http.tokensFile, tokens: http.tokens, authentication, read, sleep }));
+  }
+  return { authentication, failureLimit };
 }
 
 /** A log in a file has one service; of a database server's log, all count together. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { listParts } from "../config/optional-parts.ts";
 import type { ConsoleSettings } from "../console/page-context.ts";
@@ -38,7 +38,7 @@ export function ownInstance(config: Config): Instance {
     url: http.publicUrl,
     version: VERSION,
     started_at: isoTime(systemClock()),
-    configuration: createHash("sha256").update(JSON.stringify(shared)).digest("hex").slice(0, DIGITS),
+    configuration: hash("sha256", JSON.stringify(shared)).slice(0, DIGITS),
     settings: {
       DAILY_LIMIT: String(outreach.dailyLimit),
       QUOTA_TIMEZONE: outreach.timezone,

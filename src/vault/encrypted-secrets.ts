@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { ServiceError } from "../platform/service-error.ts";
 import { encrypt, open, makeDataKey, unwrap, wrap, type DataKey } from "./encrypt.ts";
 import { keyId, damaged, KeyMismatch } from "./derive-keys.ts";
@@ -119,7 +120,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       const { binding: found } = await database.label();
       let binding = decide(found);
       // What is bound so already is read alone: a change would make all other processes look at their secrets again.
-      if (!isSame(binding, found)) {
+      if (!isDeepStrictEqual(binding, found)) {
         await database.transact(async (rows) => {
           const label = await rows.label();
           binding = decide(label.binding);
@@ -167,10 +168,6 @@ function createHolding(name: string) {
       throw fault;
     },
   };
-}
-
-function isSame(one: Binding, other: Binding | undefined): boolean {
-  return one.log === other?.log && one.epoch === other.epoch && one.place === other.place;
 }
 
 /** Inside of a transaction, where `first` is the data key in force. */

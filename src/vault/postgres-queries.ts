@@ -132,7 +132,8 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
   };
 }
 
-export function notesIn(ask: Ask): Pick<SecretDatabase, "note" | "keepNote"> {
+/** What no revision counts. */
+export function notesAndClaimsIn(ask: Ask): Pick<SecretDatabase, "note" | "keepNote" | "claim" | "isClaimed"> {
   return {
     async note(name) {
       const query = "SELECT note FROM reachlog_vault.notes WHERE store = $1 AND name = $2";
@@ -149,11 +150,6 @@ export function notesIn(ask: Ask): Pick<SecretDatabase, "note" | "keepNote"> {
           text,
         );
     },
-  };
-}
-
-export function claimsIn(ask: Ask): Pick<SecretDatabase, "claim" | "isClaimed"> {
-  return {
     async claim(name, until, now) {
       // Some that are over go with it: a flood of them cannot fill the disk.
       const { count } = await ask(

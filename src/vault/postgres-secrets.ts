@@ -2,7 +2,7 @@ import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
 import { reachServer, type PostgresPlace } from "../log/store-backends.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
-import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./postgres-queries.ts";
+import { changesIn, countUp, notesAndClaimsIn, readLabel, rowsIn } from "./postgres-queries.ts";
 import { transact, type Scope, askOver, toServiceError, type Ask } from "./postgres-transaction.ts";
 import { type SecretDatabase, type SecretPlace, createContents } from "./secret-database.ts";
 
@@ -75,8 +75,7 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
     ...rowsIn(ask),
     revision: async () => (await readLabel(ask)).changes - own,
     label: () => readLabel(ask),
-    ...notesIn(ask),
-    ...claimsIn(ask),
+    ...notesAndClaimsIn(ask),
     transact: transactAlone,
     [Symbol.asyncDispose]: () => oneByOne(() => database.close()),
   };

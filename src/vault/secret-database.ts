@@ -43,7 +43,6 @@ export interface SecretRows {
   secrets(names: readonly string[]): Promise<readonly SecretRow[]>;
   /** All names that begin so, in the order of their characters. */
   names(prefix: string): Promise<readonly string[]>;
-  /** Those of them that are buried. */
   buried(prefix: string): Promise<readonly string[]>;
   /** One data key for each master key that opens it: more than one only while the master key is exchanged. */
   dataKeys(): Promise<readonly WrappedKey[]>;

@@ -86,8 +86,7 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const { all, run } = statements;
   const rows = rowsIn(statements);
   const changes = { ...rows, ...changesIn(statements) };
-  const claims = claimsIn(statements);
-  const notes = notesIn(statements);
+  const others = notesAndClaimsIn(statements);
   const countChanges = () => all<{ count: number }>("SELECT total_changes() AS count")[0]?.count;
   /** Outside of a transaction: all have one connection, so this would become a part of it. */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
@@ -109,11 +108,11 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     dataKeys: () => alone(rows.dataKeys),
     revision: () => alone(rows.revision),
     label: () => alone(rows.label),
-    note: (wanted) => alone(() => notes.note(wanted)),
-    keepNote: (...given) => oneByOne(() => transact(database, file, () => notes.keepNote(...given))),
+    note: (wanted) => alone(() => others.note(wanted)),
+    keepNote: (...given) => oneByOne(() => transact(database, file, () => others.keepNote(...given))),
     transact: transactAlone,
-    claim: (...given) => oneByOne(() => transact(database, file, () => claims.claim(...given))),
-    isClaimed: (...given) => alone(() => claims.isClaimed(...given)),
+    claim: (...given) => oneByOne(() => transact(database, file, () => others.claim(...given))),
+    isClaimed: (...given) => alone(() => others.isClaimed(...given)),
     [Symbol.asyncDispose]: () => oneByOne(async () => database.close()),
   };
 }
@@ -267,7 +266,7 @@ function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRo
   };
 }
 
-function notesIn({ all, run }: Statements): Pick<SecretDatabase, "note" | "keepNote"> {
+function notesAndClaimsIn({ all, run }: Statements): Pick<SecretDatabase, "note" | "keepNote" | "claim" | "isClaimed"> {
   return {
     note: async (name) => all<{ note: string }>("SELECT note FROM notes WHERE name = ?", name)[0]?.note,
     async keepNote(name, text) {
@@ -275,11 +274,6 @@ function notesIn({ all, run }: Statements): Pick<SecretDatabase, "note" | "keepN
       if (text === undefined) run("DELETE FROM notes WHERE name = ?", name);
       else run(query, name, text);
     },
-  };
-}
-
-function claimsIn({ all, run }: Statements): Pick<SecretDatabase, "claim" | "isClaimed"> {
-  return {
     async claim(name, until, now) {
       // A flood of them cannot fill the disk.
       run("DELETE FROM claims WHERE until <= ?", now);

@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { makeId, sleep, type Timer } from "../../src/platform/clock.ts";
+import { toHttpResponse } from "../../src/http/server/answer.ts";
+import type { Endpoint } from "../../src/http/server/endpoint.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";
 import { serverClock } from "../../src/log/log-clock.ts";
@@ -177,9 +179,11 @@ test("without RETENTION_DAYS nothing but answers expires, and nothing is told", 
 
 test("a key whose answer has expired is refused, and nothing is done twice", async () => {
   await using world = await openWorld(undefined);
-  const request = { header: "k-1", route: "POST /x", body: { a: 1 }, metadata: { caller: "ann" } };
+  const request = new Request("http://localhost/x", { headers: { "idempotency-key": "k-1" } });
+  const endpoint = { path: "/x", operation: { requestHeaders: ["Idempotency-Key"] } } as unknown as Endpoint;
+  const call = { request, endpoint, metadata: { caller: "ann" } };
   let done = 0;
-  const perform = async () => ({ status: 200, headers: {}, body: `{"n":${++done}}` });
+  const perform = async () => ({ n: ++done });
   const once = () =>
     createIdempotency({
       eventLog: world.eventLog,
@@ -187,11 +191,11 @@ test("a key whose answer has expired is refused, and nothing is done twice", asy
       logger: SILENT,
       makeId,
       stopping: new AbortController().signal,
-    }).once(request, perform);
-  expect((await once()).body).toBe('{"n":1}');
+    }).once(call, { a: 1 }, perform);
+  expect(toHttpResponse(await once()).body).toBe('{"n":1}');
   world.later(2 * DAY_MS);
   await world.start();
-  expect((await once()).body).toBe('{"n":1}');
+  expect(toHttpResponse(await once()).body).toBe('{"n":1}');
   world.later(DAY_MS);
   await world.start();
   const refused = await once().catch((fault: unknown) => fault);

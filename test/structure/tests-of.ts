@@ -64,7 +64,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "history/log-filter.ts": "console/audit-filter",
   "history/select-events.ts": "audit/round-trip",
   "history/words/": "history/words",
-  "http/access/open-authenticator.ts": "process/tokens",
   "http/features/": "http/endpoints",
   "http/features/forget.ts": "console/pages/people",
   "http/features/verification.ts": "console/parts/proof",

@@ -1,7 +1,7 @@
 import type { ApiToken } from "../../config/tokens.ts";
 import { isLoopback } from "../../config/urls.ts";
 import { ANONYMOUS, bearerToken, type Authentication } from "./bearer-tokens.ts";
-import type { Endpoint } from "../server/endpoint.ts";
+import type { Endpoint, RequestContext } from "../server/endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { INVALID_TOKEN, problems } from "../server/problem.ts";
 import type { FailureLimit } from "./failure-limit.ts";
@@ -20,59 +20,44 @@ export interface AdmissionDeps {
   readonly sessions: Sessions;
 }
 
-/** What of an endpoint decides who is served. */
-type Entry = Pick<Endpoint, "path" | "protection" | "scope" | "exemptFromLoadShedding" | "anyHost">;
+/** A request before it is known who calls; `headers` are those of its answer. */
+type Arrival = Pick<RequestContext, "request" | "endpoint" | "headers" | "readAddress">;
 
 /** Who calls, and the domains whose clicks they may record; absent: all. */
 export type Caller = Pick<ApiToken, "name" | "links">;
 
 const STRANGER: Caller = { name: ANONYMOUS };
 
-type Headers = Record<string, string>;
-
 /** Decides which requests are served. Its functions throw the problem of a refused one. */
 export function createAdmission(deps: AdmissionDeps) {
   let goodHost: string | undefined;
   return {
-    /** Refuses a host that is not ours; `entry`: undefined where nothing is. */
-    checkHost(entry: Entry | undefined, { headers }: Request): void {
+    /** Refuses a host that is not ours; `endpoint`: undefined where nothing is. */
+    checkHost(endpoint: Endpoint | undefined, { headers }: Request): void {
       const host = headers.get("host") ?? "";
       // Nearly all requests name the same host: the last good one needs no second look.
       if (host === goodHost) return;
       if (deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
-      else if (entry?.anyHost !== true) throw problems.misdirected();
+      else if (endpoint?.anyHost !== true) throw problems.misdirected();
     },
     /**
      * Refuses under overload, then callers without permission; returns the caller, at once unless the token is
-     * wrong. `headers` are those of the answer, `pending` the requests in flight, this one included.
+     * wrong. `pending`: the requests in flight, this one included.
      */
-    admit(
-      entry: Entry,
-      request: Request,
-      readAddress: () => string,
-      pending: number,
-      headers: Headers,
-    ): Caller | Promise<never> {
-      if (entry.exemptFromLoadShedding !== true) deps.load.admit(pending);
-      const authorization = request.headers.get("authorization");
-      return authorization === null
-        ? anonymous(deps, entry, request, readAddress, headers)
-        : authenticated(deps, entry, authorization, readAddress);
+    admit(arrival: Arrival, pending: number): Caller | Promise<never> {
+      if (arrival.endpoint.exemptFromLoadShedding !== true) deps.load.admit(pending);
+      const authorization = arrival.request.headers.get("authorization");
+      return authorization === null ? anonymous(deps, arrival) : authenticated(deps, arrival, authorization);
     },
   };
 }
 
 /** Admits a caller without a token. Throws 401 where one is required, 403 for a page of another site, and 429. */
-function anonymous(
-  deps: AdmissionDeps,
-  entry: Entry,
-  request: Request,
-  readAddress: () => string,
-  headers: Headers,
-): Caller {
+function anonymous(deps: AdmissionDeps, arrival: Arrival): Caller {
   const { authentication, hosts, isLocal, anonymousLimit } = deps;
-  if (authentication.guards(entry)) throw problems.unauthorized();
-  if (isBehindAPage(entry, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
+  const { endpoint, request, readAddress, headers } = arrival;
+  if (authentication.guards(endpoint)) throw problems.unauthorized();
+  if (isBehindAPage(endpoint, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
   const address = isLocal ? undefined : readAddress();
   if (address !== undefined && !isLoopback(address)) {
@@ -80,7 +65,10 @@ function anonymous(
     setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
     if (wait !== undefined) throw problems.tooMany(wait);
   }
-  return admitForm(deps, entry, request);
+  // A page of the console asks for a token itself.
+  const isRead = endpoint.protection === "session" && endpoint.operation.tag !== "console";
+  if (isRead && !deps.sessions.admits(request)) throw problems.unauthorized();
+  return endpoint.protection === "form" ? admitForm(deps, arrival) : STRANGER;
 }
 
 /**
@@ -88,11 +76,10 @@ function anonymous(
  * 403 for a token without the scope or a form that no page of ours can have shown to this browser, before any of it is
  * read.
  */
-function admitForm({ authentication, sessions }: AdmissionDeps, entry: Entry, request: Request): Caller {
-  if (entry.protection !== "form") return STRANGER;
+function admitForm({ authentication, sessions }: AdmissionDeps, { endpoint, request }: Arrival): Caller {
   if (!sessions.admits(request)) throw problems.unauthorized();
   const token = sessions.tokenOf(request);
-  if (token !== undefined) authentication.check(token, entry.scope);
+  if (token !== undefined) authentication.check(token, endpoint.scope);
   if (sessions.formToken(request) === undefined) throw problems.foreignSite();
   return token ?? STRANGER;
 }
@@ -101,7 +88,7 @@ function admitForm({ authentication, sessions }: AdmissionDeps, entry: Entry, re
  * What only pages of ours have a reason to send: whatever changes something, and each reading of the console that is no
  * page opened in a tab. A foreign page could not read the answer, but start one export after the other.
  */
-function isBehindAPage({ protection }: Entry, { method, headers }: Request): boolean {
+function isBehindAPage({ protection }: Endpoint, { method, headers }: Request): boolean {
   return method === "POST" || (protection === "session" && headers.get("sec-fetch-mode") !== "navigate");
 }
 
@@ -124,9 +111,8 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
  */
 function authenticated(
   { authentication, failureLimit }: AdmissionDeps,
-  { scope }: Entry,
+  { endpoint: { scope }, readAddress }: Arrival,
   authorization: string,
-  readAddress: () => string,
 ): Caller | Promise<never> {
   const given = bearerToken(authorization);
   const token = given === undefined ? undefined : authentication.identify(given);

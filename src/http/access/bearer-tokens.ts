@@ -51,9 +51,7 @@ export function createAuthentication(
     get guardsConsole(): boolean {
       return known.length > 0 || config.authPolicy === "strict";
     },
-    /** All of them, as they are configured now. */
     list: (): readonly ApiToken[] => known.map(({ token }) => token),
-    /** From now on these are the tokens. */
     replace(tokens: readonly ApiToken[]): void {
       known = withDigests(tokens);
     },

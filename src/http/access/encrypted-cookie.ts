@@ -9,10 +9,11 @@ export interface EncryptedCookieOptions {
   readonly name: string;
   /** Which key is derived from the master key. */
   readonly keyName: string;
-  readonly path: string;
+  /** Default: all of the service. */
+  readonly path?: string;
   readonly lifetimeSeconds: number;
-  /** Who may have it sent back: `strict` this site alone, `lax` also a link from elsewhere that leads here. */
-  readonly sameSite: "strict" | "lax";
+  /** Who may have it sent back: `strict` (default) this site alone, `lax` also a link from elsewhere that leads here. */
+  readonly sameSite?: "strict" | "lax";
 }
 
 export type EncryptedCookie<Content extends object> = ReturnType<typeof createEncryptedCookie<Content>>;
@@ -27,12 +28,12 @@ export function createEncryptedCookie<Content extends object>(
   isSecure: boolean,
   clock: Clock,
 ) {
-  const { name: purpose, lifetimeSeconds, sameSite } = options;
+  const { name: purpose, lifetimeSeconds, sameSite = "strict" } = options;
   const key = deriveKey(masterKey, options.keyName);
   // Over TLS the prefix keeps neighbours out: a browser takes such a cookie from this very host alone, for all of its
   // paths, so that no other host of the domain can slip one in (RFC 6265bis, section 4.1.3.2).
   const name = isSecure ? `__Host-${purpose}` : purpose;
-  const path = isSecure ? "/" : options.path;
+  const path = isSecure ? "/" : (options.path ?? "/");
   const setCookie = (value: string, maxAge: number) =>
     stringifySetCookie({ name, value, path, maxAge, sameSite, httpOnly: true, secure: isSecure });
   return {

@@ -5,10 +5,8 @@ import { createEncryptedCookie } from "./encrypted-cookie.ts";
 const COOKIE = {
   name: "reachlog_visit",
   keyName: "console-visit",
-  path: "/",
   lifetimeSeconds: 30 * 86_400,
-  sameSite: "strict",
-} as const;
+};
 
 /** A browser that asked for no page for so long was away; an open page asks whenever the log grows. */
 export const VISIT_PAUSE_MS = 30 * 60_000;

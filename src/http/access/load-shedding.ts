@@ -31,7 +31,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
     if (left === 0) streamsOf.delete(reader);
     else streamsOf.set(reader, left);
   };
-  let isTaking = false;
+  const lists = createSlot(ANOTHER_LIST);
   return {
     /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
     admit(pending: number): void {
@@ -46,17 +46,9 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
       return read;
     },
     /** Takes one list of recipients at a time, since each may fill a core and much memory. Throws the problem 503 while one is. */
-    async whileTaking<T>(take: () => Promise<T>): Promise<T> {
-      if (isTaking) throw problems.overloaded().with({}, { words: ANOTHER_LIST });
-      isTaking = true;
-      try {
-        return await take();
-      } finally {
-        isTaking = false;
-      }
-    },
+    whileTaking: lists.take,
     get isTaking() {
-      return isTaking;
+      return lists.isTaken;
     },
     /**
      * Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken, and 429 when no
@@ -80,9 +72,27 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
     get coming() {
       return coming;
     },
-    /** Requests that have arrived so far. */
     get arrivals() {
       return arrivals;
+    },
+  };
+}
+
+/** Lets one piece of work go on at a time. Throws the problem 503, in these words for people, while one does. */
+export function createSlot(words: string) {
+  let isTaken = false;
+  return {
+    async take<T>(work: () => Promise<T>): Promise<T> {
+      if (isTaken) throw problems.overloaded().with({}, { words });
+      isTaken = true;
+      try {
+        return await work();
+      } finally {
+        isTaken = false;
+      }
+    },
+    get isTaken() {
+      return isTaken;
     },
   };
 }

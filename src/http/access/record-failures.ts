@@ -2,6 +2,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type PartDeps } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 
 export interface FailureRecordDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger" | "sleep"> {
@@ -26,15 +27,11 @@ export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDis
     recording = undefined;
     await append(deps, tally.take());
   };
-  const note = (address: string, failure: Failure): void => {
-    tally.note(address, failure, clock());
-    recording ??= record();
-  };
-
   return {
     async fail(address) {
       const wait = await limit.fail(address);
-      note(address, wait === undefined ? "failed" : "turned_away");
+      tally.note(address, wait === undefined ? "failed" : "turned_away", clock());
+      recording ??= record();
       return wait;
     },
     async [Symbol.asyncDispose]() {
@@ -45,10 +42,7 @@ export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDis
 }
 
 /** A log that cannot take them is no reason to fail: they are in the operator's log too, without addresses. */
-async function append(
-  { eventLog, logger }: FailureRecordDeps,
-  summaries: readonly DataOf<"AuthenticationsFailed">[],
-): Promise<void> {
+async function append({ eventLog, logger }: FailureRecordDeps, summaries: readonly Summary[]): Promise<void> {
   const newEvents = summaries.map((data) => ({ type: "AuthenticationsFailed", data }) as const);
   const failed = summaries.reduce((sum, summary) => sum + summary.failed, 0);
   const addresses = summaries.reduce((sum, summary) => sum + summary.addresses, 0);
@@ -69,50 +63,40 @@ type Failure = "failed" | "turned_away";
 type Summary = DataOf<"AuthenticationsFailed">;
 
 interface Count {
+  readonly addresses: Set<string>;
   failed: number;
   turned_away: number;
-  since: number;
+  readonly since: number;
   until: number;
 }
 
-/** Counts failed authentications until they are recorded. */
 function createFailureTally() {
-  let alone = new Map<string, Count>();
-  let others: (Count & { readonly addresses: Set<string> }) | undefined;
-
-  const findCount = (address: string, now: number): Count => {
-    const known = alone.get(address);
-    if (known !== undefined) return known;
-    if (alone.size < ADDRESSES_ALONE_MAX) {
-      const count = { failed: 0, turned_away: 0, since: now, until: now };
-      alone.set(address, count);
-      return count;
-    }
-    others ??= { failed: 0, turned_away: 0, since: now, until: now, addresses: new Set() };
-    if (others.addresses.size < OTHERS_COUNTED_MAX) others.addresses.add(address);
-    return others;
-  };
+  /** By address; undefined: of all others together. */
+  let counts = new Map<string | undefined, Count>();
 
   return {
     note(address: string, failure: Failure, now: number): void {
-      const count = findCount(address, now);
+      const own = counts.has(address) || counts.size < ADDRESSES_ALONE_MAX ? address : undefined;
+      const count = counts.get(own) ?? { addresses: new Set(), failed: 0, turned_away: 0, since: now, until: now };
+      counts.set(own, count);
+      if (count.addresses.size < OTHERS_COUNTED_MAX) count.addresses.add(address);
       count[failure] += 1;
       count.until = now;
     },
     /** Returns the counts and resets them: at most {@link ADDRESSES_ALONE_MAX} addresses, and one summary of the rest. */
     take(): Summary[] {
-      const summaries = [...alone].map(([address, count]): Summary => ({ address, addresses: 1, ...toSummary(count) }));
-      if (others !== undefined) summaries.push({ addresses: others.addresses.size, ...toSummary(others) });
-      alone = new Map();
-      others = undefined;
-      return summaries;
+      const taken = counts;
+      counts = new Map();
+      return [...taken].map(([address, { addresses, since, until, ...failures }]) => ({
+        ...omitUndefined({ address }),
+        addresses: addresses.size,
+        ...failures,
+        since: isoTime(since),
+        until: isoTime(until),
+      }));
     },
   };
 }
 
 /** Addresses distinguished among those that share an event; past it the number stays, so that they cannot fill the memory. */
 const OTHERS_COUNTED_MAX = 10_000;
-
-function toSummary({ failed, turned_away, since, until }: Count) {
-  return { failed, turned_away, since: isoTime(since), until: isoTime(until) };
-}

@@ -1,32 +1,18 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { hasScope, type ApiToken } from "../../config/tokens.ts";
-import type { EventMetadata } from "../../log/event-log.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
-import { ANONYMOUS, type Authentication } from "./bearer-tokens.ts";
+import type { Authentication } from "./bearer-tokens.ts";
 import { createEncryptedCookie } from "./encrypted-cookie.ts";
-import { problems } from "../server/problem.ts";
 
 const COOKIE = {
   name: "reachlog_session",
   keyName: "console-session",
-  path: "/",
   lifetimeSeconds: 12 * 3600,
-  sameSite: "strict",
-} as const;
+};
 
 /** Of each page of the console. A token without it opens no session. */
 const SCOPE = "read";
-
-export interface SessionOptions {
-  readonly masterKey: Uint8Array;
-  readonly authentication: Authentication;
-  /** The service is asked over TLS. */
-  readonly isSecure: boolean;
-  /** Only this machine can reach the service. */
-  readonly isLocal: boolean;
-  readonly clock: Clock;
-}
 
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -34,7 +20,15 @@ export type Sessions = ReturnType<typeof createSessions>;
  * Signs browsers in to the console with a token that is asked for once. A session has the scopes of that token, and ends
  * with it.
  */
-export function createSessions(options: SessionOptions) {
+export function createSessions(options: {
+  readonly masterKey: Uint8Array;
+  readonly authentication: Authentication;
+  /** The service is asked over TLS. */
+  readonly isSecure: boolean;
+  /** Only this machine can reach the service. */
+  readonly isLocal: boolean;
+  readonly clock: Clock;
+}) {
   const { masterKey, authentication, isSecure, isLocal, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
   const key = deriveKey(masterKey, "console-form");
@@ -78,11 +72,6 @@ export function createSessions(options: SessionOptions) {
 /** True behind a proxy of this machine that is not configured here: its callers come from anywhere. */
 function cameByProxy({ headers }: Request): boolean {
   return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));
-}
-
-/** Lets programs with a token and signed-in browsers read; throws 401 for all others. */
-export function wantReader(sessions: Sessions, request: Request, { caller }: EventMetadata): void {
-  if (caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
 }
 
 interface Session {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { createReport } from "../../config/error.ts";
 import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
 import type { Authentication } from "./bearer-tokens.ts";
@@ -26,35 +26,29 @@ const READ_EVERY_MS = 1_000;
  * no caller out; a log line says so, without the file's content.
  */
 export function followTokensFile(deps: TokensFileDeps): AsyncDisposable {
+  const { fixed, authentication, logger } = deps;
   let inForce = deps.tokens;
   let seen: string | undefined;
   let judged: string | undefined;
+  /** Puts in force what the file says, if it says something. */
+  const judge = (text: string | undefined): void => {
+    const report = createReport();
+    const tokens = text === undefined ? [] : [...fixed, ...readTokenLines(text, fixed, report)];
+    const fault = text === undefined ? "it cannot be read" : report.faults[0]?.problem;
+    if (fault !== undefined)
+      return logger.error("API_TOKENS_FILE was not loaded, and the former tokens stay valid", { error: fault });
+    if (JSON.stringify(tokens) === JSON.stringify(inForce)) return;
+    inForce = tokens;
+    authentication.replace(tokens);
+    logger.info("API_TOKENS_FILE was loaded", { callers: tokens.map(({ name }) => name).join(" ") });
+  };
   return repeatUntilDisposed(deps.sleep, READ_EVERY_MS, async () => {
     const text = await deps.read(deps.path).catch(() => undefined);
-    const digest = text === undefined ? "unreadable" : createHash("sha256").update(text).digest("hex");
+    const digest = text === undefined ? "unreadable" : hash("sha256", text);
     const isSettled = digest === seen;
     seen = digest;
     if (!isSettled || digest === judged) return;
     judged = digest;
-    inForce = judge(deps, text, inForce);
+    judge(text);
   });
-}
-
-/** Puts in force what the file says, if it says something; answers the tokens in force. */
-function judge(
-  { fixed, authentication, logger }: TokensFileDeps,
-  text: string | undefined,
-  inForce: readonly ApiToken[],
-) {
-  const report = createReport();
-  const tokens = text === undefined ? [] : [...fixed, ...readTokenLines(text, fixed, report)];
-  const fault = text === undefined ? "it cannot be read" : report.faults[0]?.problem;
-  if (fault !== undefined) {
-    logger.error("API_TOKENS_FILE was not loaded, and the former tokens stay valid", { error: fault });
-    return inForce;
-  }
-  if (JSON.stringify(tokens) === JSON.stringify(inForce)) return inForce;
-  authentication.replace(tokens);
-  logger.info("API_TOKENS_FILE was loaded", { callers: tokens.map(({ name }) => name).join(" ") });
-  return tokens;
 }

@@ -113,12 +113,7 @@ function linkOnce(account: Account, given: URLSearchParams, begun: Authorization
 }
 
 /** Undefined when the state was used before, and not by this very redirect for the account that is linked. */
-async function link(
-  account: Account,
-  given: URLSearchParams,
-  begun: Authorization,
-  metadata: EventMetadata,
-): Promise<Linked | undefined> {
+async function link(account: Account, given: URLSearchParams, begun: Authorization, metadata: EventMetadata) {
   if (!(await account.states.claim(begun.state))) return linkedBefore(account, given);
   const linked = await linkAccount(account, given, begun, metadata);
   if (linked.kind === "linked") await account.states.finish(given, linked.user.id);

@@ -135,7 +135,6 @@ const NO_LINK = whole(
   html(404, '<!doctype html><html lang="en"><title>Link not found</title><p>There is no such link.</p></html>\n'),
 );
 
-/** The click that a request for a link makes. */
 function toVisit(short_code: string, { domain, target }: SharedLink, { request, readAddress }: RequestContext): Click {
   const { headers, method } = request;
   const click = { event: "click", domain, short_code, original_url: target };
@@ -195,9 +194,12 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
   };
 }
 
-/** The event data of a click. Not checked again: a body that fits its schema gives data that fits the event's. */
+/**
+ * The event data of a click. Not checked again: a body that fits its schema gives data that fits the event's.
+ * `normalized_url` is what a browser asks for (https://url.spec.whatwg.org): a raw space is escaped, a host is in Punycode.
+ */
 export function toClick(body: Click, bot: boolean, channels: readonly ClickChannel[]) {
-  const normalized_url = normalizedUrl(body.original_url);
+  const normalized_url = isHttpUrl(body.original_url) ? URL.parse(body.original_url)?.href : undefined;
   const differs = normalized_url !== undefined && normalized_url !== body.original_url;
   return { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
 }
@@ -206,14 +208,9 @@ export function toClick(body: Click, bot: boolean, channels: readonly ClickChann
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * The address that a browser asks for when it is given this one (https://url.spec.whatwg.org): a raw space is escaped, a
- * host is in Punycode. Undefined: a browser takes it for none of http or https, or it holds a control character.
+ * Whether a browser takes it for an address of http or https. Costs less than to make the address. A browser leaves out
+ * spaces before it, and nothing else that is taken here.
  */
-function normalizedUrl(raw: string): string | undefined {
-  return isHttpUrl(raw) ? URL.parse(raw)?.href : undefined;
-}
-
-/** Costs less than to make the address. A browser leaves out spaces before it, and nothing else that is taken here. */
 function isHttpUrl(raw: string): boolean {
   return HTTP.test(raw) && !CONTROL_CHARACTER.test(raw) && URL.canParse(raw);
 }

@@ -30,7 +30,6 @@ import {
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, objectBody, type Fields } from "../server/body.ts";
@@ -171,14 +170,14 @@ const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: 
 const resumed = Type.Object({ channel: channelName, suspended_since: time });
 
 export function deliveryEndpoints(deps: AppDeps) {
-  const { delivery, eventLog, projector, sessions, timezone } = deps;
+  const { delivery, eventLog, projector, timezone } = deps;
   return feature("deliveries", "/api/deliveries")
     .get(
       "",
-      async ({ call: { request, metadata } }) => {
-        wantReader(sessions, request, metadata);
+      async ({ request }) => {
         const { searchParams } = new URL(request.url);
-        const filter = parseFilter(filterTexts(searchParams), timezone);
+        const texts = FILTER_NAMES.map((name) => [name, searchParams.get(name)?.trim() || undefined]);
+        const filter = parseFilter(Object.fromEntries(texts), timezone);
         const after = readCursor(searchParams);
         const { position } = projector;
         const at = { deliveries: projector.state("deliveries"), position };
@@ -287,10 +286,6 @@ function decidedJson({ expected = 0 }: DecisionBody, decision: Decided | NumberC
   if (decision.kind === "number_changed") throw problems.numberChanged(expected, decision.number);
   const { done, left, until: until_position } = decision;
   return { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length, until_position };
-}
-
-function filterTexts(query: URLSearchParams): FilterTexts {
-  return Object.fromEntries(FILTER_NAMES.map((name) => [name, query.get(name)?.trim() || undefined]));
 }
 
 /** Throws the problem 422. */

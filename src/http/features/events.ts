@@ -3,14 +3,9 @@ import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
 import { route, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
-import {
-  openEventStream,
-  openPositionStream,
-  admitStreamReader,
-  type EventStreamQuery,
-} from "../streams/event-stream.ts";
+import { openEventStream, openPositionStream, identifyReader, type EventStreamQuery } from "../streams/event-stream.ts";
 import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
-import { storedEvents, type Selection } from "../../history/select-events.ts";
+import { storedEvents } from "../../history/select-events.ts";
 import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy } from "../../log/export-formats/format.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
@@ -22,7 +17,7 @@ export function eventEndpoints(deps: AppDeps) {
   return feature("events", "").get(
     "/events",
     ({ request, call }) => {
-      const { name, isKnown } = admitStreamReader(deps, call);
+      const { name, isKnown } = identifyReader(deps, call);
       const query = parseQuery(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
       if (query.isOfPositions) call.disclosed = "nothing";
@@ -94,7 +89,7 @@ export function exportEndpoints(deps: AppDeps) {
     "/export",
     async ({ request, call }) => {
       const { encryptedLog } = deps;
-      const reader = admitStreamReader(deps, call);
+      const reader = identifyReader(deps, call);
       const { searchParams } = new URL(request.url);
       const format = choiceIn(searchParams, "format", FORMAT_NAMES, "jsonl");
       const selection = await selectionIn(searchParams, deps);
@@ -125,10 +120,7 @@ export function exportEndpoints(deps: AppDeps) {
 }
 
 /** Throws the problem 422. */
-async function selectionIn(
-  query: URLSearchParams,
-  { encryptedLog: store, projector, timezone }: AppDeps,
-): Promise<Selection> {
+async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, timezone }: AppDeps) {
   const reading = { store, contacts: () => projector.state("contacts"), timezone, position: projector.position };
   return parseGiven(() => toSelection(filterIn(query), reading), refuseQuery);
 }

@@ -1,19 +1,17 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { formatOfName, REMARKS_MAX, type RecipientsFormat } from "../../recipients/file/format.ts";
-import { type ListRead, readInWorker, type RowOf } from "../../recipients/file/read-in-worker.ts";
-import type { ReadTask } from "../../recipients/file/read-thread.ts";
-import type { EventMetadata } from "../../log/event-log.ts";
+import { readInWorker, type RowOf } from "../../recipients/file/read-in-worker.ts";
+import type { ReadTask, Remarks } from "../../recipients/file/read-thread.ts";
+import type { ImportOptions } from "../../recipients/import.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { AppDeps } from "../deps.ts";
-import type { RequestContext } from "../server/endpoint.ts";
-import { type RequestBody, type SentForm, uploadBody } from "../server/body.ts";
-import type { Form } from "../server/endpoint.ts";
+import { type Fields, type SentFile, uploadBody } from "../server/body.ts";
 import { commonFields } from "../server/form-routes.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";
 import { closedObject, count, text } from "../../platform/common-schemas.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
-export const SENT_CHUNK_ROWS = 64;
+const SENT_CHUNK_ROWS = 64;
 
 /** Of the fields and the marks between them, beside the file. */
 const FORM_BYTES_MAX = 64 * 1024;
@@ -28,9 +26,11 @@ export const refusedMembers = {
   }),
 };
 
+/** The rows that cannot be used, as {@link refusedMembers} say them. */
+export const toRefused = ({ count: refused, first }: Remarks["refused"]) => ({ refused, refused_rows: [...first] });
+
 export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
-/** What names a recipient in a row. */
 export const nameColumns = {
   username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
   handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
@@ -66,40 +66,44 @@ export function listFormats(
 }
 
 /** What a form with a chosen file sends, and how the operation gets it. */
-export function listUpload(bytesMax: number): Pick<Form, "body"> & { readonly upload: RequestBody<SentForm> } {
+export function listUpload(bytesMax: number) {
   const upload = uploadBody(commonFields, bytesMax + FORM_BYTES_MAX);
   return {
-    upload: { ...upload, read: (request) => upload.read(request).catch((fault: unknown) => explain(fault, bytesMax)) },
-    body: (_fields, file) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
+    upload: {
+      ...upload,
+      read: (request: Request) => upload.read(request).catch((fault: unknown) => explain(fault, bytesMax)),
+    },
+    body: (_fields: Fields, file?: SentFile) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
+    pageDescription: "The page with the result.",
   };
-}
-
-export interface SentList {
-  readonly file: Uint8Array;
-  readonly format: RecipientsFormat;
-  /** Aborts when its client hangs up. */
-  readonly signal: AbortSignal;
-  readonly metadata: EventMetadata;
 }
 
 interface ListRequest {
   readonly request: Request;
   readonly body: { readonly bytes: Uint8Array; readonly kind: RecipientsFormat };
-  readonly call: Pick<RequestContext, "metadata">;
 }
 
-/** Takes the list in the body of a request, one list at a time. Throws the problem 503 for a second one. */
-export function takeSent<Report>(
-  deps: AppDeps,
-  { request, body, call }: ListRequest,
-  take: (deps: AppDeps, list: SentList) => Promise<Report>,
-): Promise<Report> {
-  const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
-  return repeatable(deps.load.whileTaking(() => take(deps, list)));
+/**
+ * Takes the list in the body of a request, one list at a time, until its client hangs up. Throws the problems 422 and 503;
+ * after a stop in the midst of it some rows are taken.
+ */
+export function takeList<More extends Pick<ReadTask, "hashKey">, Imported extends { readonly taken: number }>(
+  { load, clock, stopping }: AppDeps,
+  { request, body: { bytes: file, kind: format } }: ListRequest,
+  more: More,
+  importRows: (rows: readonly RowOf<ReadTask & More>[], options: ImportOptions) => Promise<Imported>,
+): Promise<Imported & Remarks> {
+  const take = async () => {
+    const signal = AbortSignal.any([stopping, request.signal]);
+    const { rows, ...remarks } = await readList({ file, format, now: clock(), ...more }, signal);
+    const imported = await importRows(rows, { chunkRows: SENT_CHUNK_ROWS, signal: stopping });
+    if (imported.taken < rows.length) throw problems.logUnavailable(imported.taken === 0);
+    return { ...imported, ...remarks };
+  };
+  return repeatable(load.whileTaking(take));
 }
 
-/** As {@link readInWorker}, with the problems 422 and 503. */
-export async function readList<Task extends ReadTask>(task: Task, signal: AbortSignal): Promise<ListRead<RowOf<Task>>> {
+async function readList<Task extends ReadTask>(task: Task, signal: AbortSignal) {
   try {
     return await readInWorker(task, signal);
   } catch (fault) {

@@ -1,4 +1,4 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { importReportPage } from "../../console/pages/import.tsx";
 import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
@@ -13,15 +13,13 @@ import { appendedOrNothing, type Problem, problems } from "../server/problem.ts"
 import { count, text } from "../../platform/common-schemas.ts";
 import {
   cell,
-  SENT_CHUNK_ROWS,
   line,
   listFormats,
   listUpload,
   nameColumns,
-  readList,
   refusedMembers,
-  type SentList,
-  takeSent,
+  toRefused,
+  takeList,
 } from "./list-upload.ts";
 import { basis, tracking } from "../../../events/outreach.ts";
 import {
@@ -133,7 +131,6 @@ const IMPORT_FORM: Form = {
   description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
   ...listUpload(SENT_BYTES_MAX),
   page: importReportPage,
-  pageDescription: "The page with the result.",
 };
 
 const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
@@ -146,7 +143,24 @@ export function recipientEndpoints(deps: AppDeps) {
   return feature("recipients", "/social")
     .post(
       "/recipients",
-      ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList),
+      async ({ request, body, call: { metadata } }) => {
+        const { taken, added, withoutConsent, withoutEvidence, fields, refused, duplicates } = await takeList(
+          deps,
+          { request, body },
+          {},
+          (rows, options) => importRecipients(deps, rows, metadata, options),
+        );
+        return {
+          added,
+          updated: taken - added,
+          without_consent: withoutConsent,
+          without_evidence: withoutEvidence,
+          template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
+          ...toRefused(refused),
+          duplicates: duplicates.count,
+          duplicate_rows: [...duplicates.first],
+        };
+      },
       route("importRecipients", "outreach", ["token", "recipients"], {
         body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
         response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
@@ -201,35 +215,6 @@ export function recipientEndpoints(deps: AppDeps) {
         },
       }),
     );
-}
-
-/** Takes a file of recipients. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */
-async function takeList(
-  deps: AppDeps,
-  { file, format, signal, metadata }: SentList,
-): Promise<Static<typeof importReport>> {
-  const { stopping, clock } = deps;
-  const task = { file, format, now: clock() };
-  const { rows, refused, duplicates } = await readList(task, AbortSignal.any([stopping, signal]));
-  const options = { chunkRows: SENT_CHUNK_ROWS, signal: stopping };
-  const { taken, added, withoutConsent, withoutEvidence, fields } = await importRecipients(
-    deps,
-    rows,
-    metadata,
-    options,
-  );
-  if (taken < rows.length) throw problems.logUnavailable(taken === 0);
-  return {
-    added,
-    updated: taken - added,
-    without_consent: withoutConsent,
-    without_evidence: withoutEvidence,
-    template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
-    refused: refused.count,
-    refused_rows: [...refused.first],
-    duplicates: duplicates.count,
-    duplicate_rows: [...duplicates.first],
-  };
 }
 
 export function consentEndpoints(deps: AppDeps) {

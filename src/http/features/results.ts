@@ -1,7 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { createResults, GROUPINGS, parseInterval, resultFigures, resultGroup } from "../../history/results.ts";
 import { CLICKS_NOTE, resultsAsCsv, resultsAsJson } from "../../history/results-format.ts";
-import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { attachment, whole } from "../server/answer.ts";
 import { route, reply } from "../server/endpoint.ts";
@@ -24,11 +23,10 @@ const table = Type.Object({
   as_of: Type.Object({ position: count, time: orNull(time), stale: Type.Optional(Type.Literal(true)) }),
 });
 
-export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppDeps) {
+export function resultsEndpoints({ projector, clock, awaySince }: AppDeps) {
   return feature("results", "/social").get(
     "/results",
-    async ({ call: { request, metadata } }) => {
-      wantReader(sessions, request, metadata);
+    async ({ request }) => {
       const { searchParams } = new URL(request.url);
       const by = choiceIn(searchParams, "by", GROUPINGS, "variant");
       const states = { results: projector.state("results"), visits: projector.state("visits") };
@@ -38,7 +36,9 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
       const stale = awaySince() === undefined ? {} : { stale: true as const };
       const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
       const answer: Static<typeof table> = { ...resultsAsJson(by, found), as_of };
-      return wantsCsv(request, searchParams) ? whole({ ...CSV, body: resultsAsCsv(by, found) }, answer) : answer;
+      const accepted = request.headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
+      const isCsv = choiceIn(searchParams, "format", ["json", "csv"], accepted) === "csv";
+      return isCsv ? whole({ ...CSV, body: resultsAsCsv(by, found) }, answer) : answer;
     },
     route("getResults", "outreach", ["session", "read"], {
       response: { 200: { ...reply("The results.", table), otherMediaTypes: ["text/csv"] } },
@@ -58,8 +58,3 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
 }
 
 const CSV = { status: 200, headers: attachment("text/csv; charset=utf-8", "reachlog-results.csv") } as const;
-
-function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
-  const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
-  return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
-}

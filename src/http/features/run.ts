@@ -12,7 +12,6 @@ import { feature, type AppDeps } from "../deps.ts";
 import { withHeaders } from "../server/answer.ts";
 import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
-import { performOnce } from "../server/idempotency.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
 import { count, id, orNull, text, time } from "../../platform/common-schemas.ts";
 import { EITHER } from "../../platform/counts-and-lists.ts";
@@ -120,8 +119,7 @@ export function runEndpoints(deps: AppDeps) {
     .post(
       "/run",
       ({ body, call, status }) =>
-        performOnce(
-          idempotency,
+        idempotency.once(
           call,
           body,
           async (key) => {
@@ -135,8 +133,7 @@ export function runEndpoints(deps: AppDeps) {
             const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
             const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
-            const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
-            const report = waitMs === undefined ? await done : waitMs === 0 ? undefined : await within(waitMs, done);
+            const report = dryRun ? await done : waitS ? await within(waitS * 1000, done) : undefined;
             if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
             // A dry run always waits: without a report it died of a fault, which is logged.
             if (dryRun) throw problems.internal();

@@ -10,7 +10,6 @@ import { status } from "elysia";
 import { feature, type AppDeps } from "../deps.ts";
 import { objectBody } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
-import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/event-intake.ts";
 import { TEXT, id, oneOf, orNull, text } from "../../platform/common-schemas.ts";
@@ -61,14 +60,13 @@ const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Typ
   additionalProperties: result,
 });
 
-/** What is sent to a channel because a request asks for it. */
 export function directSendEndpoints(deps: AppDeps) {
   const { delivery, eventIntake, idempotency } = deps;
   return feature("direct-sends", "/api")
     .post(
       "/notify",
       ({ body, call }) =>
-        performOnce(idempotency, call, body, (key) => {
+        idempotency.once(call, body, (key) => {
           const { message: text, service = "unknown", level: given = "info" } = body;
           const word = given.toLowerCase();
           const data = { message: text, service, level: SYNONYMS[word] ?? (word as Level) };
@@ -86,7 +84,7 @@ export function directSendEndpoints(deps: AppDeps) {
     .post(
       "/messaging",
       ({ body, call }) =>
-        performOnce(idempotency, call, body, (key) => {
+        idempotency.once(call, body, (key) => {
           const newEvent: NewEvent = { type: "MessageRequested", data: { text: body.text } };
           return send(deps, "messaging", newEvent, { metadata: call.metadata, key });
         }),
@@ -102,7 +100,7 @@ export function directSendEndpoints(deps: AppDeps) {
     .post(
       "/tracking/test",
       ({ body, call }) =>
-        performOnce(idempotency, call, body, async (key) => {
+        idempotency.once(call, body, async (key) => {
           const asked =
             body.channel === undefined ? sortChannels([...CHANNELS, ...delivery.configured]) : [body.channel];
           const channels = asked.filter((name) => delivery.configured.includes(name));

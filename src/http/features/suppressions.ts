@@ -1,4 +1,4 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { suppressionsReportPage } from "../../console/pages/import.tsx";
 import { formatDuration } from "../../platform/format-duration.ts";
 import {
@@ -15,21 +15,10 @@ import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
-import { problems } from "../server/problem.ts";
-import { admitStreamReader } from "../streams/event-stream.ts";
+import { identifyReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
 import { closed, count } from "../../platform/common-schemas.ts";
-import {
-  cell,
-  SENT_CHUNK_ROWS,
-  listFormats,
-  listUpload,
-  nameColumns,
-  readList,
-  refusedMembers,
-  type SentList,
-  takeSent,
-} from "./list-upload.ts";
+import { cell, listFormats, listUpload, nameColumns, refusedMembers, toRefused, takeList } from "./list-upload.ts";
 
 const importReport = Type.Object({
   added: count,
@@ -66,7 +55,6 @@ const IMPORT_FORM: Form = {
   description: "Answers with a page that lists refused rows; an unreadable file redirects back.",
   ...listUpload(SENT_SUPPRESSIONS_BYTES_MAX),
   page: suppressionsReportPage,
-  pageDescription: "The page with the result.",
 };
 
 /** Media types, and how a file of it is called. */
@@ -79,7 +67,13 @@ export function suppressionEndpoints(deps: AppDeps) {
   return feature("suppressions", "/social")
     .post(
       "/suppressions",
-      ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList),
+      async ({ request, body, call: { metadata } }) => {
+        const hashed = { hashKey: nameHashKey(deps.hashesOf) };
+        const { taken, added, refused } = await takeList(deps, { request, body }, hashed, (rows, options) =>
+          importSuppressions(deps, rows, metadata, options),
+        );
+        return { added, repeated: taken - added, ...toRefused(refused) };
+      },
       route("importSuppressions", "outreach", ["token", "recipients"], {
         body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
         response: { 200: reply("How many rows were added, and which were refused.", importReport) },
@@ -97,7 +91,7 @@ export function suppressionEndpoints(deps: AppDeps) {
     .get(
       "/suppressions",
       ({ request, call }) => {
-        const reader = admitStreamReader(deps, call);
+        const reader = identifyReader(deps, call);
         const { searchParams } = new URL(request.url);
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
         // A mistyped wish would disclose names.
@@ -130,20 +124,4 @@ export function suppressionEndpoints(deps: AppDeps) {
         isSlow: true,
       }),
     );
-}
-
-/** Takes a list of suppressions. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */
-async function takeList(
-  deps: AppDeps,
-  { file, format, signal, metadata }: SentList,
-): Promise<Static<typeof importReport>> {
-  const { stopping, clock, hashesOf } = deps;
-  const task = { file, format, now: clock(), hashKey: nameHashKey(hashesOf) };
-  const { rows, refused } = await readList(task, AbortSignal.any([stopping, signal]));
-  const { taken, added } = await importSuppressions(deps, rows, metadata, {
-    chunkRows: SENT_CHUNK_ROWS,
-    signal: stopping,
-  });
-  if (taken < rows.length) throw problems.logUnavailable(taken === 0);
-  return { added, repeated: taken - added, refused: refused.count, refused_rows: [...refused.first] };
 }

@@ -3,10 +3,11 @@ import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules, type WhatI
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
 import { answerWhatIf } from "../../outreach/what-if/answer.ts";
 import { whatIfReport } from "../../outreach/what-if/report.ts";
+import { createSlot } from "../access/load-shedding.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
-import { appendedOrNothing, problems, RETRY_LATER } from "../server/problem.ts";
+import { appendedOrNothing, problems } from "../server/problem.ts";
 import { closed } from "../../platform/common-schemas.ts";
 import { parseGiven } from "../server/query.ts";
 
@@ -42,25 +43,9 @@ const SOURCE = "the rules";
 const BUSY = "Another comparison is in progress. Nothing was recorded of this one: send it again in a few seconds.";
 
 export function whatIfEndpoints(deps: AppDeps) {
-  /** One at a time: each holds all recipients twice. */
-  let isComparing = false;
-
-  const compare = async (
-    rules: OtherRules,
-    request: Request,
-    metadata: Parameters<typeof answerWhatIf>[1]["metadata"],
-  ) => {
-    if (isComparing) throw problems.overloaded().with(RETRY_LATER, { words: BUSY });
-    isComparing = true;
-    try {
-      const { encryptedLog: log, hashesOf, clock, stopping } = deps;
-      const signal = AbortSignal.any([stopping, request.signal]);
-      return await answerWhatIf(rules, { log, hashesOf, today: deps.rules.today, clock, metadata, signal });
-    } finally {
-      isComparing = false;
-    }
-  };
-
+  const { encryptedLog: log, hashesOf, clock, stopping } = deps;
+  // Each holds all recipients twice.
+  const comparisons = createSlot(BUSY);
   const parse = (given: Readonly<Record<string, unknown>>): OtherRules =>
     parseOtherRules(given, SOURCE, deps.rules.with);
   const form: Form = {
@@ -81,7 +66,9 @@ export function whatIfEndpoints(deps: AppDeps) {
     "/what-if",
     async ({ request, body, call }) => {
       const rules = refusing(() => parse(body));
-      const found = await appendedOrNothing(compare(rules, request, call.metadata));
+      const signal = AbortSignal.any([stopping, request.signal]);
+      const asked = { log, hashesOf, today: deps.rules.today, clock, metadata: call.metadata, signal };
+      const found = await appendedOrNothing(comparisons.take(() => answerWhatIf(rules, asked)));
       if (found === undefined) throw problems.logUnavailable(true);
       return found;
     },

@@ -53,7 +53,6 @@ export function html<Status extends number>(
   };
 }
 
-/** The headers of a file that is downloaded. */
 export function attachment(type: string, file: string) {
   return {
     "content-type": type,
@@ -72,7 +71,6 @@ export function whole<Status extends number, Body = string>(
   return { [WHOLE]: answer, value } as never;
 }
 
-/** The same JSON answer with more headers. */
 export function withHeaders<Status extends number, Body>(
   { code, response }: { readonly code: Status; readonly response: Body },
   headers: Record<string, string>,

@@ -111,10 +111,7 @@ function refuseUnread(fault: unknown): never {
 }
 
 /** Without a length the bytes are counted as they come. */
-async function readCounted(
-  body: ReadableStream<Uint8Array> | null,
-  bytesMax: number,
-): Promise<Uint8Array<ArrayBuffer>> {
+async function readCounted(body: ReadableStream<Uint8Array> | null, bytesMax: number) {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;

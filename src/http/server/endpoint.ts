@@ -13,8 +13,8 @@ import type { ProblemName } from "./problem.ts";
 
 /**
  * Who may call: `open`: every caller. `strict`: callers with a token where AUTH_POLICY is strict, else every caller.
- * `token`: callers with a token. `session`: a browser that signed in; its page asks the others for a token. `form`: the
- * same for what a page's form sends.
+ * `token`: callers with a token. `session`: browsers that signed in, and callers with a token but for the console's pages,
+ * which ask for one themselves. `form`: browsers that signed in, for what a page's form sends.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 

@@ -18,10 +18,7 @@ interface HowAppended {
 }
 
 /** Where an event is, and which one. */
-export interface Recorded {
-  readonly first: number;
-  readonly ids: readonly string[];
-}
+export type Recorded = Pick<Awaited<ReturnType<EventLog["append"]>>, "first" | "ids">;
 
 /** A write that leaves no event behind, as large as the largest body: what is smaller may still find a gap to fit in. */
 const PROBE = {
@@ -50,7 +47,6 @@ export function createEventIntake(
     refusedTypes.clear();
     isSaid = false;
   };
-  /** Remembers when the log refused an append. */
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
     if (classifyError(fault) === "full") {
       refusedTypes.add(type);

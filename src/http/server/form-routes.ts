@@ -21,11 +21,9 @@ const CHARACTERS_MAX = 600;
 const COOKIE = {
   name: "reachlog_notice",
   keyName: "console-notice",
-  path: "/",
   // A reader who was called away finds it; the next day it says nothing of use.
   lifetimeSeconds: 3_600,
-  sameSite: "strict",
-} as const;
+};
 
 export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: Clock): Notices {
   const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
@@ -55,29 +53,23 @@ type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
 /** Registers the forms that the app's routes declare, each with its route's own handler. */
 export function addForms(app: AnyElysia, deps: FormDeps): void {
-  // The routes as they are before: each form is one more.
-  const routes = app.routes.map(({ handler, hooks }) => ({ handler: handler as Handler, hooks }));
-  for (const { handler, hooks } of routes) {
-    const declared = hooks.detail as Operation;
-    for (const form of [declared.form ?? []].flat()) addForm(app, deps, form, declared, handler, hooks.body);
+  // Each form is one more of them, without forms of its own.
+  for (const route of app.routes) {
+    const { form = [] } = route.hooks.detail as Operation;
+    for (const one of [form].flat()) addForm(app, deps, one, route);
   }
 }
 
-function addForm(
-  app: AnyElysia,
-  deps: FormDeps,
-  form: Form,
-  declared: Operation,
-  handler: Handler,
-  wanted: RequestBody<unknown>,
-): void {
+function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }: AnyElysia["routes"][number]): void {
+  const operate = handler as Handler;
+  const wanted: RequestBody<unknown> = hooks.body;
   const answerForm = async ({ body, call }: { readonly body: unknown; readonly call: RequestContext }) =>
     whole(await send(body, call));
   app.post(form.path, answerForm as never, {
     parse: "none",
     body: form.upload ?? fieldsBody,
     response: repliesTo(form),
-    detail: formOperation(form, declared),
+    detail: formOperation(form, hooks.detail as Operation),
   });
 
   async function send(body: unknown, call: RequestContext): Promise<HttpResponse> {
@@ -93,7 +85,7 @@ function addForm(
         request: call.request,
         status,
       };
-      const value = toValue(await handler(context)) as never;
+      const value = toValue(await operate(context)) as never;
       if ("notice" in form) {
         const said = form.notice(value, fields);
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { MakeId } from "../../platform/clock.ts";
 import { errorFields, requestFields } from "../../platform/logger.ts";
@@ -17,57 +17,26 @@ const KEY = new RegExp(
 /** Problems after which something was done: they are the first answer too. All others leave nothing behind. */
 const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
 
-/** What identifies a request: the same key counts per route and caller. */
-export interface Keyed {
-  readonly header: string;
-  readonly route: string;
-  readonly body: unknown;
-  readonly metadata: EventMetadata;
-}
-
-export interface OnceOptions {
-  readonly isOver?: IsOver | undefined;
+interface OnceOptions {
+  /** True if the stored response is stale because its run failed; the request is then executed again. */
+  readonly isOver?: (kept: HttpResponse) => Promise<boolean>;
   /** A repeat at another instance waits for the first one's answer, and is not performed beside it. */
-  readonly isExclusive?: boolean | undefined;
-}
-
-/** Performs what is asked, or gives the answer that it got before. `perform`: with the key for its append; undefined: none came. */
-export function performOnce<Returned>(
-  idempotency: Idempotency,
-  { request, endpoint, metadata }: RequestContext,
-  body: unknown,
-  perform: (key: IdempotencyKey | undefined) => Promise<Returned>,
-  options?: OnceOptions,
-): Promise<Returned> {
-  const header = request.headers.get("idempotency-key");
-  // Only a key is worth the way through the log of answers. Forms take none.
-  if (header === null || endpoint.operation.requestHeaders?.includes("Idempotency-Key") !== true) {
-    return perform(undefined);
-  }
-  const answer = idempotency.once(
-    { header, route: endpoint.path, body, metadata },
-    async (key) => toHttpResponse(await perform(key)),
-    options,
-  );
-  return answer.then(whole) as Promise<never>;
+  readonly isExclusive?: boolean;
 }
 
 /**
  * The key under which a request's event is appended; undefined: it came without one. Alone, it is enough where that event
  * gives the whole answer: a repeat finds the first one's id by it, and no answer is kept.
  */
-export function readAppendKey(
-  { request, endpoint, metadata }: Pick<RequestContext, "request" | "endpoint" | "metadata">,
-  body: unknown,
-): IdempotencyKey | undefined {
-  const header = request.headers.get("idempotency-key");
-  return header === null ? undefined : toAppendKey(toScoped({ header, route: endpoint.path, body, metadata }));
+export function readAppendKey(call: Call, body: unknown): IdempotencyKey | undefined {
+  const header = call.request.headers.get("idempotency-key");
+  return header === null ? undefined : toAppendKey(toScoped(call, header, body));
 }
 
-export type Perform = (appendKey: IdempotencyKey) => Promise<HttpResponse>;
+/** What of a request its key counts for. */
+type Call = Pick<RequestContext, "request" | "endpoint" | "metadata">;
 
-/** True if the stored response is stale because its run failed; the request is then executed again. */
-export type IsOver = (kept: HttpResponse) => Promise<boolean>;
+type Perform = (appendKey: IdempotencyKey) => Promise<HttpResponse>;
 
 interface KeptAnswer extends HttpResponse {
   readonly digest: string;
@@ -97,25 +66,39 @@ export type Idempotency = ReturnType<typeof createIdempotency>;
 export function createIdempotency(deps: IdempotencyDeps) {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
+  const answerAll = async (scoped: Scoped, perform: Perform, options: OnceOptions): Promise<KeptAnswer> => {
+    const { scope, digest } = scoped;
+    const running = inFlight.get(scope);
+    if (running !== undefined) {
+      if (running.digest !== digest) throw problems.keyReused();
+      return await running.answer;
+    }
+    const answer = answerOnce(deps, scoped, perform, options);
+    inFlight.set(scope, { digest, answer });
+    // Swallow here; the caller awaits the same promise.
+    answer.catch(() => {}).finally(() => inFlight.delete(scope));
+    return await answer;
+  };
+
   return {
     /**
      * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
-     * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else. Of
-     * two instances that answer at once, the answer that is kept first is that of both.
+     * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else;
+     * undefined: the request came without. Of two instances that answer at once, the answer that is kept first is that of
+     * both.
      */
-    async once(request: Keyed, perform: Perform, options: OnceOptions = {}): Promise<HttpResponse> {
-      const scoped = toScoped(request);
-      const { scope, digest } = scoped;
-      const running = inFlight.get(scope);
-      if (running !== undefined) {
-        if (running.digest !== digest) throw problems.keyReused();
-        return await running.answer;
-      }
-      const answer = answerOnce(deps, scoped, perform, options);
-      inFlight.set(scope, { digest, answer });
-      // Swallow here; the caller awaits the same promise.
-      answer.catch(() => {}).finally(() => inFlight.delete(scope));
-      return await answer;
+    async once<Returned>(
+      call: Call,
+      body: unknown,
+      perform: (key: IdempotencyKey | undefined) => Promise<Returned>,
+      options: OnceOptions = {},
+    ): Promise<Returned> {
+      const header = call.request.headers.get("idempotency-key");
+      // Only a key is worth the way through the log of answers. Forms take none.
+      const takesKey = call.endpoint.operation.requestHeaders?.includes("Idempotency-Key") === true;
+      if (header === null || !takesKey) return await perform(undefined);
+      const scoped = toScoped(call, header, body);
+      return whole(await answerAll(scoped, async (key) => toHttpResponse(await perform(key)), options)) as Returned;
     },
   };
 }
@@ -139,7 +122,7 @@ async function answerOnce(
 async function findKept(
   { eventLog }: IdempotencyDeps,
   { scope, digest }: Scoped,
-  isOver: IsOver,
+  isOver: NonNullable<OnceOptions["isOver"]>,
 ): Promise<{ readonly answer: KeptAnswer } | { readonly version: number }> {
   for await (const event of eventLog.store.read({ stream: STREAMS.answer(scope), backwards: true, limit: 1 })) {
     if (event.type !== "RequestAnswered") continue;
@@ -213,13 +196,14 @@ function toAppendKey({ scope, digest }: Pick<Scoped, "scope" | "digest">): Idemp
   return { key: `request/${scope}`, digest };
 }
 
-function toScoped({ header, route, body, metadata }: Keyed): Scoped {
+/** The same key counts per route and caller. Throws the problem 400. */
+function toScoped({ endpoint, metadata }: Call, header: string, body: unknown): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
   // The log does not hold the key, so the body cannot be found by trying out.
-  const digest = sha256(JSON.stringify([key, body ?? null]));
-  return { scope: sha256(JSON.stringify([route, metadata.caller, key])), digest, metadata };
+  const digest = hash("sha256", JSON.stringify([key, body ?? null]));
+  return { scope: hash("sha256", JSON.stringify([endpoint.path, metadata.caller, key])), digest, metadata };
 }
 
 function describeFault(header: string): string {
@@ -231,7 +215,3 @@ function describeFault(header: string): string {
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */
 const KEPT_HEADERS: ReadonlySet<string> = new Set(["content-type", "cache-control"]);
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}

@@ -56,7 +56,6 @@ export async function withPort(http: HttpConfig): Promise<HttpConfig> {
   return { ...http, port, publicUrl };
 }
 
-/** The host names under which the service may be asked. */
 export function listHosts({ host, publicUrl, allowedHosts }: HttpConfig, linkBase = publicUrl): ReadonlySet<string> {
   const bound = isIPv6(host) ? `[${host}]` : host;
   const names = [

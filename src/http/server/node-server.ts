@@ -1,4 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { toWebStream } from "../../platform/web-stream.ts";
 
 /** Ms until all headers of a request have come. */
@@ -29,7 +31,7 @@ export interface NodeServerOptions {
 type Fetch = (request: Request) => Response | Promise<Response>;
 
 /** Serves `fetch` by `node:http`, where there is no Bun. Rejects with the system's error when the port cannot be had. */
-export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }: NodeServerOptions): Promise<Server> {
+export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }: NodeServerOptions) {
   const incomingOf = new WeakMap<Request, IncomingMessage>();
   let pendingRequests = 0;
   let isStopping = false;
@@ -59,12 +61,16 @@ export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }:
     get pendingRequests() {
       return pendingRequests;
     },
-    requestIP(request) {
+    /** The other end of the connection; null once it is closed. */
+    requestIP(request: Request): { readonly address: string } | null {
       const address = incomingOf.get(request)?.socket.remoteAddress;
       return address === undefined ? null : { address };
     },
-    timeout: (request, seconds) => void incomingOf.get(request)?.socket.setTimeout(seconds * 1000),
-    stop(breakOff = false) {
+    /** Lets the connection be idle for so long while this request is answered; 0: without end. */
+    timeout: (request: Request, seconds: number): void =>
+      void incomingOf.get(request)?.socket.setTimeout(seconds * 1000),
+    /** Takes no more connections; resolves once all that is under way is answered or, with `true`, broken off. */
+    stop(breakOff = false): Promise<void> {
       if (!isStopping) server.close(() => stopped.resolve());
       isStopping = true;
       if (breakOff) server.closeAllConnections();
@@ -112,37 +118,13 @@ async function answer(fetch: Fetch, request: Request, outgoing: ServerResponse):
     const { status, headers, body } = await fetch(request);
     if (outgoing.destroyed) return await body?.cancel();
     outgoing.writeHead(status, [...headers].flat());
-    if (body !== null) await write(body, outgoing);
-    outgoing.end();
+    if (body === null) outgoing.end();
+    else await pipeline(Readable.fromWeb(body as never), outgoing);
   } catch {
     // A body that breaks must not look whole.
     outgoing.destroy();
   }
 }
 
-async function write(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
-  const reader = body.getReader();
-  let goOn = (): void => {};
-  outgoing.on("drain", () => goOn());
-  outgoing.on("close", () => {
-    goOn();
-    reader.cancel().catch(() => {});
-  });
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    if (outgoing.writableNeedDrain) await new Promise<void>((resolve) => (goOn = resolve));
-    outgoing.write(value);
-  }
-}
-
 /** What the service asks of the server that it is reached through, which Bun's is as well. */
-export interface Server {
-  readonly pendingRequests: number;
-  /** The other end of the connection; null once it is closed. */
-  requestIP(request: Request): { readonly address: string } | null;
-  /** Lets the connection be idle for so long while this request is answered; 0: without end. */
-  timeout(request: Request, seconds: number): void;
-  /** Takes no more connections; resolves once all that is under way is answered or, with `true`, broken off. */
-  stop(breakOff?: boolean): Promise<void>;
-}
+export type Server = Awaited<ReturnType<typeof serveByNode>>;

@@ -13,7 +13,6 @@ const TAGS: Readonly<Record<Operation["tag"], string>> = {
   console: "The pages of the operator's console, and their forms: programs do the same by the operations above.",
 };
 
-/** Problems that a request may meet on any path. */
 const ANYWHERE = ["unauthorized", "expiredToken", "tooMany", "internal"] as const;
 
 const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;
@@ -148,8 +147,7 @@ function isVisited(answers: Answers): boolean {
 
 function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
   const { answers, limit, requestHeaders = [] } = endpoint.operation;
-  const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
-  const mayHave = [...(limits.ofAddress ? LIMIT_HEADERS : []), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
+  const mayHave = [...(isGuarded ? [] : LIMIT_HEADERS), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses = Object.entries(answers).map(([status, success]: [string, Success]) => {
     const { description, headers = [] } = success;
@@ -164,7 +162,10 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
     };
     const titles = names.map((name) => sample(name).title);
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
-    responses.push([String(status), { description, headers: toProblemHeaders(names, limits), content }]);
+    responses.push([
+      String(status),
+      { description, headers: toProblemHeaders(names, !isGuarded, limit !== undefined), content },
+    ]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
@@ -190,14 +191,6 @@ function sample(name: ProblemName): Problem {
   return (problems[name] as (...words: readonly unknown[]) => Problem)();
 }
 
-/** Limits that the answers of an operation show. */
-interface Limits {
-  /** That of an address: only where callers without a token may ask, and not to those of this machine. */
-  readonly ofAddress: boolean;
-  /** The day's quota of messages. */
-  readonly ofDay: boolean;
-}
-
 /** Answered before it is known whether the caller has a limit. */
 const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "misdirected",
@@ -217,14 +210,15 @@ const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   "invalid",
 ]);
 
-function showsLimit(name: ProblemName, { ofAddress, ofDay }: Limits): boolean {
-  return (ofAddress && !BEFORE_CALLER.has(name)) || (ofDay && !BEFORE_HANDLER.has(name));
-}
-
-/** What a client may count on, and what else it may find. A limit may be none. */
-function toProblemHeaders(names: readonly ProblemName[], limits: Limits): Json {
+/**
+ * What a client may count on, and what else it may find. `limitsAddress`: callers without a token may ask, and have a limit
+ * unless they are of this machine; `limitsDay`: the day's quota of messages is shown.
+ */
+function toProblemHeaders(names: readonly ProblemName[], limitsAddress: boolean, limitsDay: boolean): Json {
+  const showsLimit = (name: ProblemName): boolean =>
+    (limitsAddress && !BEFORE_CALLER.has(name)) || (limitsDay && !BEFORE_HANDLER.has(name));
   const all = new Set(
-    names.flatMap((name) => [...Object.keys(sample(name).headers), ...(showsLimit(name, limits) ? LIMIT_HEADERS : [])]),
+    names.flatMap((name) => [...Object.keys(sample(name).headers), ...(showsLimit(name) ? LIMIT_HEADERS : [])]),
   );
   const sure = new Set([...all].filter((header) => names.every((name) => header in sample(name).headers)));
   return toHeaders([...sure], [...all.difference(sure)]);
@@ -336,11 +330,8 @@ const OF_FORMAT: Readonly<Record<string, string>> = {
  * neither is so, as for a text that could be any.
  */
 function createExample(schema: Schema): unknown {
-  const [given] = schema.examples ?? [];
+  const given = schema.examples?.[0] ?? schema.const ?? schema.enum?.[0];
   if (given !== undefined) return given;
-  if (schema.const !== undefined) return schema.const;
-  const [first] = schema.enum ?? [];
-  if (first !== undefined) return first;
   const [either] = schema.anyOf ?? [];
   if (either !== undefined) return createExample(either);
   switch (schema.type) {

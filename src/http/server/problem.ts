@@ -15,10 +15,9 @@ interface ForPeople {
   readonly nextStep?: NextStep;
 }
 
-interface Extra {
+interface Extra extends ForPeople {
   readonly headers?: Readonly<Record<string, string>>;
   readonly more?: Readonly<Record<string, unknown>>;
-  readonly people?: ForPeople;
 }
 
 /** A refusal as callers see it (RFC 9457). `detail` is for people and says nothing of the inside. */
@@ -31,20 +30,24 @@ export class Problem extends Error {
   readonly more: Readonly<Record<string, unknown>>;
   /** For a browser, in place of what programs get. */
   readonly people: ForPeople;
-  constructor(status: number, slug: string, detail: string, extra: Extra = {}) {
+  constructor(status: number, slug: string, detail: string, { headers = {}, more = {}, ...people }: Extra = {}) {
     super(detail);
     this.status = status;
     this.slug = slug;
     this.title = slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll("-", " ");
-    this.headers = extra.headers ?? {};
-    this.more = extra.more ?? {};
-    this.people = extra.people ?? {};
+    this.headers = headers;
+    this.more = more;
+    this.people = people;
   }
   /** The same with more headers, and with other words for people where there are any. */
   with(headers: Readonly<Record<string, string>>, people: ForPeople = {}): Problem {
     const { status, slug, message, more } = this;
-    const extra = { headers: { ...this.headers, ...headers }, more, people: { ...this.people, ...people } };
-    return new Problem(status, slug, message, extra);
+    return new Problem(status, slug, message, {
+      ...this.people,
+      ...people,
+      headers: { ...this.headers, ...headers },
+      more,
+    });
   }
 }
 
@@ -52,9 +55,15 @@ const AUTHORIZE: NextStep = { href: "/social/auth", label: "Authorize an X accou
 export const AUTHORIZE_AGAIN: NextStep = { href: "/social/auth", label: "Authorize again" };
 const SET_UP: NextStep = { href: "/setup", label: "What to set up" };
 const SIGN_IN: NextStep = { href: "/", label: "Sign in" };
+const TO_OVERVIEW: NextStep = { href: "/", label: "To the overview" };
 
 /** A busy or full log is worth another try after so many seconds. */
 export const RETRY_LATER = { "retry-after": "5" };
+const SOON: Extra = { headers: RETRY_LATER };
+const retryAfter = (seconds: number): Extra => ({ headers: { "retry-after": String(seconds) } });
+
+/** What is wrong at one place of what was sent. */
+const misfit = (path: string, message: string): Extra => ({ more: { errors: [{ path, message }] } });
 
 /** A bearer token that is wrong, malformed or expired is named as such (RFC 6750, section 3). */
 export const INVALID_TOKEN = { "www-authenticate": 'Bearer realm="reachlog", error="invalid_token"' };
@@ -64,36 +73,34 @@ export const problems = {
   unauthorized: () =>
     new Problem(401, "unauthorized", "This endpoint needs a valid bearer token.", {
       headers: { "www-authenticate": 'Bearer realm="reachlog"' },
-      people: { words: "Sign in to see this page, or send an API token.", nextStep: SIGN_IN },
+      words: "Sign in to see this page, or send an API token.",
+      nextStep: SIGN_IN,
     }),
   expiredToken: () =>
     new Problem(401, "expired-token", "The token has expired. Create one with `reachlog token new`.", {
       headers: INVALID_TOKEN,
-      people: { nextStep: SIGN_IN },
+      nextStep: SIGN_IN,
     }),
   missingScope: (scope: TokenScope) =>
     new Problem(403, "missing-scope", `The token lacks the scope \`${scope}\`: use one that has it.`, {
       headers: { "www-authenticate": `Bearer realm="reachlog", error="insufficient_scope", scope="${scope}"` },
-      people: { nextStep: { href: "/", label: "The console" } },
+      nextStep: { href: "/", label: "The console" },
     }),
   otherDomain: (links: ApiToken["links"]) =>
     new Problem(403, "other-domain", `The token records clicks of ${links?.join(", ")} only.`),
   notAuthorized: () =>
     new Problem(401, "not-authorized", "No X account is authorized: open /social/auth in a browser.", {
       headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
-      people: { words: "No X account is authorized.", nextStep: AUTHORIZE },
+      words: "No X account is authorized.",
+      nextStep: AUTHORIZE,
     }),
   authorizationFailed: (detail: string) =>
-    new Problem(400, "authorization-failed", `${detail} Nothing was stored.`, {
-      people: { nextStep: AUTHORIZE_AGAIN },
-    }),
+    new Problem(400, "authorization-failed", `${detail} Nothing was stored.`, { nextStep: AUTHORIZE_AGAIN }),
   wrongAccount: () =>
     new Problem(403, "wrong-account", "Another X account is linked or required; nothing was stored.", {
-      people: {
-        words:
-          "You authorized a different X account from the one linked here or named by X_ACCOUNT. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
-        nextStep: AUTHORIZE_AGAIN,
-      },
+      words:
+        "You authorized a different X account from the one linked here or named by X_ACCOUNT. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
+      nextStep: AUTHORIZE_AGAIN,
     }),
   foreignSite: () => new Problem(403, "foreign-site", "A page of another site may not do this."),
   notFound: () => new Problem(404, "not-found", "There is nothing at this path."),
@@ -102,9 +109,7 @@ export const problems = {
   running: (runId: string | undefined) =>
     new Problem(409, "run-in-progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
-      people: {
-        nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
-      },
+      nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
     }),
   noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or not the one named."),
   unknownRecipient: () =>
@@ -120,13 +125,9 @@ export const problems = {
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
   unusableFilter: (why: string) => new Problem(422, "unusable-filter", `Nothing was done: ${why}.`),
   unusableConsent: (why: string, path = "") =>
-    new Problem(422, "unusable-consent", `Nothing was recorded: ${why}.`, {
-      more: { errors: [{ path, message: why }] },
-    }),
+    new Problem(422, "unusable-consent", `Nothing was recorded: ${why}.`, misfit(path, why)),
   unusableSelection: (path: string, why: string) =>
-    new Problem(422, "unusable-selection", `No run was started. ${why}`, {
-      more: { errors: [{ path, message: why }] },
-    }),
+    new Problem(422, "unusable-selection", `No run was started. ${why}`, misfit(path, why)),
   unusableRules: (names: readonly string[] = []) =>
     new Problem(422, "unusable-rules", "Nothing was compared: a rule is invalid.", {
       more: {
@@ -154,9 +155,7 @@ export const problems = {
     new Problem(415, "unsupported-media-type", `Send ${wanted} in UTF-8, uncompressed.`),
   misdirected: () => new Problem(421, "misdirected-request", "This host is not served here."),
   invalid: (errors: readonly { path: string; message: string }[]) =>
-    new Problem(422, "invalid-request", "The request does not match its schema.", {
-      more: { errors },
-    }),
+    new Problem(422, "invalid-request", "The request does not match its schema.", { more: { errors } }),
   keyReused: () => new Problem(422, "idempotency-key-reused", "Use a new key: this one had another body."),
   keyExpired: () =>
     new Problem(
@@ -165,26 +164,19 @@ export const problems = {
       "This key was used, and its answer is no longer stored; nothing was done now.",
     ),
   tooMany: (seconds: number) =>
-    new Problem(429, "too-many-requests", "This address sends too many requests.", {
-      headers: { "retry-after": String(seconds) },
-    }),
-  tooManyStreams: () =>
-    new Problem(429, "too-many-streams", "This caller has too many streams open.", {
-      headers: RETRY_LATER,
-    }),
+    new Problem(429, "too-many-requests", "This address sends too many requests.", retryAfter(seconds)),
+  tooManyStreams: () => new Problem(429, "too-many-streams", "This caller has too many streams open.", SOON),
   dailyLimit: (limit: number, seconds: number) =>
     new Problem(429, "daily-limit-reached", `Today's ${limit} messages are used up.`, {
-      headers: { "retry-after": String(seconds) },
-      people: {
-        words: `Today's ${limit} messages are used up; the overview shows when the quota resets.`,
-        nextStep: { href: "/", label: "To the overview" },
-      },
+      ...retryAfter(seconds),
+      words: `Today's ${limit} messages are used up; the overview shows when the quota resets.`,
+      nextStep: TO_OVERVIEW,
     }),
   windowClosed: (opensAt: string, seconds: number) =>
     new Problem(429, "window-closed", `The sending window is closed until ${opensAt}. Start the run then.`, {
-      headers: { "retry-after": String(seconds) },
+      ...retryAfter(seconds),
       more: { opens_at: opensAt },
-      people: { nextStep: { href: "/", label: "To the overview" } },
+      nextStep: TO_OVERVIEW,
     }),
   internal: () => new Problem(500, "internal-error", "An internal error; the service logged it."),
   refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", detail),
@@ -193,19 +185,16 @@ export const problems = {
     new Problem(503, "channel-not-configured", `The ${channel} channel has no credentials.`),
   xNotConfigured: () =>
     new Problem(503, "network-not-configured", "X_CLIENT_ID is not set.", {
-      people: {
-        words:
-          "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then restart the service. reachlog doctor lists what else is missing.",
-      },
+      words:
+        "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then restart the service. reachlog doctor lists what else is missing.",
     }),
   noTemplate: () =>
     new Problem(503, "no-message-template", "MESSAGE_TEMPLATE is not set.", {
-      people: { words: "There is no message yet: MESSAGE_TEMPLATE is not set.", nextStep: SET_UP },
+      words: "There is no message yet: MESSAGE_TEMPLATE is not set.",
+      nextStep: SET_UP,
     }),
   clockSkewed: (skewMs: number) =>
-    new Problem(503, "clock-skewed", `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.`, {
-      headers: RETRY_LATER,
-    }),
+    new Problem(503, "clock-skewed", `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.`, SOON),
   logUnavailable: (isNothingDone: boolean) =>
     new Problem(
       503,
@@ -214,19 +203,15 @@ export const problems = {
         ? "The event log refuses appends now; nothing was done for this request."
         : "The event log is unavailable now; what was recorded before stays recorded.",
       // No invitation to repeat what may be done.
-      isNothingDone ? { headers: RETRY_LATER } : {},
+      isNothingDone ? SOON : {},
     ),
   projectionFolding: (message: string, share: number) =>
     new Problem(503, "projection-folding", `${message}. Try again later.`, {
-      headers: RETRY_LATER,
-      people: {
-        words: `The service has started and is reading the event log for this page: ${formatShare(share)} is done. Clicks are recorded meanwhile. Reload the page in a moment.`,
-      },
+      ...SOON,
+      words: `The service has started and is reading the event log for this page: ${formatShare(share)} is done. Clicks are recorded meanwhile. Reload the page in a moment.`,
     }),
   overloaded: () =>
-    new Problem(503, "overloaded", "Too many requests are in flight; nothing was done for this one.", {
-      headers: RETRY_LATER,
-    }),
+    new Problem(503, "overloaded", "Too many requests are in flight; nothing was done for this one.", SOON),
   logInDoubt: () =>
     new Problem(
       503,

@@ -5,7 +5,7 @@ import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
 import { toNetwork } from "../../platform/ip-address.ts";
 import { bearerToken, type Authentication } from "../access/bearer-tokens.ts";
 import type { RequestContext } from "../server/endpoint.ts";
-import { wantReader, type Sessions } from "../access/session.ts";
+import type { Sessions } from "../access/session.ts";
 
 /** A comment so often keeps proxies from closing a stream on which nothing happens. */
 const HEARTBEAT_MS = 15_000;
@@ -197,20 +197,16 @@ function toMs(events: number): number {
   return (events / EVENTS_PER_SECOND) * 1_000;
 }
 
-/** Who reads a stream, which may outlast their token and their session. */
-export interface StreamReader {
-  /** By which their streams are counted: one name for a token and for the sessions opened with it. */
-  readonly name: string;
-  /** Whether they may read still. */
-  isKnown(): boolean;
-}
+export type StreamReader = ReturnType<typeof identifyReader>;
 
-/** Throws 401 for a caller that may not read. */
-export function admitStreamReader(
+/**
+ * Who reads a stream, which may outlast their token and their session. `name`: by which their streams are counted, one for a
+ * token and for the sessions opened with it; `isKnown`: whether they may read still.
+ */
+export function identifyReader(
   { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },
   { request, metadata, readAddress }: RequestContext,
-): StreamReader {
-  wantReader(sessions, request, metadata);
+) {
   const authorization = request.headers.get("authorization");
   if (authorization === null) {
     // The request is not there any more when they are asked for again.

@@ -1,11 +1,10 @@
 import type { ExportChunk } from "../../log/export-formats/format.ts";
-import { errorFields, requestFields, withFields } from "../../platform/logger.ts";
+import { errorFields, requestFields } from "../../platform/logger.ts";
 import type { AppDeps } from "../deps.ts";
 import { attachment, whole, type HttpResponse } from "../server/answer.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import type { StreamReader } from "./event-stream.ts";
 
-/** A file that a reader downloads. */
 export interface Download {
   /** Media type. */
   readonly type: string;
@@ -14,36 +13,28 @@ export interface Download {
   readonly open: () => AsyncGenerator<ExportChunk, void, void>;
 }
 
-/** Answers with a file, at the pace of its reader. Throws the problem 429 when the reader has too many streams open. */
+/**
+ * Answers with a file. Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is
+ * cut off then. Throws the problem 429 when the reader has too many streams open.
+ */
 export async function sendFile(
-  deps: AppDeps,
-  call: RequestContext,
-  reader: StreamReader,
+  { load, stopping, streamPace, encryptedLog, logger }: AppDeps,
+  { request, metadata }: RequestContext,
+  { name: reader, isKnown }: StreamReader,
   { type, name, open }: Download,
 ) {
   const headers = attachment(type, name);
-  if (call.request.method === "HEAD") return whole({ status: 200, headers, body: "" });
+  if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
   // An export that has begun can only be cut off.
-  await Promise.all([deps.encryptedLog.head(), deps.encryptedLog.keyring.keys.revision()]);
-  const logger = withFields(deps.logger, requestFields(call.metadata));
-  const stream = openStream({ ...deps, logger }, reader, open);
-  return whole({ status: 200, headers, body: "", stream });
-}
-
-/** Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is cut off then. */
-function openStream(
-  { load, stopping, streamPace, logger }: AppDeps,
-  { name, isKnown }: StreamReader,
-  open: Download["open"],
-): NonNullable<HttpResponse["stream"]> {
-  const onGone = load.openStream(name);
+  await Promise.all([encryptedLog.head(), encryptedLog.keyring.keys.revision()]);
+  const onGone = load.openStream(reader);
   const chunks = open();
   const encoder = new TextEncoder();
   const end = async (): Promise<void> => {
     onGone();
     await chunks.return();
   };
-  return new ReadableStream(
+  const stream: HttpResponse["stream"] = new ReadableStream(
     {
       async pull(controller) {
         try {
@@ -62,7 +53,8 @@ function openStream(
           controller.enqueue(encoder.encode(value.text));
         } catch (fault) {
           await end();
-          if (!stopping.aborted) logger.error("an export failed", errorFields(fault));
+          if (!stopping.aborted)
+            logger.error("an export failed", { ...requestFields(metadata), ...errorFields(fault) });
           // Without a reason: the server would write it to stderr.
           controller.error();
         }
@@ -71,4 +63,5 @@ function openStream(
     },
     { highWaterMark: 1 },
   );
+  return whole({ status: 200, headers, body: "", stream });
 }

@@ -104,7 +104,7 @@ function toEvent(cells: readonly string[], columns: number): StoredEvent | undef
     throw new Error(`it has ${cells.length} columns instead of ${columns}: damaged, or the file was cut off here`);
   }
   const [position, id = "", stream = "", version, type = "", time = "", data = "", meta = "", hash = "", stored = ""] =
-    cells.map(unguarded);
+    cells.map((text) => (text.startsWith(GUARD) ? text.slice(GUARD.length) : text));
   return {
     position: Number(position),
     id: unescaped(id),
@@ -116,10 +116,6 @@ function toEvent(cells: readonly string[], columns: number): StoredEvent | undef
     meta: JSON.parse(meta),
     hash,
   };
-}
-
-function unguarded(text: string): string {
-  return text.startsWith(GUARD) ? text.slice(GUARD.length) : text;
 }
 
 /** The header is a line too. */

@@ -13,15 +13,13 @@ import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 
-export interface TelegramOptions {
+/** The Telegram Bot API as the messaging channel. Texts go out plain: no parse mode, so nothing in them is markup. */
+export function createTelegramChannel(options: {
   readonly botToken: Secret;
   readonly chatId: string;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
-}
-
-/** The Telegram Bot API as the messaging channel. Texts go out plain: no parse mode, so nothing in them is markup. */
-export function createTelegramChannel(options: TelegramOptions): Channel {
+}): Channel {
   // A group's id changes when it becomes a supergroup; the new one holds until the process ends.
   let chatId = options.chatId;
 
@@ -56,9 +54,11 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
       checked(async () => {
         const startedAt = performance.now();
         const bot = await call("getMe", {}, timeoutMs);
-        if (!isDone(bot)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(bot)}: check TELEGRAM_BOT_TOKEN` };
+        if (doneIn(bot) === undefined)
+          return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(bot)}: check TELEGRAM_BOT_TOKEN` };
         const chat = await call("getChat", { chat_id: chatId }, timeoutMs - (performance.now() - startedAt));
-        if (!isDone(chat)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(chat)}: check TELEGRAM_CHAT_ID` };
+        if (doneIn(chat) === undefined)
+          return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(chat)}: check TELEGRAM_CHAT_ID` };
         return { ok: true, detail: "the bot and its chat answer" };
       }),
   };
@@ -129,11 +129,7 @@ function migratedTo({ status, text }: NetworkAnswer): string | undefined {
   return id === undefined ? undefined : String(id);
 }
 
-/** Whether a call of any method was carried out. */
-function isDone(answer: NetworkAnswer): boolean {
-  return doneIn(answer) !== undefined;
-}
-
+/** The result of a call of any method; undefined: it was not carried out. */
 function doneIn({ status, text }: NetworkAnswer) {
   return status === 200 ? parseAnswer(DONE, text) : undefined;
 }

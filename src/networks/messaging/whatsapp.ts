@@ -6,7 +6,11 @@ import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, truncate, withLookAlikes } from "../plain-text.ts";
 
-export interface WhatsappOptions {
+/**
+ * The WhatsApp Cloud API as the messaging channel. It takes free text only within 24 hours of the recipient's last
+ * message to the number; after that it refuses, and the channel is suspended until they write again.
+ */
+export function createWhatsappChannel(options: {
   /** Id of the sending number, which is not the number itself. */
   readonly phoneNumberId: string;
   readonly accessToken: Secret;
@@ -14,13 +18,7 @@ export interface WhatsappOptions {
   readonly to: string;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
-}
-
-/**
- * The WhatsApp Cloud API as the messaging channel. It takes free text only within 24 hours of the recipient's last
- * message to the number; after that it refuses, and the channel is suspended until they write again.
- */
-export function createWhatsappChannel(options: WhatsappOptions): Channel {
+}): Channel {
   const { phoneNumberId, accessToken, to, safeFetch } = options;
   const numberUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(phoneNumberId)}`;
   const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });

@@ -14,22 +14,22 @@ const RECOGNISES_MS = 47 * 60 * 60_000;
 
 type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
 
-export interface MetaOptions {
+/** The Meta Conversions API as the ads channel. Asking it to send anything but clicks and tests is a defect: it throws. */
+export function createMetaChannel(options: {
   readonly pixelId: string;
   readonly accessToken: Secret;
   /** Shows all events under "Test events" instead of counting them. */
   readonly testEventCode?: string | undefined;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
-}
-
-/** The Meta Conversions API as the ads channel. Asking it to send anything but clicks and tests is a defect: it throws. */
-export function createMetaChannel(options: MetaOptions): Channel {
+}): Channel {
   const { accessToken, testEventCode, safeFetch } = options;
   const pixelUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(options.pixelId)}`;
 
   async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
-    const body = metaBody(events, { accessToken: accessToken.reveal(), testEventCode });
+    // The token goes into the body because URLs end up in logs of proxies.
+    const more = { test_event_code: testEventCode, access_token: accessToken.reveal() };
+    const body = `{"data":[${events.join(",")}],${JSON.stringify(more).slice(1)}`;
     const request = safeFetch(`${pixelUrl}/events`, { method: "POST", headers: JSON_BODY, body, timeoutMs });
     return toDispatchResult(request, metaAnswers(events.length), true);
   }
@@ -103,15 +103,6 @@ export function metaAnswers(events = 1): AnswerRules {
   };
 }
 
-/** The serialized events of one request; the token goes into the body because URLs end up in logs of proxies. */
-export function metaBody(
-  events: readonly string[],
-  { accessToken, testEventCode }: { readonly accessToken: string; readonly testEventCode: string | undefined },
-): string {
-  const more = { test_event_code: testEventCode, access_token: accessToken };
-  return `{"data":[${events.join(",")}],${JSON.stringify(more).slice(1)}`;
-}
-
 /**
  * A click as a PageView. No `external_id`: tying the visitor to a person of another network needs that person's
  * consent. The time is the click's, not the sending's, for Meta attributes by it; but never after `now` (ms since the
@@ -119,7 +110,8 @@ export function metaBody(
  */
 export function pageView(click: Click, userAgent: string, now: number): MetaEvent {
   const clickedAt = Math.min(now, Date.parse(click.time));
-  const fbclid = rawFbclid(click.normalizedUrl);
+  // As it stood in the address: Meta wants it neither decoded nor lower-cased.
+  const fbclid = /^[^#?]*\?(?:[^#]*&)?fbclid=([^&#]+)/.exec(click.normalizedUrl)?.[1];
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
@@ -158,8 +150,3 @@ function serverEvent(name: string, id: string, at: number, url: string, user: Re
 }
 
 export type MetaEvent = ReturnType<typeof serverEvent>;
-
-/** Meta wants the value as it stood in the address: neither decoded nor lower-cased. */
-function rawFbclid(url: string): string | undefined {
-  return /^[^#?]*\?(?:[^#]*&)?fbclid=([^&#]+)/.exec(url)?.[1];
-}

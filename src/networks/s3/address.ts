@@ -1,4 +1,3 @@
-/** Where files lie in an S3-compatible store. */
 export interface S3Address {
   readonly bucket: string;
   /** What all names begin with: empty, or with a slash at its end. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import { backoffMs, type Clock } from "../../platform/clock.ts";
 import type { Secret } from "../../platform/secret.ts";
@@ -93,7 +93,7 @@ async function sign(
   const signer = new AwsV4Signer({
     method,
     url: url.href,
-    headers: { ...headers, "x-amz-content-sha256": sha256(body ?? new Uint8Array()) },
+    headers: { ...headers, "x-amz-content-sha256": hash("sha256", body ?? new Uint8Array()) },
     accessKeyId,
     secretAccessKey: secretAccessKey.reveal(),
     service: "s3",
@@ -102,10 +102,6 @@ async function sign(
   });
   const signed = await signer.sign();
   return { url: signed.url.href, headers: signed.headers };
-}
-
-export function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }
 
 function mayRetry(found: ObjectAnswer | NetworkFault): boolean {
@@ -119,7 +115,6 @@ export function readErrorCode({ status, bytes }: ObjectAnswer): string {
   return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(Buffer.from(bytes).toString("latin1"))?.[1] ?? "";
 }
 
-/** Codes that tell what the operator has to change. */
 const REMEDIES: Readonly<Record<string, string>> = {
   InvalidAccessKeyId: "check AWS_ACCESS_KEY_ID",
   SignatureDoesNotMatch: "check AWS_SECRET_ACCESS_KEY",
@@ -131,7 +126,6 @@ const REMEDIES: Readonly<Record<string, string>> = {
   NotImplemented: "the store needs conditional writes (If-None-Match)",
 };
 
-/** What an answer, or its absence, means for the operator. */
 export function toStoreFault({ method, bucket, key }: S3Request, found: ObjectAnswer | NetworkFault): ServiceError {
   const place = `${method} s3://${bucket}/${key}`;
   if (found instanceof NetworkFault) {

@@ -1,7 +1,8 @@
+import { hash } from "node:crypto";
 import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { S3Address } from "./address.ts";
-import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, sha256, type S3Client, type S3Request } from "./client.ts";
+import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, type S3Client, type S3Request } from "./client.ts";
 
 /** The hash of the file as it was written, which the store keeps beside it. */
 const HASH_HEADER = "x-amz-meta-sha256";
@@ -26,7 +27,7 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
     if (answer.status === 404 && readErrorCode(answer) !== "NoSuchBucket") return undefined;
     if (answer.status !== 200) throw toStoreFault(request, answer);
     const { headers, bytes } = answer;
-    if (headers.get(HASH_HEADER) === sha256(bytes)) return bytes;
+    if (headers.get(HASH_HEADER) === hash("sha256", bytes)) return bytes;
     throw new SegmentDamaged(`s3://${bucket}/${prefix}${name} is not as it was written: ${bytes.length} bytes`);
   };
 
@@ -58,7 +59,7 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
           `${name} has ${bytes.length} bytes: at most ${OBJECT_BYTES_MAX} are kept there`,
         );
       }
-      const headers = { "if-none-match": "*", [HASH_HEADER]: sha256(bytes) };
+      const headers = { "if-none-match": "*", [HASH_HEADER]: hash("sha256", bytes) };
       const request = { ...createRequest("PUT", name), headers, body: bytes };
       const answer = await client.ask(request);
       if (answer.status === 200) return;

@@ -21,31 +21,30 @@ export interface XOptions {
   readonly clock: Clock;
 }
 
-export interface XQuestion {
+/** A GET: answers the body of a 200 and throws a {@link SocialError} for everything else. */
+export type XRead = (question: {
   readonly path: string;
   /** What is undefined is left out. */
   readonly query: Readonly<Record<string, string | undefined>>;
   /** Where the greatest good answer is larger than usual. */
   readonly answerBytesMax?: number;
-}
+}) => Promise<string>;
 
-/** A GET: answers the body of a 200 and throws a {@link SocialError} for everything else. */
-export type XRead = (token: string, question: XQuestion) => Promise<string>;
-
-export function createRead({ apiUrl, safeFetch, clock }: XOptions): XRead {
-  return async (token, { path, query, answerBytesMax }) => {
-    const parameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const answer = await safeFetch(`${apiUrl}${path}?${new URLSearchParams(parameters).toString()}`, {
-      method: "GET",
-      headers: { authorization: `Bearer ${token}` },
-      timeoutMs: (answerBytesMax ?? 0) > LARGE_BYTES ? LARGE_READ_TIMEOUT_MS : READ_TIMEOUT_MS,
-      answerBytesMax,
-    }).catch((fault: unknown) => {
-      throw fault instanceof NetworkFault ? new SocialError("unavailable", fault.message) : fault;
-    });
-    if (answer.status !== 200) throw readFailure(answer, clock());
-    return answer.text;
-  };
+export function createReads({ apiUrl, safeFetch, clock }: XOptions): (token: string) => XRead {
+  return (token) =>
+    async ({ path, query, answerBytesMax }) => {
+      const parameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+      const answer = await safeFetch(`${apiUrl}${path}?${new URLSearchParams(parameters).toString()}`, {
+        method: "GET",
+        headers: { authorization: `Bearer ${token}` },
+        timeoutMs: (answerBytesMax ?? 0) > LARGE_BYTES ? LARGE_READ_TIMEOUT_MS : READ_TIMEOUT_MS,
+        answerBytesMax,
+      }).catch((fault: unknown) => {
+        throw fault instanceof NetworkFault ? new SocialError("unavailable", fault.message) : fault;
+      });
+      if (answer.status !== 200) throw readFailure(answer, clock());
+      return answer.text;
+    };
 }
 
 /** What `max_results` may be. */
@@ -54,7 +53,6 @@ export interface PageSize {
   readonly most: number;
 }
 
-/** As many entries as are asked for, so far as X gives them. */
 export function clampPageSize({ limit }: PageRequest, { least, most }: PageSize): number {
   return Math.min(most, Math.max(least, Math.trunc(limit)));
 }

@@ -13,7 +13,6 @@ export const isXId = (text: string): boolean => Value.Check(ID, text);
 
 export const isXUsername = (text: string): boolean => Value.Check(USERNAME, text);
 
-/** What X says of a page. */
 export const META = Type.Object({
   result_count: Type.Optional(Type.Integer()),
   /** X names no length that is too long; the answer as a whole is bounded. */
@@ -140,7 +139,6 @@ const FORBIDDEN: readonly (Meaning & Signs)[] = [
   { kind: "stopped", reason: "missing_scope", slugs: ["unsupported-authentication"], words: /^forbidden$/i },
 ];
 
-/** Reads an answer without success. */
 export function classifyXRefusal(answer: NetworkAnswer): Meaning & { readonly detail: string } {
   const problem = parseProblem(answer);
   return { ...classifyProblem(problem), detail: describe(problem) };
@@ -225,15 +223,11 @@ function parseWindow(headers: Headers, prefix: string, now: number): RateWindow 
   const remaining = integer(headers.get(`${prefix}-remaining`));
   const resetSeconds = integer(headers.get(`${prefix}-reset`));
   if (limit === undefined || remaining === undefined || resetSeconds === undefined) return undefined;
-  const resetIn = resetSeconds * 1000 - networkTime(headers, now);
+  // X's clock, ours where it names no time. It is cut to the second, so we wait a little too long.
+  const answeredAt = Date.parse(headers.get("date") ?? "");
+  const resetIn = resetSeconds * 1000 - (Number.isNaN(answeredAt) ? now : answeredAt);
   const bounded = Math.min(RESET_IN_MS_MAX, Math.max(RESET_IN_MS_MIN, resetIn));
   return { limit: Math.max(0, limit), remaining: Math.max(0, remaining), resetAt: now + bounded };
-}
-
-/** X's clock by the `Date` header, ours where it is missing. It is cut to the second, so we wait a little too long. */
-function networkTime(headers: Headers, now: number): number {
-  const date = Date.parse(headers.get("date") ?? "");
-  return Number.isNaN(date) ? now : date;
 }
 
 function integer(text: string | null): number | undefined {

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { InboxMessage, PageRequest, SentDm } from "../network.ts";
+import type { PageRequest, SentDm } from "../network.ts";
 import { ID, META, parseNext, required, unreadable, USERNAME } from "./interpret-answer.ts";
 import { FRAME_BYTES, clampPageSize, type XRead } from "./get-request.ts";
 
@@ -50,19 +50,14 @@ const ONE_TO_ONE = /^\d+-\d+$/;
  * The newest messages of one conversation. Reads on where X gives fewer than were asked for and says that there are
  * more: to miss one is to call it absent.
  */
-export async function fetchConversation(
-  read: XRead,
-  token: string,
-  recipientId: string,
-  limit: number,
-): Promise<SentDm[]> {
+export async function fetchConversation(read: XRead, recipientId: string, limit: number): Promise<SentDm[]> {
   const path = `/2/dm_conversations/with/${recipientId}/dm_events`;
   const size = clampPageSize({ limit }, MESSAGES);
   const found: SentDm[] = [];
   let cursor: string | undefined;
   for (let page = 1; page <= PAGES_MAX; page++) {
     const left = size - found.length;
-    const { events, senders, next } = await readEvents(read, token, path, `${FIELDS},entities`, left, cursor);
+    const { events, senders, next } = await readEvents(read, path, `${FIELDS},entities`, left, cursor);
     // By the expansion X lists the senders; if there is only one, it is the sender of all.
     const onlySender = senders.length === 1 ? senders[0]?.id : undefined;
     found.push(...events.map((event) => toMessage(event, event.sender_id ?? onlySender)));
@@ -73,13 +68,9 @@ export async function fetchConversation(
 }
 
 /** A page of all conversations. Without `entities`: the links of a stranger's message may be ten times its text. */
-export async function fetchInbox(
-  read: XRead,
-  token: string,
-  page: PageRequest,
-): Promise<{ readonly messages: readonly InboxMessage[]; readonly next?: string }> {
+export async function fetchInbox(read: XRead, page: PageRequest) {
   const size = clampPageSize(page, MESSAGES);
-  const { events, senders, ...more } = await readEvents(read, token, "/2/dm_events", FIELDS, size, page.cursor);
+  const { events, senders, ...more } = await readEvents(read, "/2/dm_events", FIELDS, size, page.cursor);
   const known = senders.filter((user) => Value.Check(SENDER, user));
   const usernames = new Map(known.map(({ id, username }) => [id, username]));
   const messages = events.map((event) => {
@@ -94,14 +85,7 @@ export async function fetchInbox(
  * One page. What cannot be read for certain is an error and not an absence: a message taken for absent would count as
  * not delivered, and a missed reply may have been a wish to be left alone.
  */
-async function readEvents(
-  read: XRead,
-  token: string,
-  path: string,
-  fields: string,
-  size: number,
-  cursor: string | undefined,
-) {
+async function readEvents(read: XRead, path: string, fields: string, size: number, cursor: string | undefined) {
   const query = {
     max_results: String(size),
     "dm_event.fields": fields,
@@ -109,7 +93,7 @@ async function readEvents(
     expansions: "sender_id",
     pagination_token: cursor,
   };
-  const text = await read(token, { path, query, answerBytesMax: FRAME_BYTES + size * MESSAGE_BYTES_MAX });
+  const text = await read({ path, query, answerBytesMax: FRAME_BYTES + size * MESSAGE_BYTES_MAX });
   const { data: events, errors = [], includes, meta } = required(EVENTS, text);
   // Empty only where X says so: an error, or a count without the messages, leaves it open.
   const isEmpty = (meta?.result_count ?? events?.length) === 0 && errors.length === 0;

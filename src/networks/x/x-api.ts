@@ -1,8 +1,8 @@
 import { NetworkFault } from "../safe-fetch.ts";
-import { SocialError, type PageRequest, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
+import { SocialError, type PageRequest, type Prices, type SocialNetwork } from "../network.ts";
 import { sendOutcome, isXId, isXUsername } from "./interpret-answer.ts";
 import { fetchConversation, fetchInbox } from "./read-messages.ts";
-import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./get-request.ts";
+import { createReads, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./get-request.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./read-users.ts";
 
 const BATCH_MAX = 100;
@@ -22,25 +22,26 @@ const USER_FIELDS = { "user.fields": "receives_your_dm,protected" };
 
 /** X API v2, as far as the service needs it. */
 export function createX(options: XOptions): SocialNetwork {
-  const read = createRead(options);
+  const reads = createReads(options);
+  const { apiUrl, safeFetch, clock } = options;
   return {
     network: "x",
     async me(token) {
-      const { id, username, name } = readUser(await read(token, { path: "/2/users/me", query: {} }));
+      const { id, username, name } = readUser(await reads(token)({ path: "/2/users/me", query: {} }));
       return { id, username, name };
     },
     usersByUsername: (token, usernames) =>
-      lookUp(read, token, "/2/users/by", "usernames", usernames.filter(isXUsername)),
-    usersById: (token, ids) => lookUp(read, token, "/2/users", "ids", ids.filter(isXId)),
+      lookUp(reads(token), "/2/users/by", "usernames", usernames.filter(isXUsername)),
+    usersById: (token, ids) => lookUp(reads(token), "/2/users", "ids", ids.filter(isXId)),
     async followers(token, userId, page) {
-      return people(read, token, `/2/users/${checkedId(userId)}/followers`, page, FOLLOWERS);
+      return people(reads(token), `/2/users/${checkedId(userId)}/followers`, page, FOLLOWERS);
     },
     async listMembers(token, listId, page) {
-      return people(read, token, `/2/lists/${checkedId(listId)}/members`, page, MEMBERS);
+      return people(reads(token), `/2/lists/${checkedId(listId)}/members`, page, MEMBERS);
     },
     async searchAuthors(token, query, page) {
       const size = clampPageSize(page, POSTS);
-      const text = await read(token, {
+      const text = await reads(token)({
         path: "/2/tweets/search/recent",
         query: {
           query,
@@ -54,26 +55,43 @@ export function createX(options: XOptions): SocialNetwork {
       });
       return readAuthors(text);
     },
-    sendDm: (token, recipientId, text) => sendDm(options, token, recipientId, text),
-    async conversation(token, recipientId, limit) {
-      return fetchConversation(read, token, checkedId(recipientId), limit);
+    async sendDm(token, recipientId, text) {
+      const refusal = refuseBeforehand(recipientId, text);
+      if (refusal !== undefined) return { outcome: "rejected", detail: refusal, rate: undefined };
+      try {
+        const answer = await safeFetch(`${apiUrl}/2/dm_conversations/with/${recipientId}/messages`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          // X refuses a body with any other field.
+          body: JSON.stringify({ text }),
+          timeoutMs: SEND_TIMEOUT_MS,
+        });
+        return sendOutcome(answer, clock());
+      } catch (fault) {
+        if (!(fault instanceof NetworkFault)) throw fault;
+        const outcome = fault.certainlyNotSent ? "unreachable" : "in_doubt";
+        return { outcome, detail: fault.message, rate: undefined };
+      }
     },
-    inbox: (token, page) => fetchInbox(read, token, page),
+    async conversation(token, recipientId, limit) {
+      return fetchConversation(reads(token), checkedId(recipientId), limit);
+    },
+    inbox: (token, page) => fetchInbox(reads(token), page),
   };
 }
 
 /** A value that X cannot have makes it refuse them all, so only `possible` ones may come here. */
-async function lookUp(read: XRead, token: string, path: string, key: string, possible: readonly string[]) {
+async function lookUp(read: XRead, path: string, key: string, possible: readonly string[]) {
   if (possible.length > BATCH_MAX) throw new RangeError(`X looks up at most ${BATCH_MAX} users at once`);
   if (possible.length === 0) return [];
   const query = { [key]: possible.join(","), ...USER_FIELDS };
-  return readUsers(await read(token, { path, query, answerBytesMax: userBytes(possible.length) }));
+  return readUsers(await read({ path, query, answerBytesMax: userBytes(possible.length) }));
 }
 
-async function people(read: XRead, token: string, path: string, page: PageRequest, sizes: PageSize) {
+async function people(read: XRead, path: string, page: PageRequest, sizes: PageSize) {
   const size = clampPageSize(page, sizes);
   const query = { max_results: String(size), ...USER_FIELDS, pagination_token: page.cursor };
-  return readUserPage(await read(token, { path, query, answerBytesMax: userBytes(size) }));
+  return readUserPage(await read({ path, query, answerBytesMax: userBytes(size) }));
 }
 
 function userBytes(users: number): number {
@@ -90,30 +108,6 @@ const SEND_TIMEOUT_MS = 15_000;
 
 /** X's older reference says 10,000 characters; counted in UTF-16 units, which are never fewer. */
 const DM_UNITS_MAX = 10_000;
-
-async function sendDm(
-  { apiUrl, safeFetch, clock }: XOptions,
-  token: string,
-  recipientId: string,
-  text: string,
-): Promise<SendDmResult> {
-  const refusal = refuseBeforehand(recipientId, text);
-  if (refusal !== undefined) return { outcome: "rejected", detail: refusal, rate: undefined };
-  try {
-    const answer = await safeFetch(`${apiUrl}/2/dm_conversations/with/${recipientId}/messages`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      // X refuses a body with any other field.
-      body: JSON.stringify({ text }),
-      timeoutMs: SEND_TIMEOUT_MS,
-    });
-    return sendOutcome(answer, clock());
-  } catch (fault) {
-    if (!(fault instanceof NetworkFault)) throw fault;
-    const outcome = fault.certainlyNotSent ? "unreachable" : "in_doubt";
-    return { outcome, detail: fault.message, rate: undefined };
-  }
-}
 
 function refuseBeforehand(recipientId: string, text: string): string | undefined {
   if (!isXId(recipientId)) return "the recipient's id is not one of X";

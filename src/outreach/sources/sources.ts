@@ -1,5 +1,6 @@
 import { isTriedLast, toRecipient, type Contact } from "../../../projections/contacts.ts";
-import type { OutreachConfig, RecipientSource } from "../../config/outreach.ts";
+import type { RecipientSource } from "../../../events/outreach.ts";
+import type { OutreachConfig } from "../../config/outreach.ts";
 import { LOOKUP_BATCH, type Batch, type Source } from "../context.ts";
 import { openOlderMessages } from "../inbox.ts";
 import { pagedSource } from "./paged.ts";

@@ -1,5 +1,5 @@
 import type { Contact, Contacts } from "../../../projections/contacts.ts";
-import type { RecipientSource } from "../../config/outreach.ts";
+import type { RecipientSource } from "../../../events/outreach.ts";
 import { LOOKUP_BATCH, type Source } from "../context.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 

@@ -39,6 +39,7 @@ async function openX() {
           exclusively: (work) => work(),
           peek: async () => kept,
           drop: async () => true,
+          async [Symbol.asyncDispose]() {},
         };
         const oauth = {
           begin: async () => ({ state: "the-state", verifier: "the-verifier", url: "https://x.example/authorize?x=1" }),
