@@ -32,7 +32,7 @@ import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readText, type View } from "../page-context.ts";
-import { numbers, Table } from "../parts/table.tsx";
+import { numbers, Row, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
 const TAIL_EVENTS_MAX = 2_000;
@@ -153,39 +153,32 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
       ]}
     >
       {lags.map((lag) => (
-        <tr>
-          <th scope="row">{lag.channel}</th>
-          <td>
-            <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
-            {lag.suspended === null ? null : (
-              <ActionForm
-                view={view}
-                back={deliveriesHref(view)}
-                action="/console/deliveries/resume"
-                fields={{ channel: lag.channel }}
-              >
-                <button>Resume {lag.channel}</button>
-              </ActionForm>
-            )}
-          </td>
-          {toFigures(lag).map((figure) => (
-            <td class="number">{figure}</td>
-          ))}
-        </tr>
+        <Row
+          cells={[
+            lag.channel,
+            <>
+              <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
+              {lag.suspended === null ? null : (
+                <ActionForm
+                  view={view}
+                  back={deliveriesHref(view)}
+                  action="/console/deliveries/resume"
+                  fields={{ channel: lag.channel }}
+                >
+                  <button>Resume {lag.channel}</button>
+                </ActionForm>
+              )}
+            </>,
+            lag.backlog,
+            lag.oldest_click_seconds === null ? null : formatDuration(lag.oldest_click_seconds),
+            lag.settled_per_minute,
+            lag.requested_per_minute,
+            drainInWords(lag),
+          ]}
+        />
       ))}
     </Table>
   );
-}
-
-function toFigures(lag: ChannelLag): readonly string[] {
-  const { backlog, oldest_click_seconds: age } = lag;
-  return [
-    grouped(backlog),
-    age === null ? "–" : formatDuration(age),
-    grouped(lag.settled_per_minute),
-    grouped(lag.requested_per_minute),
-    drainInWords(lag),
-  ];
 }
 
 interface FoundProps {

@@ -13,7 +13,7 @@ import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
-import { Table } from "../parts/table.tsx";
+import { breakable, Row, Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */
 export interface DryRunAnswer extends RunSelection {
@@ -107,17 +107,15 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
   if (sends.length === 0) return null;
   return (
     <Section id="sends" title="Would get a message">
-      <Table label="Table of messages" columns={["recipient", "variant", "text"]} isTall>
+      <Table label="Table of messages" columns={["recipient", "variant", ...breakable("text")]} isTall>
         {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
-          <tr>
-            <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
-            </th>
-            <td>{variant}</td>
-            <td class="breakable">
-              <bdi>{shortened(text)}</bdi>
-            </td>
-          </tr>
+          <Row
+            cells={[
+              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+              variant,
+              <bdi>{shortened(text)}</bdi>,
+            ]}
+          />
         ))}
       </Table>
       <Cut count={sends.length} />
@@ -139,12 +137,7 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
       </ul>
       <Table label="Table of those skipped" columns={["recipient", "reason"]} isTall>
         {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
-          <tr>
-            <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
-            </th>
-            <td>{plain(reason)}</td>
-          </tr>
+          <Row cells={[<RecipientLink recipient={recipient} name={formatContactName(recipient)} />, plain(reason)]} />
         ))}
       </Table>
       <Cut count={skips.length} />

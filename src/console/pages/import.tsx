@@ -4,7 +4,7 @@ import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/fi
 import { ActionForm, ConfirmedAction } from "../parts/action-form.tsx";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { Table } from "../parts/table.tsx";
+import { breakable, Row, Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
@@ -97,17 +97,9 @@ function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
   return (
     <Section id="refused" title="Refused rows">
       <Cut count={refused} />
-      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall>
+      <Table label="Table of refused rows" columns={["row", ...breakable("value", "reason")]} isTall>
         {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
-          <tr>
-            <th scope="row">line {grouped(line)}</th>
-            <td class="breakable">
-              <bdi>{value}</bdi>
-            </td>
-            <td class="breakable">
-              <bdi>{reason}</bdi>
-            </td>
-          </tr>
+          <Row cells={[`line ${grouped(line)}`, <bdi>{value}</bdi>, <bdi>{reason}</bdi>]} />
         ))}
       </Table>
     </Section>

@@ -17,7 +17,7 @@ import { SentTo, sentWith } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
 import { newestEvents, type View } from "../page-context.ts";
-import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
+import { createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -90,7 +90,7 @@ interface LinkTableProps {
 function LinkTable({ view, sort, links }: LinkTableProps): VNode {
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
-    head("link", "link", "ascending"),
+    head("link", "link", "ascending", "breakable"),
     head("people", "people", "descending", "number"),
     head("suspected", "suspected", "descending", "number"),
     head("bots", "bots", "descending", "number"),
@@ -99,17 +99,17 @@ function LinkTable({ view, sort, links }: LinkTableProps): VNode {
   return (
     <Table label="Links" columns={columns} isTall>
       {links.map(({ link, clicks, suspected, bots, last }) => (
-        <tr>
-          <th scope="row" class="breakable">
+        <Row
+          cells={[
             <a href={hrefForLink(link)}>
               <bdi>{link}</bdi>
-            </a>
-          </th>
-          <NumberCells of={[clicks - suspected, suspected, bots]} />
-          <td>
-            <Time at={last} />
-          </td>
-        </tr>
+            </a>,
+            clicks - suspected,
+            suspected,
+            bots,
+            <Time at={last} />,
+          ]}
+        />
       ))}
     </Table>
   );

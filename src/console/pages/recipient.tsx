@@ -15,7 +15,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { findGrounds } from "../parts/find-causes.ts";
 import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { NumberCells, numbers, Table } from "../parts/table.tsx";
+import { breakable, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../page-context.ts";
@@ -369,22 +369,22 @@ function TheirLinks({ view, isTracked, sent }: TheirLinksProps): VNode | null {
     <Section id="their-links" title="Links sent to them">
       <Table
         label="Clicks of the links sent to them"
-        columns={["link", "sent to", ...numbers("people", "suspected", "bots")]}
+        columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
       >
         {links.map((link) => (
-          <Row view={view} isTracked={isTracked} link={link} />
+          <LinkRow view={view} isTracked={isTracked} link={link} />
         ))}
       </Table>
     </Section>
   );
 }
 
-function Row({ view, isTracked, link }: Omit<TheirLinksProps, "sent"> & { readonly link: string }): VNode {
+function LinkRow({ view, isTracked, link }: Omit<TheirLinksProps, "sent"> & { readonly link: string }): VNode {
   const messages = view.state("referrers").links.get(link)?.messages ?? 0;
   const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
   return (
     <tr>
-      <th scope="row" class="breakable">
+      <th scope="row">
         <a href={hrefForLink(link)}>
           <bdi>{link}</bdi>
         </a>
@@ -393,7 +393,7 @@ function Row({ view, isTracked, link }: Omit<TheirLinksProps, "sent"> & { readon
       {messages === 1 && !isTracked ? (
         <td colSpan={3}>not shown, since they did not grant tracking</td>
       ) : (
-        <NumberCells of={[clicks - suspected, suspected, bots]} />
+        [clicks - suspected, suspected, bots].map((count) => <td>{grouped(count)}</td>)
       )}
     </tr>
   );

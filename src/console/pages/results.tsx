@@ -331,11 +331,11 @@ function AllRows({ view, by, table }: AllRowsProps): VNode {
           <tr>
             <Names view={view} by={by} row={row} />
             {countsIn(row.figures, isTracked).map((count) => (
-              <td class="number">{count === undefined ? "–" : grouped(count)}</td>
+              <td>{count === undefined ? "–" : grouped(count)}</td>
             ))}
             <td>{row.figures.tracked.first_click_ms === null ? "–" : firstClick(row.figures)}</td>
             {[row.previous?.sent, row.previous?.replied].map((count) => (
-              <td class="number">{count === undefined ? "–" : grouped(count)}</td>
+              <td>{count === undefined ? "–" : grouped(count)}</td>
             ))}
           </tr>
         ))}

@@ -15,7 +15,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { numbers, Table } from "../parts/table.tsx";
+import { numbers, Row, Table } from "../parts/table.tsx";
 import type { ConsolePage, Notice, View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 
@@ -111,14 +111,7 @@ function Counts({ report }: ReportProps): VNode {
     <Section id="counts" title={report.days.length === 0 ? "Nothing differs" : "What differs"}>
       <Table label="Counts" columns={["day", "what", ...numbers("was", "would be", "difference", "unknown")]} isTall>
         {toRows(report).map(({ day, what, was, would, difference, unknown }) => (
-          <tr>
-            <th scope="row">{day}</th>
-            <td>{what}</td>
-            <td class="number">{grouped(was)}</td>
-            <td class="number">{grouped(would)}</td>
-            <td class="number">{difference}</td>
-            <td class="number">{unknown === undefined ? "–" : grouped(unknown)}</td>
-          </tr>
+          <Row cells={[day, what, was, would, difference, unknown]} />
         ))}
       </Table>
     </Section>
@@ -147,13 +140,13 @@ function List({ report: { recipients }, name }: ReportProps & { readonly name: k
     <Section id={name} title={`${grouped(count)} ${LISTS[name]}`}>
       <Table label={`Table of those who ${LISTS[name]}`} columns={["recipient", "was", "would be"]} isTall>
         {shown.map(({ recipient, was, would }) => (
-          <tr>
-            <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
-            </th>
-            <td>{describeOutcome(was)}</td>
-            <td>{describeOutcome(would)}</td>
-          </tr>
+          <Row
+            cells={[
+              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+              describeOutcome(was),
+              describeOutcome(would),
+            ]}
+          />
         ))}
       </Table>
       {count > shown.length ? (

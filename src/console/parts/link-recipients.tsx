@@ -13,7 +13,7 @@ import { Section } from "../document.tsx";
 import { RecipientLink } from "./events.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
-import { Table } from "./table.tsx";
+import { breakable, Row, Table } from "./table.tsx";
 
 type Attempt = Recorded<"DirectMessageAttempted">;
 
@@ -85,19 +85,15 @@ function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): 
   return (
     <>
       {attempts.length < referrers.messages ? <p>The newest {grouped(attempts.length)}:</p> : null}
-      <Table label="People it was sent to" columns={["person", "variant", "when"]}>
+      <Table label="People it was sent to" columns={[...breakable("person", "variant"), "when"]}>
         {attempts.map(({ time, data: { recipient, variant } }) => (
-          <tr>
-            <th scope="row" class="breakable">
-              <RecipientLink recipient={recipient} name={isErased(recipient) ? ERASED : `@${recipient.username}`} />
-            </th>
-            <td class="breakable">
-              <bdi>{variant}</bdi>
-            </td>
-            <td>
-              <Time at={time} />
-            </td>
-          </tr>
+          <Row
+            cells={[
+              <RecipientLink recipient={recipient} name={isErased(recipient) ? ERASED : `@${recipient.username}`} />,
+              <bdi>{variant}</bdi>,
+              <Time at={time} />,
+            ]}
+          />
         ))}
       </Table>
     </>

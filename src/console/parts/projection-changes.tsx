@@ -8,7 +8,7 @@ import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { readChoice, type View } from "../page-context.ts";
 import { Select } from "./action-form.tsx";
-import { Table } from "./table.tsx";
+import { breakable, Table } from "./table.tsx";
 
 /** Characters of a value or a path that are shown: the event's data, further down, is whole. */
 const SHOWN_CHARACTERS_MAX = 300;
@@ -75,7 +75,7 @@ function Change({ name, change }: { readonly name: string; readonly change: Stat
   const { differences, whole } = change;
   return (
     <>
-      <Table label={`Changes of ${name}`} columns={["Where", "Before", "After"]}>
+      <Table label={`Changes of ${name}`} columns={["Where", ...breakable("Before", "After")]}>
         {differences.map((difference) => (
           <Row difference={difference} />
         ))}
@@ -104,7 +104,7 @@ function Row({ difference: { path, values } }: { readonly difference: Difference
         <td colSpan={2}>the same entries in another order</td>
       ) : (
         [values.before, values.after].map((value) => (
-          <td class="breakable">
+          <td>
             {value === undefined ? <span class="quiet">nothing</span> : <code>{shorten(formatValue(value))}</code>}
           </td>
         ))
