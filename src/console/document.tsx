@@ -133,11 +133,7 @@ function Verified({ view: { verified } }: { readonly view: View }): VNode {
         <Icon name={icon} />
         <span>
           {words}
-          {verified === undefined ? null : (
-            <>
-              , verified <Time at={verified.time} />
-            </>
-          )}
+          <Time before=", verified " at={verified?.time} />
         </span>
       </a>
     </section>
@@ -179,12 +175,7 @@ function Foot({ view }: { readonly view: View }): VNode {
         ) : (
           <>
             Read up to position <b>{grouped(position)}</b>
-            {time === undefined ? null : (
-              <>
-                , <Time at={time} />
-              </>
-            )}
-            .
+            <Time before=", " at={time} />.
           </>
         )}
       </p>

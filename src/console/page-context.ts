@@ -3,7 +3,6 @@ import type { VNode } from "preact";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
-import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { RecipientSource } from "../config/outreach.ts";
 import type { ConfigParts } from "../config/optional-parts.ts";
@@ -150,15 +149,6 @@ export async function newestEvents(
 ): Promise<readonly Recorded[]> {
   const to = Math.min(query.to ?? position, position);
   return to < 1 ? [] : Array.fromAsync(store.read({ ...query, to, backwards: true }));
-}
-
-/** The newest hours or days. */
-export function lastPeriods(
-  { now, settings: { timezone } }: View,
-  unit: PeriodsQuery["unit"],
-  count: number,
-): PeriodsQuery {
-  return { unit, count, until: now, timezone };
 }
 
 /** A whole number of the page's address that is not negative; undefined for anything else. */

@@ -10,12 +10,13 @@ import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { Select } from "../parts/action-form.tsx";
-import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
+import { Field, Select } from "../parts/action-form.tsx";
+import { EventList, EventSentence, isProblem, spaced, toCapital } from "../parts/events.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/find-causes.ts";
 import { Icon } from "../parts/icon.tsx";
 import { renderStateChanges } from "../parts/projection-changes.tsx";
+import { type Fact, Facts } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../page-context.ts";
 import { Proof } from "../parts/proof.tsx";
@@ -36,15 +37,6 @@ const VIEWS = {
 } as const satisfies Record<string, readonly EventType[] | undefined>;
 
 type Shown = keyof typeof VIEWS;
-
-const VIEW_WORDS: Readonly<Record<Shown, string>> = {
-  news: "News",
-  everything: "Everything",
-  messages: "Messages",
-  clicks: "Clicks",
-  deliveries: "Deliveries",
-  problems: "Problems",
-};
 
 const SHOWN = Object.keys(VIEWS) as readonly Shown[];
 
@@ -67,7 +59,7 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
               href={activityHref(view.query, { show: one, type: undefined })}
               aria-current={one === shown ? "page" : undefined}
             >
-              {VIEW_WORDS[one]}
+              {toCapital(one)}
             </a>
           </li>
         ))}
@@ -184,9 +176,7 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
         <Select name="type" label="Type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} />
         <Select name="not" label="Not of type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} none="none" />
         {TEXT_FIELDS.map(({ name, label, placeholder }) => (
-          <label>
-            {label} <input name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
-          </label>
+          <Field label={label} name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
         ))}
         <button>Show</button>
       </form>
@@ -256,7 +246,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
   const outcomes = await readOutcomes(reading, event);
   const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = event;
-  const rows: readonly (readonly [string, VNode | string])[] = [
+  const facts: readonly Fact[] = [
     ["time", <Time at={time} />],
     ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],
     ["id", <code>{id}</code>],
@@ -272,14 +262,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
         {spaced(type)} <small>at position {grouped(position)}</small>
       </h1>
       <EventSentence view={view} event={event} isWhole />
-      <dl class="facts">
-        {rows.map(([name, value]) => (
-          <div>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts of={facts} />
       <Cited view={view} id="causes" title="What caused it" events={await findCauses(view, event)} />
       <Cited view={view} id="effects" title="What it caused" events={await findEffects(view, event)} />
       <DispatchOutcomes view={view} id={id} outcomes={outcomes} />

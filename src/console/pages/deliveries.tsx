@@ -29,7 +29,7 @@ import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-lett
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
-import { ActionForm, Select } from "../parts/action-form.tsx";
+import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readText, type View } from "../page-context.ts";
 import { numbers, Row, Table } from "../parts/table.tsx";
@@ -103,9 +103,13 @@ function parseFilter(texts: FilterTexts, { settings }: View): DispatchFilter | s
 
 function FilterForm({ view, texts }: { readonly view: View; readonly texts: FilterTexts }): VNode {
   const field = (name: "error" | "link" | "from" | "to", label: string, placeholder: string) => (
-    <label>
-      {label} <input name={name} value={texts[name] ?? ""} placeholder={placeholder} maxLength={LINK_CHARACTERS_MAX} />
-    </label>
+    <Field
+      label={label}
+      name={name}
+      value={texts[name] ?? ""}
+      placeholder={placeholder}
+      maxLength={LINK_CHARACTERS_MAX}
+    />
   );
   return (
     <form class="filter" method="get" action="/deliveries">

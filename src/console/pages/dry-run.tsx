@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
+import type { Usage } from "../../../events/outreach.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
 import { formatSentence, plain } from "../../history/words/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import type { DryRun } from "../../outreach/execute-run.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
@@ -13,15 +14,10 @@ import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
-import { breakable, Row, Table } from "../parts/table.tsx";
+import { breakable, FirstOf, Row, Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */
-export interface DryRunAnswer extends RunSelection {
-  readonly reason: RunEnd;
-  /** When the sending window opens for the next recipient. */
-  readonly until?: string;
-  readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
-  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
+export interface DryRunAnswer extends RunSelection, DryRun {
   /** What the dry run asked of the network, and what the run would. */
   readonly usage: Usage;
   readonly estimate: Usage;
@@ -41,13 +37,7 @@ export function dryRunPage(found: DryRunAnswer): ConsolePage {
       <p>
         A run{formatSentence(describeSelection(found))} would write to <b>{people(found.would_send.length)}</b> now and
         skip {people(found.would_skip.length)}. It would end there: {ENDS[found.reason]}
-        {found.until === undefined ? null : (
-          <>
-            {" "}
-            until <Time at={found.until} isExact />
-          </>
-        )}
-        . Nothing was sent.
+        <Time before=" until " at={found.until} isExact />. Nothing was sent.
       </p>
       <p>
         The run costs at most <b>{dollars(found.estimate)}</b>. This dry run cost at most {dollars(found.usage)}; what
@@ -146,13 +136,11 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
 }
 
 /** Says that there are more than the table shows. */
-function Cut({ count }: { readonly count: number }): VNode | null {
-  if (count <= ROWS_SHOWN) return null;
+function Cut({ count }: { readonly count: number }): VNode {
   return (
-    <p>
-      The first {grouped(ROWS_SHOWN)} of {grouped(count)}; <code>POST /social/run</code> with{" "}
-      <code>{'{"dry_run":true}'}</code> answers all.
-    </p>
+    <FirstOf shown={ROWS_SHOWN} count={count}>
+      ; <code>POST /social/run</code> with <code>{'{"dry_run":true}'}</code> answers all.
+    </FirstOf>
   );
 }
 

@@ -12,7 +12,7 @@ import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
-import { ConfirmedAction } from "../parts/action-form.tsx";
+import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
@@ -192,9 +192,7 @@ function ForgetClicks({ view }: { readonly view: View }): VNode | null {
       isDangerous
       says="Erases the address, user agent and query of its clicks, and the records of its wrong tokens; the counts stay. This cannot be undone. Data at networks, in chats and in backups of the key file is not erased. A large log takes a while."
     >
-      <label>
-        IP address <input name="ip" required maxLength={45} pattern="[0-9a-fA-F.:]+" title="IPv4 or IPv6" />
-      </label>{" "}
+      <Field label="IP address" name="ip" required maxLength={45} pattern="[0-9a-fA-F.:]+" title="IPv4 or IPv6" />{" "}
       <button>Erase its clicks for ever</button>
     </ConfirmedAction>
   );

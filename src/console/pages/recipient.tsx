@@ -15,7 +15,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { findGrounds } from "../parts/find-causes.ts";
 import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { breakable, numbers, Table } from "../parts/table.tsx";
+import { breakable, type Fact, Facts, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../page-context.ts";
@@ -52,7 +52,7 @@ export async function recipientPage(view: View): Promise<Made> {
       <div class="columns">
         {before === undefined ? <Case view={view} contact={contact} attempts={attempts} events={events} /> : null}
         <div class="stack">
-          <Facts contact={contact} events={events} />
+          <ContactFacts contact={contact} events={events} />
           <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
         </div>
       </div>
@@ -133,16 +133,19 @@ function unknown(view: View, asked: string): VNode {
   );
 }
 
-interface CaseProps extends FactsProps {
-  /** The newest first. */
+interface CaseProps {
+  readonly view: View;
+  readonly contact: Contact;
+  /** The newest first, as all that is shown of the recipient. */
   readonly attempts: readonly Attempt[];
+  readonly events: readonly Recorded[];
 }
 
 /** Answers why they got their newest message, or why they got none: each step with the event that proves it. */
 function Case({ view, contact, attempts, events }: CaseProps): VNode {
   const [attempt] = attempts;
   const name = contact.username === undefined ? "they" : `@${contact.username}`;
-  const skipped = events.find(({ type }) => type === "DirectMessageSkipped");
+  const skipped = attempt === undefined ? events.find(({ type }) => type === "DirectMessageSkipped") : undefined;
   const replied = events.find(
     ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
   );
@@ -167,27 +170,25 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
             </pre>
           </Reason>
         )}
-        {attempt !== undefined || skipped === undefined ? null : (
-          <Reason title="Skipped" proof={skipped}>
-            <EventSentence view={view} event={skipped} />
-          </Reason>
-        )}
+        <EventReason view={view} title="Skipped" event={skipped} />
         {attempt !== undefined || skipped !== undefined ? null : (
           <Reason title="Not contacted">No run has reached them yet.</Reason>
         )}
         {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
-        {replied === undefined ? null : (
-          <Reason title="Reply" proof={replied}>
-            <EventSentence view={view} event={replied} />
-          </Reason>
-        )}
-        {suppressed === undefined ? null : (
-          <Reason title="Suppressed" proof={suppressed}>
-            <EventSentence view={view} event={suppressed} />
-          </Reason>
-        )}
+        <EventReason view={view} title="Reply" event={replied} />
+        <EventReason view={view} title="Suppressed" event={suppressed} />
       </ol>
     </section>
+  );
+}
+
+/** Renders nothing where there is no such event. */
+function EventReason({ view, title, event }: { view: View; title: string; event: Recorded | undefined }): VNode | null {
+  if (event === undefined) return null;
+  return (
+    <Reason title={title} proof={event}>
+      <EventSentence view={view} event={event} />
+    </Reason>
   );
 }
 
@@ -215,16 +216,9 @@ function Reason({ title, proof, children }: ReasonProps): VNode {
   );
 }
 
-interface FactsProps {
-  readonly view: View;
-  readonly contact: Contact;
-  /** The newest first. */
-  readonly events: readonly Recorded[];
-}
-
-function Facts({ contact, events }: Pick<FactsProps, "contact" | "events">): VNode {
+function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">): VNode {
   const { id, username, timezone, variant, received, replied, skipped, fields, attempted_at } = contact;
-  const rows: readonly (readonly [string, ComponentChildren])[] = [
+  const facts: readonly Fact[] = [
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
     ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
     [
@@ -241,20 +235,7 @@ function Facts({ contact, events }: Pick<FactsProps, "contact" | "events">): VNo
     ["messages from them", replied ? "after ours" : received ? "before ours" : "none was read"],
     ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
   ];
-  return (
-    <dl class="facts">
-      {rows
-        .filter(([, value]) => value !== "")
-        .map(([name, value]) => (
-          <div>
-            <dt class="breakable">
-              <bdi>{name}</bdi>
-            </dt>
-            <dd class="breakable">{value}</dd>
-          </div>
-        ))}
-    </dl>
-  );
+  return <Facts of={facts.filter(([, value]) => value !== "")} />;
 }
 
 /** Their clicks on links of their own; empty: none were sent to them, or they do not grant tracking any more. */
@@ -283,44 +264,25 @@ function Grounds({ basis, events }: { readonly basis: Basis; readonly events: re
   );
 }
 
-interface MessagesProps {
-  readonly view: View;
-  readonly attempts: readonly Attempt[];
-  /** All that is shown of the recipient; both the newest first. */
-  readonly events: readonly Recorded[];
-}
-
 /** What we wrote to them, as it was; the texts of what recipients write to us are not kept. */
-function Messages({ view, attempts, events }: MessagesProps): VNode | null {
+function Messages({ view, attempts, events }: Omit<CaseProps, "contact">): VNode | null {
   if (attempts.length === 0) return null;
   return (
     <Section id="messages" title="Earlier messages to them">
       {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
-        <Message view={view} attempt={attempt} outcome={describeOutcome(attempt, events)} />
+        <>
+          <p>
+            <Time at={attempt.time} />: variant <VariantName attempt={attempt} />, in{" "}
+            <a href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</a>;{" "}
+            {describeOutcome(attempt, events)}.
+          </p>
+          <pre tabIndex={0}>
+            <bdi>{attempt.data.text}</bdi>
+          </pre>
+        </>
       ))}
       {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
     </Section>
-  );
-}
-
-interface MessageProps {
-  readonly view: View;
-  readonly attempt: Attempt;
-  readonly outcome: string;
-}
-
-function Message({ view, attempt, outcome }: MessageProps): VNode {
-  const { run_id, text } = attempt.data;
-  return (
-    <>
-      <p>
-        <Time at={attempt.time} />: variant <VariantName attempt={attempt} />, in{" "}
-        <a href={runHref(run_id)}>run {formatRun(view, run_id)}</a>; {outcome}.
-      </p>
-      <pre tabIndex={0}>
-        <bdi>{text}</bdi>
-      </pre>
-    </>
   );
 }
 

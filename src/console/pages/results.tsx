@@ -30,6 +30,7 @@ import { requiredSampleSize } from "../../platform/rate-statistics.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
+import { Field } from "../parts/action-form.tsx";
 import { RateBar } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
@@ -112,12 +113,8 @@ function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonl
           ))}
         </select>
       </label>
-      <label>
-        From <input type="date" name="from" value={from === undefined ? "" : toDay(from)} />
-      </label>
-      <label>
-        To <input type="date" name="to" value={to === undefined ? "" : toDay(to - DAY_MS)} />
-      </label>
+      <Field label="From" type="date" name="from" value={from === undefined ? "" : toDay(from)} />
+      <Field label="To" type="date" name="to" value={to === undefined ? "" : toDay(to - DAY_MS)} />
       <button>Show</button>
     </form>
   );

@@ -150,11 +150,7 @@ export async function runPage(view: View): Promise<Made> {
       <div class="head">
         <h1>
           Run {formatRun(view, runId)}
-          {startedAt === undefined ? null : (
-            <>
-              , <Time at={startedAt} />
-            </>
-          )}
+          <Time before=", " at={startedAt} />
         </h1>
         <p class="breakable">
           <code>{runId}</code> · <a href="/runs">All runs</a>

@@ -15,7 +15,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { numbers, Row, Table } from "../parts/table.tsx";
+import { FirstOf, numbers, Row, Table } from "../parts/table.tsx";
 import type { ConsolePage, Notice, View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 
@@ -149,11 +149,7 @@ function List({ report: { recipients }, name }: ReportProps & { readonly name: k
           />
         ))}
       </Table>
-      {count > shown.length ? (
-        <p>
-          The first {grouped(shown.length)} of {grouped(count)}.
-        </p>
-      ) : null}
+      <FirstOf shown={shown.length} count={count} />
     </Section>
   );
 }

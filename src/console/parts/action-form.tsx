@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import type { ComponentChildren, ComponentProps, VNode } from "preact";
 import { plain } from "../../history/words/sentence.ts";
 import type { View } from "../page-context.ts";
 
@@ -53,6 +53,15 @@ export function ConfirmedAction({
       <p>{says}</p>
       <ActionForm {...form}>{children}</ActionForm>
     </details>
+  );
+}
+
+/** An input under its label. */
+export function Field({ label, ...input }: ComponentProps<"input"> & { readonly label: ComponentChildren }): VNode {
+  return (
+    <label>
+      {label} <input {...input} />
+    </label>
   );
 }
 

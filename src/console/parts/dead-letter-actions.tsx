@@ -6,7 +6,7 @@ import { mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/d
 import type { FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { ActionForm, ConfirmedAction } from "./action-form.tsx";
+import { ActionForm, ConfirmedAction, Field } from "./action-form.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
 
@@ -143,9 +143,5 @@ function AcceptDoubles(): VNode {
 }
 
 function Why(): VNode {
-  return (
-    <label>
-      Why <input name="why" required maxLength={WHY_CHARACTERS_MAX} />
-    </label>
-  );
+  return <Field label="Why" name="why" required maxLength={WHY_CHARACTERS_MAX} />;
 }

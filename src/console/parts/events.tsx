@@ -48,7 +48,7 @@ function capitalize(sentence: Sentence): Sentence {
   });
 }
 
-function toCapital(text: string): string {
+export function toCapital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -97,11 +97,7 @@ export function RunLink({ view, runId }: { readonly view: View; readonly runId: 
       <a href={runHref(runId)}>
         Run <bdi title={runId}>{formatRun(view, runId)}</bdi>
       </a>
-      {startedAt === undefined ? null : (
-        <>
-          , <Time at={startedAt} />
-        </>
-      )}
+      <Time before=", " at={startedAt} />
     </>
   );
 }
@@ -270,6 +266,5 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
 
 /** `LinkClicked` as `Link clicked`. */
 export function spaced(type: string): string {
-  const words = type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ");
-  return words.charAt(0) + words.slice(1).toLowerCase();
+  return toCapital(type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase());
 }

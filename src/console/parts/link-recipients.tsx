@@ -7,10 +7,11 @@ import { findContact } from "../../../projections/contacts.ts";
 import type { Referrers } from "../../../projections/referrers.ts";
 import { formatTemplate } from "../../../projections/results.ts";
 import { eventsAt } from "../../log/event-log.ts";
+import { join, other, say, type Sentence } from "../../history/words/sentence.ts";
 import { isErased } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { Section } from "../document.tsx";
-import { RecipientLink } from "./events.tsx";
+import { RecipientLink, Words } from "./events.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
 import { breakable, Row, Table } from "./table.tsx";
@@ -46,7 +47,7 @@ export function SentTo({ view, sent }: { readonly view: View; readonly sent: Sen
       ) : (
         <>
           <p>
-            <Summary view={view} referrers={sent.referrers} />
+            <Words view={view} sentence={summarize(view, sent.referrers)} />
           </p>
           {sent.isNamed ? (
             <SentTable sent={sent} />
@@ -59,26 +60,13 @@ export function SentTo({ view, sent }: { readonly view: View; readonly sent: Sen
   );
 }
 
-function Summary({ view, referrers }: { readonly view: View; readonly referrers: Referrers }): VNode {
-  const { messages, variants } = referrers;
-  return (
-    <>
-      {messages === 1 ? "In one message" : `In ${grouped(messages)} messages`}:{" "}
-      {variants.map(({ template, variant, messages: count }, at) => (
-        <>
-          {at === 0 ? "" : ", "}
-          {grouped(count)} of variant <bdi>{variant}</bdi>
-          {template === "" ? null : (
-            <>
-              {" "}
-              of <bdi>{formatTemplate(view.state("results"), template)}</bdi>
-            </>
-          )}
-        </>
-      ))}
-      .
-    </>
-  );
+/** Such as `In 3 messages: 2 of variant A of Autumn invite, 1 of variant B.` */
+function summarize(view: View, { messages, variants }: Referrers): Sentence {
+  const counted = variants.map(({ template, variant, messages: count }) => {
+    const name = template === "" ? [] : say` of ${other(formatTemplate(view.state("results"), template))}`;
+    return say`${grouped(count)} of variant ${other(variant)}${name}`;
+  });
+  return say`In ${messages === 1 ? "one message" : `${grouped(messages)} messages`}: ${join(counted, ", ")}.`;
 }
 
 function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): VNode {

@@ -12,7 +12,7 @@ import { changesAt, isOpen } from "../../outreach/send-window.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { BASES } from "../people-filter.ts";
 import { newestEvents, type View } from "../page-context.ts";
-import { ActionForm, ConfirmedAction, Select } from "./action-form.tsx";
+import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
 import { RunLink } from "./events.tsx";
 import { Time } from "./time.tsx";
 
@@ -66,8 +66,7 @@ function Window({ view: { settings, now } }: { readonly view: View }): VNode | n
       Messages go out <bdi>{window.text}</bdi> in{" "}
       {window.zone === "recipient" ? "the recipient's time zone, or in " : ""}
       <bdi>{timezone}</bdi>. The window is {isOpen(window.hours, timezone, now) ? "open" : "closed"} there
-      {change === undefined ? "" : " until "}
-      {change === undefined ? null : <Time at={isoTime(change)} isExact />}.
+      <Time before=" until " at={change === undefined ? undefined : isoTime(change)} isExact />.
     </p>
   );
 }
@@ -154,9 +153,7 @@ function SelectionFields({ view: { settings } }: { readonly view: View }): VNode
     <details>
       <summary>Only for some recipients</summary>
       <div class="filter">
-        <label>
-          Messages, at most <input type="number" name="limit" min={1} max={settings.dailyLimit} />
-        </label>
+        <Field label="Messages, at most" type="number" name="limit" min={1} max={settings.dailyLimit} />
         {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} chosen={undefined} />}
         <Select name="basis" label="Basis" values={BASES} chosen={undefined} />
         {settings.sources.length < 2 ? null : (
@@ -183,13 +180,7 @@ function LastRun({ view, end }: { readonly view: View; readonly end: EndOfRun | 
       </p>
       <p>
         Ended <Time at={end.time} />: {ENDS[end.type === "RunFinished" ? end.data.reason : "abandoned"]}
-        {until === undefined ? null : (
-          <>
-            {" "}
-            until <Time at={until} isExact />
-          </>
-        )}
-        . <RunLink view={view} runId={run_id} />.
+        <Time before=" until " at={until} isExact />. <RunLink view={view} runId={run_id} />.
       </p>
     </>
   );

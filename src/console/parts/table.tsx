@@ -85,6 +85,43 @@ export function Row({ cells: [head, ...cells] }: { readonly cells: readonly Cell
   );
 }
 
+/** Says of how many a list shows the first; renders nothing where it shows all. `children`: how to get the others. */
+export function FirstOf({
+  shown,
+  count,
+  children = ".",
+}: {
+  shown: number;
+  count: number;
+  children?: ComponentChildren;
+}): VNode | null {
+  if (count <= shown) return null;
+  return (
+    <p>
+      The first {grouped(shown)} of {grouped(count)}
+      {children}
+    </p>
+  );
+}
+
+export type Fact = readonly [name: string, value: ComponentChildren];
+
+/** What is known of one thing, each under its name. */
+export function Facts({ of }: { readonly of: readonly Fact[] }): VNode {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <div>
+          <dt>
+            <bdi>{name}</bdi>
+          </dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 /** On a phone each row is a list of labelled values. The roles keep it a table, however it is laid out. */
 export function Table({ label, columns, isTall = false, children }: TableProps): VNode {
   const heads = columns.map((column): ColumnHead => (typeof column === "string" ? { head: column } : column));
