@@ -119,15 +119,12 @@ export interface NextStep {
   readonly label: string;
 }
 
-/** A page that says that the log knows nothing of this name, and where to look. */
-export interface MissingPage {
-  readonly missing: VNode;
-}
-
-/** A page with what the record of its read has to name. */
 export interface DisclosingPage {
   readonly page: VNode;
-  readonly disclosed: Disclosed;
+  /** What the record of its read has to name. */
+  readonly disclosed?: Disclosed;
+  /** The page says that the log knows nothing of this name, and where to look. */
+  readonly isMissing?: boolean;
 }
 
 /** The page that was meant is another one. */
@@ -138,7 +135,7 @@ export interface OtherPage {
 }
 
 /** Undefined: there is nothing at the address. */
-export type Made = VNode | MissingPage | DisclosingPage | OtherPage | undefined;
+export type Made = VNode | DisclosingPage | OtherPage | undefined;
 
 export type ConsolePage = (view: View) => Made | Promise<Made>;
 

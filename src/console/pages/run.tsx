@@ -167,5 +167,5 @@ export async function runPage(view: View): Promise<Made> {
       </p>
     </ConsoleDocument>
   );
-  return from === undefined && events.length === 0 && next === undefined ? { missing: page } : page;
+  return { page, isMissing: from === undefined && events.length === 0 && next === undefined };
 }
