@@ -184,13 +184,8 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   );
 }
 
-interface TypeChipsProps {
-  readonly query: URLSearchParams;
-  readonly chosen: readonly Chosen[];
-}
-
 /** The types that the address names, each with the way to its opposite and to a list without it. */
-function TypeChips({ query, chosen }: TypeChipsProps): VNode | null {
+function TypeChips({ query, chosen }: { query: URLSearchParams; chosen: readonly Chosen[] }): VNode | null {
   if (chosen.length === 0) return null;
   return (
     <ul class="chips" aria-label="Types">

@@ -176,6 +176,7 @@ interface DispatchesProps {
 function Dispatches({ view, texts, found: { filter, letters, page } }: DispatchesProps): VNode {
   const { id, title, cursor, none } = LISTS[filter.status];
   const isDead = filter.status === "dead";
+  const Decide = isDead ? DecideLetter : RetryInDoubt;
   const back = deliveriesHref(view);
   return (
     <Section id={id} title={title}>
@@ -199,11 +200,7 @@ function Dispatches({ view, texts, found: { filter, letters, page } }: Dispatche
           <ol class="events">
             {page.dispatches.map((one) => (
               <Dispatch view={view} one={one}>
-                {isDead ? (
-                  <DecideLetter view={view} back={back} letter={one} />
-                ) : (
-                  <RetryInDoubt view={view} back={back} dispatch={one} />
-                )}
+                <Decide view={view} back={back} letter={one} />
               </Dispatch>
             ))}
           </ol>
@@ -221,14 +218,8 @@ function Dispatches({ view, texts, found: { filter, letters, page } }: Dispatche
   );
 }
 
-interface DispatchProps {
-  readonly view: View;
-  readonly one: ListedDispatch;
-  readonly children: VNode;
-}
-
 /** What was to be delivered, and why it was not. */
-function Dispatch({ view, one, children }: DispatchProps): VNode {
+function Dispatch({ view, one, children }: { view: View; one: ListedDispatch; children: VNode }): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);

@@ -81,13 +81,7 @@ function valueIn(view: View, link: string, by: LinkColumn): string {
   return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
 }
 
-interface LinkTableProps {
-  readonly view: View;
-  readonly sort: Sort<LinkColumn>;
-  readonly links: readonly LinkRow[];
-}
-
-function LinkTable({ view, sort, links }: LinkTableProps): VNode {
+function LinkTable({ view, sort, links }: { view: View; sort: Sort<LinkColumn>; links: readonly LinkRow[] }): VNode {
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
     head("link", "link", "ascending", "breakable"),

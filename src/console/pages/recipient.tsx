@@ -38,7 +38,8 @@ export async function recipientPage(view: View): Promise<Made> {
   const contacts = view.state("contacts");
   const username = asked.replace(/^@/, "");
   const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
-  if (contact === undefined) return isHashed(view, asked) ? unnamed(view, asked) : { page: unknown(view, asked), isMissing: true };
+  if (contact === undefined)
+    return isHashed(view, asked) ? unnamed(view, asked) : { page: unknown(view, asked), isMissing: true };
   const before = readNumber(view, "before");
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);

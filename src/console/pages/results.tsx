@@ -275,13 +275,7 @@ function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps)
   );
 }
 
-interface NamesProps {
-  readonly view: View;
-  readonly by: Grouping;
-  readonly row: ResultRow;
-}
-
-function Names({ view, by, row: { group } }: NamesProps): VNode {
+function Names({ view, by, row: { group } }: { view: View; by: Grouping; row: ResultRow }): VNode {
   return (
     <>
       {GROUP_MEMBERS[by].map((member, at) => {
@@ -298,13 +292,7 @@ const MESSAGE_COUNTS = ["sent", "failed", "in doubt", "replied", "opted out"] as
 const LINK_COUNTS = ["clicks, total", "clicks, unique", "suspected", "bots"] as const;
 const TRACKED_COUNTS = ["granted tracking", "clicked", "clicks", "suspected"] as const;
 
-interface AllRowsProps {
-  readonly view: View;
-  readonly by: Grouping;
-  readonly table: ResultTable;
-}
-
-function AllRows({ view, by, table }: AllRowsProps): VNode {
+function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultTable }): VNode {
   const isTracked = isTrackedOnly(by);
   const counts = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];

@@ -13,13 +13,7 @@ import type { View } from "../page-context.ts";
 const RETRY = "/console/deliveries/retry";
 const DISCARD = "/console/deliveries/discard";
 
-interface DecideLetterProps {
-  readonly view: View;
-  readonly back: string;
-  readonly letter: ListedDispatch;
-}
-
-export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
+export function DecideLetter({ view, back, letter }: { view: View; back: string; letter: ListedDispatch }): VNode {
   const { channel, source, outcome } = letter;
   const common = { view, back, fields: { channel, event_id: source.id } };
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
@@ -46,13 +40,16 @@ export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
   );
 }
 
-interface RetryInDoubtProps {
-  readonly view: View;
-  readonly back: string;
-  readonly dispatch: ListedDispatch;
-}
-
-export function RetryInDoubt({ view, back, dispatch: { channel, source } }: RetryInDoubtProps): VNode | null {
+export function RetryInDoubt({
+  view,
+  back,
+  letter,
+}: {
+  view: View;
+  back: string;
+  letter: ListedDispatch;
+}): VNode | null {
+  const { channel, source } = letter;
   if (findChannel(view.state("deliveries"), channel).suspended !== null) return null;
   const fields = { channel, event_id: source.id, status: "in_doubt", accept_doubles: "yes" };
   return (

@@ -221,13 +221,8 @@ export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
   );
 }
 
-interface EventListProps {
-  readonly view: View;
-  readonly events: readonly Recorded[];
-}
-
 /** Events in sentences, one a line, each leading to its own page. */
-export function EventList({ view, events }: EventListProps): VNode {
+export function EventList({ view, events }: { view: View; events: readonly Recorded[] }): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">

@@ -123,13 +123,7 @@ export function Lines({ view, lines }: { readonly view: View; readonly lines: re
   );
 }
 
-interface GroupRowProps {
-  readonly view: View;
-  readonly group: Group;
-  readonly events: readonly Recorded[];
-}
-
-function GroupRow({ view, group, events }: GroupRowProps): VNode {
+function GroupRow({ view, group, events }: { view: View; group: Group; events: readonly Recorded[] }): VNode {
   const newest = events[0]!;
   const oldest = events.at(-1)!;
   return (

@@ -12,15 +12,16 @@ import { BASES } from "../people-filter.ts";
 import { ConfirmedAction, Field, Select } from "./action-form.tsx";
 import type { View } from "../page-context.ts";
 
-interface RecipientActionsProps {
-  readonly view: View;
-  readonly contact: Contact;
-  /** The page to come back to. */
-  readonly back: string;
-}
-
 /** An operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any name. */
-export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
+export function RecipientActions({
+  view,
+  contact,
+  back,
+}: {
+  view: View;
+  contact: Contact;
+  back: string;
+}): VNode | null {
   const { id, username, suppressed, status } = contact;
   const name = username === undefined ? id : `@${username}`;
   if (name === undefined || view.formToken === undefined) return null;

@@ -93,14 +93,8 @@ function total(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-interface RangePickerProps {
-  readonly view: View;
-  /** Of the page. */
-  readonly path: PagePath;
-}
-
 /** Links to the ranges, of which the first fits the data, and a form for any other. */
-export function RangePicker({ view, path }: RangePickerProps): VNode {
+export function RangePicker({ view, path }: { view: View; path: PagePath }): VNode {
   const { query } = view;
   const own = readOwnRange(view);
   const chosen = readChoice(view, "range", RANGE_NAMES);
