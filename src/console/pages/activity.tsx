@@ -173,8 +173,8 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
         {chosen.map(([name, type]) => (
           <input type="hidden" name={name} value={type} />
         ))}
-        <Select name="type" label="Type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} />
-        <Select name="not" label="Not of type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} none="none" />
+        <Select name="type" label="Type" values={EVENT_TYPES} inWords={spaced} />
+        <Select name="not" label="Not of type" values={EVENT_TYPES} inWords={spaced} none="none" />
         {TEXT_FIELDS.map(({ name, label, placeholder }) => (
           <Field label={label} name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
         ))}

@@ -9,7 +9,7 @@ import { momentIn } from "../../outreach/quota-day.ts";
 import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { cut, RecipientLink } from "../parts/events.tsx";
+import { RecipientLink, shorten } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
@@ -103,7 +103,7 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
             cells={[
               <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
               variant,
-              <bdi>{shortened(text)}</bdi>,
+              <bdi>{shorten(text, CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}</bdi>,
             ]}
           />
         ))}
@@ -142,11 +142,6 @@ function Cut({ count }: { readonly count: number }): VNode {
       ; <code>POST /social/run</code> with <code>{'{"dry_run":true}'}</code> answers all.
     </FirstOf>
   );
-}
-
-function shortened(text: string): string {
-  const { shown, isCut } = cut([text], CHARACTERS_SHOWN);
-  return isCut ? `${formatSentence(shown)}… (${grouped(text.length)} characters)` : text;
 }
 
 function people(count: number): string {

@@ -30,7 +30,7 @@ import { requiredSampleSize } from "../../platform/rate-statistics.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { Field } from "../parts/action-form.tsx";
+import { Field, Select } from "../parts/action-form.tsx";
 import { RateBar } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
@@ -103,16 +103,7 @@ export function lastDays(now: number): Interval {
 function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonly interval: Interval }): VNode {
   return (
     <form class="filter" method="get" action="/results">
-      <label>
-        By{" "}
-        <select name="by">
-          {GROUPINGS.map((name) => (
-            <option value={name} selected={name === by}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select name="by" label="By" values={GROUPINGS} chosen={by} none={null} />
       <Field label="From" type="date" name="from" value={from === undefined ? "" : toDay(from)} />
       <Field label="To" type="date" name="to" value={to === undefined ? "" : toDay(to - DAY_MS)} />
       <button>Show</button>

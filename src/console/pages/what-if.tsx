@@ -55,20 +55,11 @@ interface RulesPageProps {
 }
 
 function RulesPage({ view, text, children }: RulesPageProps): VNode {
-  return (
-    <ConsoleDocument title="What if" path="/results" view={view} isStill>
-      <h1>What other rules would have done</h1>
-      <RulesForm view={view} text={text} />
-      {children}
-    </ConsoleDocument>
-  );
-}
-
-function RulesForm({ view, text }: Pick<RulesPageProps, "view" | "text">): VNode {
   const { dailyLimit, requireConsent, window } = view.settings;
   const today = { DAILY_LIMIT: dailyLimit, REQUIRE_CONSENT: requireConsent, SEND_WINDOW: window?.text ?? null };
   return (
-    <>
+    <ConsoleDocument title="What if" path="/results" view={view} isStill>
+      <h1>What other rules would have done</h1>
       <p id="rules-says" class="breakable">
         All runs of the log are decided again by these rules, and nothing is sent. A JSON object with the names and
         values of settings: <code>{WHAT_IF_RULES.join(", ")}</code>. A rule that is not named stays as it was. Some of
@@ -98,7 +89,8 @@ function RulesForm({ view, text }: Pick<RulesPageProps, "view" | "text">): VNode
         </label>{" "}
         <button class="primary">Compare</button>
       </ActionForm>
-    </>
+      {children}
+    </ConsoleDocument>
   );
 }
 

@@ -64,8 +64,8 @@ export function RecipientActions({
           </>
         }
       >
-        <Select label="Ground" name="ground" values={GROUNDS} chosen={undefined} none="not stated" />
-        <Select label="Requested by" name="requested_by" values={REQUESTERS} chosen={undefined} none="not stated" />
+        <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
+        <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
         <Field
           label={<>Type {label} to confirm</>}
           name="confirm"
@@ -107,13 +107,7 @@ function Consent({ to, name, words, evidence }: ConsentProps): VNode {
   return (
     <fieldset>
       <legend>Consent to {to}</legend>
-      <Select
-        label={name === "basis" ? "Basis" : "Tracking"}
-        name={name}
-        values={words}
-        chosen={undefined}
-        none="as before"
-      />
+      <Select label={name === "basis" ? "Basis" : "Tracking"} name={name} values={words} none="as before" />
       <Field label="When" name={`${evidence}_at`} placeholder="2026-03-02" maxLength={CONSENT_TIME_CHARS_MAX} />
       <Field label="Where" name={`${evidence}_source`} maxLength={CONSENT_SOURCE_CHARS_MAX} />
       <Field label="Wording" name={`${evidence}_text`} maxLength={CONSENT_TEXT_CHARS_MAX} />

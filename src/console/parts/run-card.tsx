@@ -134,33 +134,26 @@ function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode
   );
 }
 
+/** The fields narrow the run; left empty, it is for all recipients. */
 function StartForm({ view }: { readonly view: View }): VNode {
+  const { template, sources, dailyLimit } = view.settings;
+  const variants = template?.variants.map(({ label }) => label) ?? [];
   return (
     <ActionForm view={view} back="/" action="/console/run/dry">
       <button class="primary">Dry run</button>{" "}
       <small class="quiet">
-        lists the recipients of <bdi>{view.settings.template?.name ?? "a run"}</bdi>, and sends nothing
+        lists the recipients of <bdi>{template?.name ?? "a run"}</bdi>, and sends nothing
       </small>
-      <SelectionFields view={view} />
+      <details>
+        <summary>Only for some recipients</summary>
+        <div class="filter">
+          <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} />
+          {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} />}
+          <Select name="basis" label="Basis" values={BASES} />
+          {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} />}
+        </div>
+      </details>
     </ActionForm>
-  );
-}
-
-/** Narrow the run; left empty, it is for all recipients. */
-function SelectionFields({ view: { settings } }: { readonly view: View }): VNode {
-  const variants = settings.template?.variants.map(({ label }) => label) ?? [];
-  return (
-    <details>
-      <summary>Only for some recipients</summary>
-      <div class="filter">
-        <Field label="Messages, at most" type="number" name="limit" min={1} max={settings.dailyLimit} />
-        {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} chosen={undefined} />}
-        <Select name="basis" label="Basis" values={BASES} chosen={undefined} />
-        {settings.sources.length < 2 ? null : (
-          <Select name="source" label="Source" values={settings.sources} chosen={undefined} />
-        )}
-      </div>
-    </details>
   );
 }
 
