@@ -14,7 +14,7 @@ import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
-import { breakable, FirstOf, Row, Table } from "../parts/table.tsx";
+import { breakable, OnlyFirst, Row, Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */
 export interface DryRunAnswer extends RunSelection, DryRun {
@@ -138,9 +138,9 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
 /** Says that there are more than the table shows. */
 function Cut({ count }: { readonly count: number }): VNode {
   return (
-    <FirstOf shown={ROWS_SHOWN} count={count}>
+    <OnlyFirst shown={ROWS_SHOWN} count={count}>
       ; <code>POST /social/run</code> with <code>{'{"dry_run":true}'}</code> answers all.
-    </FirstOf>
+    </OnlyFirst>
   );
 }
 

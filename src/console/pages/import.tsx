@@ -6,7 +6,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { join, other } from "../../history/words/sentence.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Words } from "../parts/events.tsx";
-import { breakable, FirstOf, Row, Table } from "../parts/table.tsx";
+import { breakable, OnlyFirst, Row, Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
@@ -99,7 +99,7 @@ function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
   if (refused === 0) return null;
   return (
     <Section id="refused" title="Refused rows">
-      <FirstOf shown={ROWS_SHOWN_MAX} count={refused} />
+      <OnlyFirst shown={ROWS_SHOWN_MAX} count={refused} />
       <Table label="Table of refused rows" columns={["row", ...breakable("value", "reason")]} isTall>
         {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
           <Row cells={[`line ${grouped(line)}`, <bdi>{value}</bdi>, <bdi>{reason}</bdi>]} />
@@ -113,7 +113,7 @@ function Duplicates({ duplicates, duplicate_rows: rows }: ImportReport): VNode |
   if (duplicates === 0) return null;
   return (
     <Section id="duplicates" title="The same person twice">
-      <FirstOf shown={ROWS_SHOWN_MAX} count={duplicates} />
+      <OnlyFirst shown={ROWS_SHOWN_MAX} count={duplicates} />
       <ul>
         {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
           <li>

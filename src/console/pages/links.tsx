@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { LinkClicks } from "../../../projections/clicks.ts";
 import { quarterAt, type Quarters } from "../../../projections/quarters.ts";
 import { COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
@@ -27,12 +26,6 @@ const CLICKS_SHOWN = 20;
 
 /** Newest clicks of a link that its page is made of: a page must not take as long as the link is old. */
 const LINK_CLICKS_READ_MAX = 5_000;
-
-interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last"> {
-  /** `domain/short_code` */
-  readonly link: string;
-  readonly suspected: number;
-}
 
 const LINK_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
 type LinkColumn = (typeof LINK_COLUMNS)[number];
@@ -81,7 +74,15 @@ function valueIn(view: View, link: string, by: LinkColumn): string {
   return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
 }
 
-function LinkTable({ view, sort, links }: { view: View; sort: Sort<LinkColumn>; links: readonly LinkRow[] }): VNode {
+function LinkTable({
+  view,
+  sort,
+  links,
+}: {
+  view: View;
+  sort: Sort<LinkColumn>;
+  links: readonly NonNullable<ReturnType<typeof findRow>>[];
+}): VNode {
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
     head("link", "link", "ascending", "breakable"),
@@ -166,8 +167,8 @@ function summed(clicks: readonly Recorded[]) {
   return { quarters, visitors: visitors.size };
 }
 
-/** Undefined: it was never clicked, or is counted among others. */
-function findRow(view: View, link: string): LinkRow | undefined {
+/** The counts of `domain/short_code`; undefined: it was never clicked, or is counted among others. */
+function findRow(view: View, link: string) {
   const counted = view.state("clicks").links.get(link);
   if (counted === undefined) return undefined;
   const { clicks, bots, first, last } = counted;

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { Basis } from "../../../events/outreach.ts";
 import { type Contact, findContact, toRecipient } from "../../../projections/contacts.ts";
 import { findTracked } from "../../../projections/results.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
@@ -219,9 +218,18 @@ function Reason({ title, proof, children }: ReasonProps): VNode {
 
 function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">): VNode {
   const { id, username, timezone, variant, received, replied, skipped, fields, attempted_at } = contact;
+  const basis = effectiveBasis(contact);
+  const proof = findGrounds(basis, events);
+  const grounds = (
+    <>
+      {BASIS_WORDS[basis]}
+      {proof && ", by event "}
+      {proof && <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>}
+    </>
+  );
   const facts: readonly Fact[] = [
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
-    ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
+    ["grounds for writing", grounds],
     [
       "source",
       ORIGINS.filter((origin) => isFrom(contact, origin))
@@ -248,21 +256,6 @@ function describeClicks(view: View, contact: Contact): string {
     first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;
   const more = suspected === 0 ? "" : `; ${grouped(suspected)} more may be X itself, and are not counted as theirs`;
   return `${grouped(clicks)} on links of their own${after}${more}`;
-}
-
-/** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
-function Grounds({ basis, events }: { readonly basis: Basis; readonly events: readonly Recorded[] }): VNode {
-  const proof = findGrounds(basis, events);
-  return (
-    <>
-      {BASIS_WORDS[basis]}
-      {proof === undefined ? null : (
-        <>
-          , by event <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>
-        </>
-      )}
-    </>
-  );
 }
 
 /** What we wrote to them, as it was; the texts of what recipients write to us are not kept. */

@@ -27,7 +27,7 @@ import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/rate-statistics.ts";
-import { hrefForLink } from "../hrefs.ts";
+import { addressWith, hrefForLink } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
@@ -100,12 +100,13 @@ export function lastDays(now: number): Interval {
   return parseInterval(isoTime(now - (DAYS_SHOWN - 1) * DAY_MS), undefined, now);
 }
 
-function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonly interval: Interval }): VNode {
+function Filter({ by, interval }: { readonly by: Grouping; readonly interval: Interval }): VNode {
+  const { from = "", to = "" } = toDays(interval);
   return (
     <form class="filter" method="get" action="/results">
       <Select name="by" label="By" values={GROUPINGS} chosen={by} none={null} />
-      <Field label="From" type="date" name="from" value={from === undefined ? "" : toDay(from)} />
-      <Field label="To" type="date" name="to" value={to === undefined ? "" : toDay(to - DAY_MS)} />
+      <Field label="From" type="date" name="from" value={from} />
+      <Field label="To" type="date" name="to" value={to} />
       <button>Show</button>
     </form>
   );
@@ -288,6 +289,7 @@ function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultT
   const counts = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
   const heads = [...members, ...counts, "first click", "sent before", "replied before"];
+  const csv = addressWith("/social/results", new URLSearchParams({ by }), { ...toDays(table.interval), format: "csv" });
   // By no column: the newest row is the last one.
   const sort = readSort<string>(view, heads, { by: "", order: "ascending" });
   const toColumn = createSortedHeads(view, "/results", sort);
@@ -319,7 +321,7 @@ function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultT
       <p class="quiet">{isTracked ? TRACKED_NOTE : CLICKS_NOTE}</p>
       {table.omitted === 0 ? null : <p>{grouped(table.omitted)} earlier rows are left out: choose fewer days.</p>}
       <p>
-        <a href={`/social/results?${csvQuery(by, table.interval)}`}>All figures as of now, as CSV</a>
+        <a href={csv}>All figures as of now, as CSV</a>
       </p>
     </Section>
   );
@@ -344,13 +346,9 @@ function valuesIn(
   return [...names, ...numbers];
 }
 
-function csvQuery(by: Grouping, { from, to }: Interval): URLSearchParams {
-  return new URLSearchParams({
-    by,
-    ...(from === undefined ? {} : { from: toDay(from) }),
-    ...(to === undefined ? {} : { to: toDay(to - DAY_MS) }),
-    format: "csv",
-  });
+/** The first and the last day of an interval, as addresses have them. */
+function toDays({ from, to }: Interval) {
+  return { from: from === undefined ? undefined : toDay(from), to: to === undefined ? undefined : toDay(to - DAY_MS) };
 }
 
 /** The message that is configured now, where rows are of it: the texts of earlier ones are in the log alone. */

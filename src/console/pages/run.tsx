@@ -11,7 +11,7 @@ import { ConsoleDocument } from "../document.tsx";
 import { EventList, formatRun } from "../parts/events.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { ENDS } from "../parts/run-card.tsx";
-import { breakable, createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
+import { breakable, type Cell, createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
 import { readNumber, type Made, type View } from "../page-context.ts";
@@ -51,7 +51,7 @@ export async function runsPage(view: View): Promise<VNode> {
       ) : (
         <Table label="Runs" columns={columns} isTall>
           {keys.map((runId) => (
-            <RunRow view={view} runId={runId} run={started.get(runId)!} caller={callers.get(runId)} />
+            <Row cells={toCells(view, runId, started.get(runId)!, callers.get(runId))} />
           ))}
         </Table>
       )}
@@ -88,35 +88,24 @@ async function findCallers(view: View, runIds: readonly string[]): Promise<Reado
   return callers;
 }
 
-interface RowProps {
-  readonly view: View;
-  readonly runId: string;
-  readonly run: RunSummary;
-  readonly caller: string | undefined;
-}
-
-function RunRow({ view, runId, run, caller }: RowProps): VNode {
+function toCells(view: View, runId: string, run: RunSummary, caller: string | undefined): readonly Cell[] {
   const { number, started_at, dry_run, template, end } = run;
   const { sent, skipped, failed } = readCounts(view, runId, run);
-  return (
-    <Row
-      cells={[
-        <a href={runHref(runId)}>
-          {dry_run ? "Dry run" : "Run"} {grouped(number)}
-        </a>,
-        <Time at={started_at} />,
-        caller && <bdi>{formatCaller(caller)}</bdi>,
-        template && <bdi>{template}</bdi>,
-        sent,
-        skipped,
-        failed,
-        <>
-          <EndBadge reason={end?.reason} />
-          {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
-        </>,
-      ]}
-    />
-  );
+  return [
+    <a href={runHref(runId)}>
+      {dry_run ? "Dry run" : "Run"} {grouped(number)}
+    </a>,
+    <Time at={started_at} />,
+    caller && <bdi>{formatCaller(caller)}</bdi>,
+    template && <bdi>{template}</bdi>,
+    sent,
+    skipped,
+    failed,
+    <>
+      <EndBadge reason={end?.reason} />
+      {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
+    </>,
+  ];
 }
 
 /** Ends that an operator wanted, or that lie in the nature of a run. */

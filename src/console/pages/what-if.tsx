@@ -15,7 +15,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { FirstOf, numbers, Row, Table } from "../parts/table.tsx";
+import { numbers, OnlyFirst, Row, Table } from "../parts/table.tsx";
 import type { ConsolePage, Notice, View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 
@@ -141,7 +141,7 @@ function List({ report: { recipients }, name }: ReportProps & { readonly name: k
           />
         ))}
       </Table>
-      <FirstOf shown={shown.length} count={count} />
+      <OnlyFirst shown={shown.length} count={count} />
     </Section>
   );
 }

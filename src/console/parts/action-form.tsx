@@ -57,7 +57,7 @@ export function ConfirmedAction({
 }
 
 /** An input under its label. */
-export function Field({ label, ...input }: ComponentProps<"input"> & { readonly label: ComponentChildren }): VNode {
+export function Field({ label, ...input }: ComponentProps<"input"> & { readonly label: string }): VNode {
   return (
     <label>
       {label} <input {...input} />

@@ -13,7 +13,13 @@ import type { View } from "../page-context.ts";
 const RETRY = "/console/deliveries/retry";
 const DISCARD = "/console/deliveries/discard";
 
-export function DecideLetter({ view, back, letter }: { view: View; back: string; letter: ListedDispatch }): VNode {
+interface LetterProps {
+  readonly view: View;
+  readonly back: string;
+  readonly letter: ListedDispatch;
+}
+
+export function DecideLetter({ view, back, letter }: LetterProps): VNode {
   const { channel, source, outcome } = letter;
   const common = { view, back, fields: { channel, event_id: source.id } };
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
@@ -23,7 +29,12 @@ export function DecideLetter({ view, back, letter }: { view: View; back: string;
       {isSuspended ? null : (
         <ActionForm {...common} action={RETRY}>
           <button>Retry</button>
-          {isDoubtful ? <AcceptDoubles /> : null}
+          {isDoubtful ? (
+            <label>
+              <input type="checkbox" name="accept_doubles" value="yes" /> also those that may have arrived, and could
+              arrive twice
+            </label>
+          ) : null}
         </ActionForm>
       )}
       <ConfirmedAction
@@ -40,16 +51,7 @@ export function DecideLetter({ view, back, letter }: { view: View; back: string;
   );
 }
 
-export function RetryInDoubt({
-  view,
-  back,
-  letter,
-}: {
-  view: View;
-  back: string;
-  letter: ListedDispatch;
-}): VNode | null {
-  const { channel, source } = letter;
+export function RetryInDoubt({ view, back, letter: { channel, source } }: LetterProps): VNode | null {
   if (findChannel(view.state("deliveries"), channel).suspended !== null) return null;
   const fields = { channel, event_id: source.id, status: "in_doubt", accept_doubles: "yes" };
   return (
@@ -128,15 +130,6 @@ export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
 /** `312 dead letters of chat` */
 function nameLetters(count: number, channel: ChannelName): string {
   return `${countInWords(count, "dead letter")} of ${channel}`;
-}
-
-function AcceptDoubles(): VNode {
-  return (
-    <label>
-      <input type="checkbox" name="accept_doubles" value="yes" /> also those that may have arrived, and could arrive
-      twice
-    </label>
-  );
 }
 
 function Why(): VNode {

@@ -12,16 +12,15 @@ import { BASES } from "../people-filter.ts";
 import { ConfirmedAction, Field, Select } from "./action-form.tsx";
 import type { View } from "../page-context.ts";
 
+interface RecipientActionsProps {
+  readonly view: View;
+  readonly contact: Contact;
+  /** The page to come back to. */
+  readonly back: string;
+}
+
 /** An operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any name. */
-export function RecipientActions({
-  view,
-  contact,
-  back,
-}: {
-  view: View;
-  contact: Contact;
-  back: string;
-}): VNode | null {
+export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
   const { id, username, suppressed, status } = contact;
   const name = username === undefined ? id : `@${username}`;
   if (name === undefined || view.formToken === undefined) return null;
@@ -66,14 +65,10 @@ export function RecipientActions({
       >
         <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
         <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
-        <Field
-          label={<>Type {label} to confirm</>}
-          name="confirm"
-          required
-          pattern={RegExp.escape(name)}
-          title={name}
-          autocomplete="off"
-        />
+        <label>
+          Type {label} to confirm{" "}
+          <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
+        </label>
         <button>Forget {label} for ever</button>
       </ConfirmedAction>
       <ConfirmedAction

@@ -42,16 +42,15 @@ export async function runCard(view: View): Promise<VNode> {
 
 function Sender({ view }: { readonly view: View }): VNode {
   const { authorized, user } = view.state("account");
-  if (!authorized || user === null) {
-    return (
-      <p>
-        <a href="/social/auth">Authorize an X account</a>
-      </p>
-    );
-  }
   return (
     <p>
-      Sends as <bdi>@{user.username}</bdi>.
+      {!authorized || user === null ? (
+        <a href="/social/auth">Authorize an X account</a>
+      ) : (
+        <>
+          Sends as <bdi>@{user.username}</bdi>.
+        </>
+      )}
     </p>
   );
 }

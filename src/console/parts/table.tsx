@@ -71,7 +71,7 @@ interface TableProps {
   readonly children: ComponentChildren;
 }
 
-type Cell = VNode | string | number | null | undefined;
+export type Cell = VNode | string | number | null | undefined;
 
 /** Begins with what the row is of. Numbers are grouped, and what there is none of is a dash. */
 export function Row({ cells: [head, ...cells] }: { readonly cells: readonly Cell[] }): VNode {
@@ -85,16 +85,15 @@ export function Row({ cells: [head, ...cells] }: { readonly cells: readonly Cell
   );
 }
 
-/** Says of how many a list shows the first; renders nothing where it shows all. `children`: how to get the others. */
-export function FirstOf({
-  shown,
-  count,
-  children = ".",
-}: {
-  shown: number;
-  count: number;
-  children?: ComponentChildren;
-}): VNode | null {
+interface OnlyFirstProps {
+  readonly shown: number;
+  readonly count: number;
+  /** How to get the others. */
+  readonly children?: ComponentChildren;
+}
+
+/** Says how many a list would have; renders nothing where it shows all. */
+export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNode | null {
   if (count <= shown) return null;
   return (
     <p>
