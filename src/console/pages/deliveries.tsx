@@ -52,7 +52,6 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
   let all: ReturnType<typeof listAllLetters> | undefined;
   const listAll = () => (all ??= listAllLetters(view.store, view.position));
-  const found = typeof filter === "string" ? [] : statuses.map((status) => find(view, { ...filter, status }, listAll));
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
@@ -66,9 +65,9 @@ export async function deliveriesPage(view: View): Promise<VNode> {
         </p>
       ) : null}
       <LagTable view={view} lags={lags} />
-      {(await Promise.all(found)).map((one) => (
-        <Dispatches view={view} texts={texts} found={one} />
-      ))}
+      {typeof filter === "string"
+        ? null
+        : await Promise.all(statuses.map((status) => renderDispatches(view, { ...filter, status }, texts, listAll)))}
     </ConsoleDocument>
   );
 }
@@ -117,16 +116,6 @@ const LISTS = {
   in_doubt: { id: "in-doubt", title: "In doubt", cursor: "in_doubt_after", none: "Nothing is in doubt." },
 } as const satisfies Record<LetterStatus, object>;
 
-/** The dispatches of one status that match. */
-async function find(view: View, filter: DispatchFilter, listAll: () => ReturnType<typeof listAllLetters>) {
-  // The state may be ahead of the page by now, whose position is the last that its forms decide about.
-  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
-  const letters = found.filter(({ position }) => position <= view.position);
-  const { cursor } = LISTS[filter.status];
-  const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(cursor) ?? ""));
-  return { filter, letters, page };
-}
-
 function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly ChannelLag[] }): VNode {
   return (
     <Table
@@ -166,15 +155,18 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
   );
 }
 
-interface DispatchesProps {
-  readonly view: View;
-  /** The filter as the operator wrote it. */
-  readonly texts: FilterTexts;
-  readonly found: Awaited<ReturnType<typeof find>>;
-}
-
-function Dispatches({ view, texts, found: { filter, letters, page } }: DispatchesProps): VNode {
+/** The dispatches of one status that match. `texts`: the filter as the operator wrote it. */
+async function renderDispatches(
+  view: View,
+  filter: DispatchFilter,
+  texts: FilterTexts,
+  listAll: () => ReturnType<typeof listAllLetters>,
+): Promise<VNode> {
   const { id, title, cursor, none } = LISTS[filter.status];
+  // The state may be ahead of the page by now, whose position is the last that its forms decide about.
+  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
+  const letters = found.filter(({ position }) => position <= view.position);
+  const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(cursor) ?? ""));
   const isDead = filter.status === "dead";
   const Decide = isDead ? DecideLetter : RetryInDoubt;
   const back = deliveriesHref(view);

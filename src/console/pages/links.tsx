@@ -12,7 +12,7 @@ import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
-import { SentTo, sentWith } from "../parts/link-recipients.tsx";
+import { renderSentTo } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
 import { newestEvents, type View } from "../page-context.ts";
@@ -118,7 +118,6 @@ export async function linkPage(view: View): Promise<VNode> {
   const clicks = await newestEvents(view, { stream, limit: LINK_CLICKS_READ_MAX + 1 });
   const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
   const row = findRow(view, link);
-  const sent = await sentWith(view, domain, short_code);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
       <h1 class="breakable">
@@ -141,7 +140,7 @@ export async function linkPage(view: View): Promise<VNode> {
           <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
         </>
       )}
-      <SentTo view={view} sent={sent} />
+      {await renderSentTo(view, domain, short_code)}
       {clicks.length === 0 ? null : (
         <Section id="newest" title="Newest clicks">
           <EventList view={view} events={clicks.slice(0, CLICKS_SHOWN)} />

@@ -118,27 +118,19 @@ function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
   const { total: all = 0, unique = 0, suspected = 0, bots = 0 } = clicks ?? {};
   return (
     <dl class="card figures" aria-label="All rows">
-      <Figure title="Sent" value={grouped(sent)} change={changeInWords(sent, previous?.sent)}>
+      <Figure title="Sent" {...compare(sent, previous?.sent)}>
         {grouped(failed)} failed, {grouped(in_doubt)} in doubt
       </Figure>
-      <Figure title="Replied" value={grouped(replied)} change={changeInWords(replied, previous?.replied)}>
+      <Figure title="Replied" {...compare(replied, previous?.replied)}>
         {reply_rate === null ? "nothing sent" : `${formatPercent(reply_rate.rate)} of those sent`}
       </Figure>
-      <Figure title="Clicks, total" value={grouped(all)} change={changeInWords(all, previous?.clicks?.total)}>
+      <Figure title="Clicks, total" {...compare(all, previous?.clicks?.total)}>
         {grouped(suspected)} suspected to be X itself and {grouped(bots)} by bots, not counted
       </Figure>
-      <Figure
-        title="Clicks, unique visitors"
-        value={grouped(unique)}
-        change={changeInWords(unique, previous?.clicks?.unique)}
-      >
+      <Figure title="Clicks, unique visitors" {...compare(unique, previous?.clicks?.unique)}>
         an estimate, each once a link and day
       </Figure>
-      <Figure
-        title="Recipients who clicked"
-        value={grouped(tracked.clicked)}
-        change={changeInWords(tracked.clicked, previous?.tracked.clicked)}
-      >
+      <Figure title="Recipients who clicked" {...compare(tracked.clicked, previous?.tracked.clicked)}>
         of {grouped(tracked.recipients)} who granted tracking; {firstClick(total.figures)}
       </Figure>
     </dl>
@@ -171,11 +163,13 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
   );
 }
 
-function changeInWords(value: number, before: number | undefined): string | undefined {
-  if (before === undefined) return undefined;
-  if (before === 0) return value === 0 ? "0 before" : "none before";
-  const change = Math.round((value / before - 1) * 100);
-  return `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before`;
+/** A count, and its change against the interval before. */
+function compare(count: number, before: number | undefined): Pick<FigureProps, "value" | "change"> {
+  const value = grouped(count);
+  if (before === undefined) return { value };
+  if (before === 0) return { value, change: count === 0 ? "0 before" : "none before" };
+  const change = Math.round((count / before - 1) * 100);
+  return { value, change: `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before` };
 }
 
 function firstClick({ tracked: { first_click_ms, clicked } }: Figures): string {
