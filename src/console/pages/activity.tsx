@@ -4,7 +4,7 @@ import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/cata
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { formatCaller } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
+import { readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
 import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -237,8 +237,6 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
   if (asked < 1) return undefined;
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
   if (event === undefined) return undefined;
-  const reading = { store: view.store, to: view.position, onProgress: () => {} };
-  const outcomes = await readOutcomes(reading, event);
   const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = event;
   const facts: readonly Fact[] = [
@@ -260,7 +258,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
       <Facts of={facts} />
       <Cited view={view} id="causes" title="What caused it" events={await findCauses(view, event)} />
       <Cited view={view} id="effects" title="What it caused" events={await findEffects(view, event)} />
-      <DispatchOutcomes view={view} id={id} outcomes={outcomes} />
+      {await renderOutcomes(view, event)}
       {await renderStateChanges(view, event)}
       <p>
         <a href={`/api/audit/proof/${position}`} download>
@@ -309,14 +307,9 @@ function Cited({ view, id, title, events }: CitedProps): VNode | null {
   );
 }
 
-interface OutcomesProps {
-  readonly view: View;
-  readonly id: string;
-  readonly outcomes: readonly ChannelOutcome[];
-}
-
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
-function DispatchOutcomes({ view, id, outcomes }: OutcomesProps): VNode | null {
+async function renderOutcomes(view: View, event: Recorded): Promise<VNode | null> {
+  const outcomes = await readOutcomes({ store: view.store, to: view.position, onProgress: () => {} }, event);
   if (outcomes.length === 0) return null;
   return (
     <Section id="outcomes" title="Outcomes">
@@ -327,7 +320,7 @@ function DispatchOutcomes({ view, id, outcomes }: OutcomesProps): VNode | null {
           {isWhole && events.length === 0 ? <p class="empty">No attempt is recorded yet.</p> : null}
           {isWhole ? null : (
             <p>
-              This channel was far behind: <code>reachlog deliveries show {id}</code> looks further.
+              This channel was far behind: <code>reachlog deliveries show {event.id}</code> looks further.
             </p>
           )}
         </>

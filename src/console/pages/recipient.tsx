@@ -59,11 +59,7 @@ export async function recipientPage(view: View): Promise<Made> {
       {before === undefined ? (
         <>
           <Messages view={view} attempts={attempts.slice(1)} events={events} />
-          <TheirLinks
-            view={view}
-            isTracked={contact.tracking.status === "granted"}
-            sent={attempts.filter((attempt) => describeOutcome(attempt, events) === "sent")}
-          />
+          <TheirLinks view={view} contact={contact} attempts={attempts} events={events} />
         </>
       ) : null}
       <Section id="history" title="What happened">
@@ -307,18 +303,13 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
   }
 }
 
-interface TheirLinksProps {
-  readonly view: View;
-  readonly isTracked: boolean;
-  /** The messages that one recipient was sent. */
-  readonly sent: readonly Recorded<"DirectMessageAttempted">[];
-}
-
 /**
  * The links of the messages to a recipient, with the clicks of all who got them. Those of a link in one message alone come
  * from that recipient, and are shown only while they grant tracking.
  */
-function TheirLinks({ view, isTracked, sent }: TheirLinksProps): VNode | null {
+function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | null {
+  const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
+  const isTracked = contact.tracking.status === "granted";
   const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];
   if (links.length === 0) return null;
   return (
@@ -327,15 +318,13 @@ function TheirLinks({ view, isTracked, sent }: TheirLinksProps): VNode | null {
         label="Clicks of the links sent to them"
         columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
       >
-        {links.map((link) => (
-          <LinkRow view={view} isTracked={isTracked} link={link} />
-        ))}
+        {links.map((link) => toRow(view, link, isTracked))}
       </Table>
     </Section>
   );
 }
 
-function LinkRow({ view, isTracked, link }: Omit<TheirLinksProps, "sent"> & { readonly link: string }): VNode {
+function toRow(view: View, link: string, isTracked: boolean): VNode {
   const messages = view.state("referrers").links.get(link)?.messages ?? 0;
   const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
   return (

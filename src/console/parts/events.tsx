@@ -179,7 +179,6 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   DirectMessageFailed: ["triangle-alert", "bad"],
   DirectMessageInDoubt: ["circle-question-mark", "warn"],
   RunStarted: ["play", "accent"],
-  RunPaused: ["clock", "neutral"],
   RunStopRequested: ["pause", "warn"],
   RunFinished: ["check", "good"],
   DryRunFinished: ["eye", "accent"],
