@@ -16,7 +16,7 @@ import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/find-causes.ts";
 import { Icon } from "../parts/icon.tsx";
 import { renderStateChanges } from "../parts/projection-changes.tsx";
-import { type Fact, Facts } from "../parts/table.tsx";
+import { type NamedValue, NamedValues } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../page-context.ts";
 import { Proof } from "../parts/proof.tsx";
@@ -239,7 +239,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
   if (event === undefined) return undefined;
   const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = event;
-  const facts: readonly Fact[] = [
+  const facts: readonly NamedValue[] = [
     ["time", <Time at={time} />],
     ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],
     ["id", <code>{id}</code>],
@@ -255,7 +255,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
         {spaced(type)} <small>at position {grouped(position)}</small>
       </h1>
       <EventSentence view={view} event={event} isWhole />
-      <Facts of={facts} />
+      <NamedValues of={facts} />
       <Cited view={view} id="causes" title="What caused it" events={await findCauses(view, event)} />
       <Cited view={view} id="effects" title="What it caused" events={await findEffects(view, event)} />
       {await renderOutcomes(view, event)}

@@ -14,7 +14,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { findGrounds } from "../parts/find-causes.ts";
 import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { breakable, type Fact, Facts, numbers, Table } from "../parts/table.tsx";
+import { breakable, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../page-context.ts";
@@ -223,7 +223,7 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
       {proof && <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>}
     </>
   );
-  const facts: readonly Fact[] = [
+  const facts: readonly NamedValue[] = [
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
     ["grounds for writing", grounds],
     [
@@ -240,7 +240,7 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
     ["messages from them", replied ? "after ours" : received ? "before ours" : "none was read"],
     ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
   ];
-  return <Facts of={facts.filter(([, value]) => value !== "")} />;
+  return <NamedValues of={facts.filter(([, value]) => value !== "")} />;
 }
 
 /** Their clicks on links of their own; empty: none were sent to them, or they do not grant tracking any more. */

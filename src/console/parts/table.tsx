@@ -103,10 +103,10 @@ export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNo
   );
 }
 
-export type Fact = readonly [name: string, value: ComponentChildren];
+export type NamedValue = readonly [name: string, value: ComponentChildren];
 
 /** What is known of one thing, each under its name. */
-export function Facts({ of }: { readonly of: readonly Fact[] }): VNode {
+export function NamedValues({ of }: { readonly of: readonly NamedValue[] }): VNode {
   return (
     <dl class="facts">
       {of.map(([name, value]) => (
