@@ -33,8 +33,6 @@ export interface ListedDispatch extends Pick<DeadLetter, "channel"> {
   readonly outcome: Recorded<"DispatchAbandoned" | "DispatchInDoubt">;
 }
 
-export type ListPage = Awaited<ReturnType<typeof readDispatchPage>>;
-
 /**
  * One page of these letters, which may come in any order; `next` undefined: there are no further ones. Reads nothing of the
  * log but those of the page.

@@ -7,7 +7,7 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 47_616,
+  lines: 47_614,
   files: 380,
   filesInAFolder: 25,
   linesInAFile: 400,
