@@ -32,7 +32,7 @@ export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice" |
 export interface PageText {
   readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
-  readonly disclosed?: Disclosed;
+  readonly disclosed?: Disclosed | undefined;
 }
 
 /** A page, or the address of the one that was meant. */
@@ -107,29 +107,20 @@ async function readSpan(store: EventStore<Event>, present: number): Promise<LogS
 function rendered(made: Made): RenderedPage | undefined {
   if (made === undefined) return undefined;
   if ("location" in made) return { outcome: "elsewhere", ...made };
-  if ("missing" in made) return { outcome: "missing", text: renderPage(made.missing) };
-  if ("disclosed" in made) return { outcome: "shown", text: renderPage(made.page), disclosed: made.disclosed };
-  return { outcome: "shown", text: renderPage(made) };
-}
-
-export interface Asset {
-  /** Media type of its text, which is UTF-8. */
-  readonly type: string;
-  readonly body: string;
+  const { page, disclosed, isMissing = false } = "page" in made ? made : { page: made };
+  return { outcome: isMissing ? "missing" : "shown", text: renderPage(page), disclosed };
 }
 
 /** What the pages load; all of it comes from here. */
-export const ASSETS: Readonly<Record<"/console.css" | "/console.js" | "/idiomorph.js", Asset>> = {
-  "/console.css": { type: "text/css", body: readText(new URL("./console.css", import.meta.url)) },
-  "/console.js": { type: "text/javascript", body: readText(new URL("./console.js", import.meta.url)) },
-  "/idiomorph.js": {
-    type: "text/javascript",
-    body: readText(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
-  },
+export const ASSETS = {
+  "/console.css": readAsset("text/css", new URL("./console.css", import.meta.url)),
+  "/console.js": readAsset("text/javascript", new URL("./console.js", import.meta.url)),
+  "/idiomorph.js": readAsset("text/javascript", new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
 };
 
-function readText(file: URL): string {
-  return readFileSync(file, "utf8");
+/** `type`: the media type of its text, which is UTF-8. */
+function readAsset(type: string, file: URL) {
+  return { type, body: readFileSync(file, "utf8") };
 }
 
 /** What a page as of an earlier moment is made of, beside the states. */
@@ -211,8 +202,7 @@ async function makePage(
 
 function keepMomentIn(made: Exclude<Made, undefined>, asOf: string): Made {
   if ("location" in made) return { ...made, location: hrefAt(made.location, asOf) };
-  if ("missing" in made) return { missing: keepMoment(made.missing, asOf) };
-  return "disclosed" in made ? { ...made, page: keepMoment(made.page, asOf) } : keepMoment(made, asOf);
+  return "page" in made ? { ...made, page: keepMoment(made.page, asOf) as VNode } : (keepMoment(made, asOf) as VNode);
 }
 
 /** Where the moment is; or why there is none. */
@@ -236,16 +226,12 @@ type Attributes = Readonly<Record<string, unknown>> & { readonly children?: Comp
  * Adds the shown moment to all links and forms of a page that lead to other pages, so that no page has to. An element
  * with `data-moment` chooses a moment itself. Components are functions without hooks.
  */
-function keepMoment(page: VNode, asOf: string): VNode {
-  return keep(page, asOf) as VNode;
-}
-
-function keep(node: ComponentChildren, asOf: string): ComponentChildren {
-  if (Array.isArray(node)) return node.map((one: ComponentChildren) => keep(one, asOf));
+function keepMoment(node: ComponentChildren, asOf: string): ComponentChildren {
+  if (Array.isArray(node)) return node.map((one: ComponentChildren) => keepMoment(one, asOf));
   if (!isValidElement(node)) return node;
   const { type, props } = node as VNode<Attributes>;
-  if (typeof type === "function") return keep((type as FunctionComponent<Attributes>)(props), asOf);
-  const children = keep(props.children, asOf);
+  if (typeof type === "function") return keepMoment((type as FunctionComponent<Attributes>)(props), asOf);
+  const children = keepMoment(props.children, asOf);
   if ("data-moment" in props) return cloneElement(node, {}, children);
   const { href, method } = props;
   if (type === "a" && typeof href === "string") return cloneElement(node, { href: hrefAt(href, asOf) }, children);

@@ -11,7 +11,7 @@ import { addressWith } from "./hrefs.ts";
 import { Histogram, type QuarterCount } from "./parts/charts.tsx";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { Time } from "./parts/time.tsx";
-import type { Notice, View } from "./page-context.ts";
+import type { View } from "./page-context.ts";
 
 /** The console's pages, in the order of the menu. */
 export const PAGES = [
@@ -38,7 +38,6 @@ interface ConsoleDocumentProps {
 
 /** What every page of the console has: head, menu, and how far the log was read for it. */
 export function ConsoleDocument({ title, path, view, isStill = false, children }: ConsoleDocumentProps): VNode {
-  const awaySince = view?.live?.awaySince();
   const isOverview = title === "reachlog";
   return (
     <html lang="en">
@@ -74,8 +73,8 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
               </div>
               {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
               {isOverview && view.asOf !== undefined ? <Changes view={view} /> : null}
-              {awaySince === undefined ? null : <AwayBar since={awaySince} />}
-              {view.notice === undefined ? null : <NoticeBar view={view} notice={view.notice} />}
+              <AwayBar view={view} />
+              <NoticeBar view={view} />
               <main id="main" data-position={isStill ? undefined : view.position}>
                 {children}
               </main>
@@ -88,12 +87,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
   );
 }
 
-interface MenuProps {
-  readonly view: View;
-  readonly path: PagePath | undefined;
-}
-
-function Menu({ view, path }: MenuProps): VNode {
+function Menu({ view, path }: { view: View; path: PagePath | undefined }): VNode {
   return (
     <nav id="menu" aria-label="Pages">
       {PAGES.map((page) => (
@@ -133,11 +127,7 @@ function Verified({ view: { verified } }: { readonly view: View }): VNode {
         <Icon name={icon} />
         <span>
           {words}
-          {verified === undefined ? null : (
-            <>
-              , verified <Time at={verified.time} />
-            </>
-          )}
+          <Time before=", verified " at={verified?.time} />
         </span>
       </a>
     </section>
@@ -179,12 +169,7 @@ function Foot({ view }: { readonly view: View }): VNode {
         ) : (
           <>
             Read up to position <b>{grouped(position)}</b>
-            {time === undefined ? null : (
-              <>
-                , <Time at={time} />
-              </>
-            )}
-            .
+            <Time before=", " at={time} />.
           </>
         )}
       </p>
@@ -210,7 +195,9 @@ function SignOut({ view: { formToken, settings } }: { readonly view: View }): VN
 }
 
 /** What is shown was known when the log was last in reach. */
-function AwayBar({ since }: { readonly since: number }): VNode {
+function AwayBar({ view: { live } }: { readonly view: View }): VNode | null {
+  const since = live?.awaySince();
+  if (since === undefined) return null;
   return (
     <p class="notice fault" role="status">
       The log is out of reach since <Time at={isoTime(since)} isExact />. Nothing is recorded meanwhile, and what is
@@ -219,13 +206,10 @@ function AwayBar({ since }: { readonly since: number }): VNode {
   );
 }
 
-interface NoticeBarProps {
-  readonly view: View;
-  readonly notice: Notice;
-}
-
 /** Outside of `main`, so that it stays when the page changes in place: until it is dismissed. */
-function NoticeBar({ view: { query, asOf }, notice: { text, isFault, nextStep } }: NoticeBarProps): VNode {
+function NoticeBar({ view: { query, asOf, notice } }: { readonly view: View }): VNode | null {
+  if (notice === undefined) return null;
+  const { text, isFault, nextStep } = notice;
   return (
     <section class={isFault ? "notice fault" : "notice"} aria-label="Result">
       <p role={isFault ? "alert" : "status"}>

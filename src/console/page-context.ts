@@ -3,18 +3,15 @@ import type { VNode } from "preact";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
-import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
-import type { RecipientSource } from "../../events/outreach.ts";
+import type { Config } from "../config/config.ts";
 import type { ConfigParts } from "../config/optional-parts.ts";
-import type { SendWindow } from "../config/send-window.ts";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
 import type { PastStates } from "../projector/past-states.ts";
-import type { Template } from "../template/template.ts";
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
 export interface View {
@@ -79,12 +76,10 @@ export interface Live {
   verification(): VerificationProgress | undefined;
 }
 
-export interface ConsoleSettings {
-  readonly dailyLimit: number;
-  /** IANA name; days are days of it. */
-  readonly timezone: string;
-  /** When messages may go out. Undefined: always. */
-  readonly window: SendWindow | undefined;
+export interface ConsoleSettings extends Pick<
+  Config["outreach"],
+  "dailyLimit" | "timezone" | "window" | "template" | "requireConsent" | "sources"
+> {
   readonly configured: readonly ChannelName[];
   /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
   recognisesMs(channel: ChannelName): number;
@@ -92,11 +87,6 @@ export interface ConsoleSettings {
   readonly hashesOf: HashesOf;
   /** What may be left out of the configuration. */
   readonly parts: ConfigParts;
-  /** Undefined: no message is configured. */
-  readonly template: Template | undefined;
-  readonly requireConsent: boolean | "evidence";
-  /** Where the recipients come from. */
-  readonly sources: readonly RecipientSource[];
   /** Where X sends the browser back to. */
   readonly callback: string;
   /** Where a browser finds a trace, with `{id}` in the place of its id; undefined: ids lead nowhere. */
@@ -120,15 +110,12 @@ export interface NextStep {
   readonly label: string;
 }
 
-/** A page that says that the log knows nothing of this name, and where to look. */
-export interface MissingPage {
-  readonly missing: VNode;
-}
-
-/** A page with what the record of its read has to name. */
 export interface DisclosingPage {
   readonly page: VNode;
-  readonly disclosed: Disclosed;
+  /** What the record of its read has to name. */
+  readonly disclosed?: Disclosed;
+  /** The page says that the log knows nothing of this name, and where to look. */
+  readonly isMissing?: boolean;
 }
 
 /** The page that was meant is another one. */
@@ -139,7 +126,7 @@ export interface OtherPage {
 }
 
 /** Undefined: there is nothing at the address. */
-export type Made = VNode | MissingPage | DisclosingPage | OtherPage | undefined;
+export type Made = VNode | DisclosingPage | OtherPage | undefined;
 
 export type ConsolePage = (view: View) => Made | Promise<Made>;
 
@@ -150,15 +137,6 @@ export async function newestEvents(
 ): Promise<readonly Recorded[]> {
   const to = Math.min(query.to ?? position, position);
   return to < 1 ? [] : Array.fromAsync(store.read({ ...query, to, backwards: true }));
-}
-
-/** The newest hours or days. */
-export function lastPeriods(
-  { now, settings: { timezone } }: View,
-  unit: PeriodsQuery["unit"],
-  count: number,
-): PeriodsQuery {
-  return { unit, count, until: now, timezone };
 }
 
 /** A whole number of the page's address that is not negative; undefined for anything else. */

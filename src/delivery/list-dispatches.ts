@@ -25,8 +25,6 @@ export function formatCursor({ position, source }: ListCursor): string {
   return `${position}-${source}`;
 }
 
-export type ListPage = Awaited<ReturnType<typeof readDispatchPage>>;
-
 /**
  * One page of these letters, which may come in any order; `next` undefined: there are no further ones. Reads nothing of the
  * log but those of the page.

@@ -56,7 +56,7 @@ test.each(ENGINES)(
       };
       const made = await createPastPages(past)(page, visit);
       if (made.outcome !== "shown" || made.page === undefined || "location" in made.page) throw new Error("no page");
-      return renderPage("page" in made.page ? made.page.page : "missing" in made.page ? made.page.missing : made.page);
+      return renderPage("page" in made.page ? made.page.page : made.page);
     };
     const expectTruth = async (): Promise<void> => {
       const { position: head } = await store.head();

@@ -4,18 +4,19 @@ import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/cata
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { formatCaller } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
+import { readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
 import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { Select } from "../parts/action-form.tsx";
-import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
+import { Field, Select } from "../parts/action-form.tsx";
+import { EventList, EventSentence, isProblem, spaced, toCapital } from "../parts/events.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/find-causes.ts";
 import { Icon } from "../parts/icon.tsx";
 import { renderStateChanges } from "../parts/projection-changes.tsx";
+import { type NamedValue, NamedValues } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../page-context.ts";
 import { Proof } from "../parts/proof.tsx";
@@ -36,15 +37,6 @@ const VIEWS = {
 } as const satisfies Record<string, readonly EventType[] | undefined>;
 
 type Shown = keyof typeof VIEWS;
-
-const VIEW_WORDS: Readonly<Record<Shown, string>> = {
-  news: "News",
-  everything: "Everything",
-  messages: "Messages",
-  clicks: "Clicks",
-  deliveries: "Deliveries",
-  problems: "Problems",
-};
 
 const SHOWN = Object.keys(VIEWS) as readonly Shown[];
 
@@ -67,7 +59,7 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
               href={activityHref(view.query, { show: one, type: undefined })}
               aria-current={one === shown ? "page" : undefined}
             >
-              {VIEW_WORDS[one]}
+              {toCapital(one)}
             </a>
           </li>
         ))}
@@ -181,12 +173,10 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
         {chosen.map(([name, type]) => (
           <input type="hidden" name={name} value={type} />
         ))}
-        <Select name="type" label="Type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} />
-        <Select name="not" label="Not of type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} none="none" />
+        <Select name="type" label="Type" values={EVENT_TYPES} inWords={spaced} />
+        <Select name="not" label="Not of type" values={EVENT_TYPES} inWords={spaced} none="none" />
         {TEXT_FIELDS.map(({ name, label, placeholder }) => (
-          <label>
-            {label} <input name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
-          </label>
+          <Field label={label} name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
         ))}
         <button>Show</button>
       </form>
@@ -194,13 +184,8 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   );
 }
 
-interface TypeChipsProps {
-  readonly query: URLSearchParams;
-  readonly chosen: readonly Chosen[];
-}
-
 /** The types that the address names, each with the way to its opposite and to a list without it. */
-function TypeChips({ query, chosen }: TypeChipsProps): VNode | null {
+function TypeChips({ query, chosen }: { query: URLSearchParams; chosen: readonly Chosen[] }): VNode | null {
   if (chosen.length === 0) return null;
   return (
     <ul class="chips" aria-label="Types">
@@ -252,11 +237,9 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
   if (asked < 1) return undefined;
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
   if (event === undefined) return undefined;
-  const reading = { store: view.store, to: view.position, onProgress: () => {} };
-  const outcomes = await readOutcomes(reading, event);
   const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = event;
-  const rows: readonly (readonly [string, VNode | string])[] = [
+  const facts: readonly NamedValue[] = [
     ["time", <Time at={time} />],
     ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],
     ["id", <code>{id}</code>],
@@ -272,17 +255,10 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
         {spaced(type)} <small>at position {grouped(position)}</small>
       </h1>
       <EventSentence view={view} event={event} isWhole />
-      <dl class="facts">
-        {rows.map(([name, value]) => (
-          <div>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <NamedValues of={facts} />
       <Cited view={view} id="causes" title="What caused it" events={await findCauses(view, event)} />
       <Cited view={view} id="effects" title="What it caused" events={await findEffects(view, event)} />
-      <DispatchOutcomes view={view} id={id} outcomes={outcomes} />
+      {await renderOutcomes(view, event)}
       {await renderStateChanges(view, event)}
       <p>
         <a href={`/api/audit/proof/${position}`} download>
@@ -331,14 +307,9 @@ function Cited({ view, id, title, events }: CitedProps): VNode | null {
   );
 }
 
-interface OutcomesProps {
-  readonly view: View;
-  readonly id: string;
-  readonly outcomes: readonly ChannelOutcome[];
-}
-
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
-function DispatchOutcomes({ view, id, outcomes }: OutcomesProps): VNode | null {
+async function renderOutcomes(view: View, event: Recorded): Promise<VNode | null> {
+  const outcomes = await readOutcomes({ store: view.store, to: view.position, onProgress: () => {} }, event);
   if (outcomes.length === 0) return null;
   return (
     <Section id="outcomes" title="Outcomes">
@@ -349,7 +320,7 @@ function DispatchOutcomes({ view, id, outcomes }: OutcomesProps): VNode | null {
           {isWhole && events.length === 0 ? <p class="empty">No attempt is recorded yet.</p> : null}
           {isWhole ? null : (
             <p>
-              This channel was far behind: <code>reachlog deliveries show {id}</code> looks further.
+              This channel was far behind: <code>reachlog deliveries show {event.id}</code> looks further.
             </p>
           )}
         </>

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import { listChannels } from "../../../projections/deliveries.ts";
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
-import { findLetters, listAllLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
+import { findLetters, listAllLetters } from "../../delivery/dead-letters.ts";
 import {
   FILTER_NAMES,
   parseDispatchFilter,
@@ -13,14 +13,7 @@ import {
   type FilterTexts,
 } from "../../delivery/dead-letter-filter.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
-import {
-  formatCursor,
-  parseCursor,
-  readDispatchPage,
-  type ListCursor,
-  type ListedDispatch,
-  type ListPage,
-} from "../../delivery/list-dispatches.ts";
+import { formatCursor, parseCursor, readDispatchPage, type ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
@@ -29,10 +22,10 @@ import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-lett
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
-import { ActionForm, Select } from "../parts/action-form.tsx";
+import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readText, type View } from "../page-context.ts";
-import { numbers, Table } from "../parts/table.tsx";
+import { numbers, Row, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
 const TAIL_EVENTS_MAX = 2_000;
@@ -59,8 +52,6 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
   let all: ReturnType<typeof listAllLetters> | undefined;
   const listAll = () => (all ??= listAllLetters(view.store, view.position));
-  const found =
-    typeof filter === "string" ? [] : statuses.map((status) => find(view, { ...filter, status }, texts, listAll));
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
@@ -74,19 +65,9 @@ export async function deliveriesPage(view: View): Promise<VNode> {
         </p>
       ) : null}
       <LagTable view={view} lags={lags} />
-      {(await Promise.all(found)).map((one) =>
-        one.filter.status === "dead" ? (
-          <Section id="letters" title="Dead letters">
-            <DeadLetters view={view} found={one} />
-            <Turn view={view} cursor={CURSORS.dead} page={one.page} />
-          </Section>
-        ) : (
-          <Section id="in-doubt" title="In doubt">
-            <InDoubt view={view} found={one} />
-            <Turn view={view} cursor={CURSORS.in_doubt} page={one.page} />
-          </Section>
-        ),
-      )}
+      {typeof filter === "string"
+        ? null
+        : await Promise.all(statuses.map((status) => renderDispatches(view, { ...filter, status }, texts, listAll)))}
     </ConsoleDocument>
   );
 }
@@ -103,9 +84,13 @@ function parseFilter(texts: FilterTexts, { settings }: View): DispatchFilter | s
 
 function FilterForm({ view, texts }: { readonly view: View; readonly texts: FilterTexts }): VNode {
   const field = (name: "error" | "link" | "from" | "to", label: string, placeholder: string) => (
-    <label>
-      {label} <input name={name} value={texts[name] ?? ""} placeholder={placeholder} maxLength={LINK_CHARACTERS_MAX} />
-    </label>
+    <Field
+      label={label}
+      name={name}
+      value={texts[name] ?? ""}
+      placeholder={placeholder}
+      maxLength={LINK_CHARACTERS_MAX}
+    />
   );
   return (
     <form class="filter" method="get" action="/deliveries">
@@ -120,27 +105,16 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
   );
 }
 
-/** The dispatches of one status that match. */
-interface Found {
-  readonly filter: DispatchFilter;
-  /** The filter as the operator wrote it. */
-  readonly texts: FilterTexts;
-  readonly letters: readonly DeadLetter[];
-  readonly page: ListPage;
-}
-
-async function find(
-  view: View,
-  filter: DispatchFilter,
-  texts: FilterTexts,
-  listAll: () => ReturnType<typeof listAllLetters>,
-): Promise<Found> {
-  // The state may be ahead of the page by now, whose position is the last that its forms decide about.
-  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
-  const letters = found.filter(({ position }) => position <= view.position);
-  const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(CURSORS[filter.status]) ?? ""));
-  return { filter, texts, letters, page };
-}
+/** The lists of the page. `cursor`: where of the address says from which dispatch on it is shown. */
+const LISTS = {
+  dead: {
+    id: "letters",
+    title: "Dead letters",
+    cursor: "letters_after",
+    none: "No dead letters, or all were retried or discarded.",
+  },
+  in_doubt: { id: "in-doubt", title: "In doubt", cursor: "in_doubt_after", none: "Nothing is in doubt." },
+} as const satisfies Record<LetterStatus, object>;
 
 function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly ChannelLag[] }): VNode {
   return (
@@ -153,97 +127,91 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
       ]}
     >
       {lags.map((lag) => (
-        <tr>
-          <th scope="row">{lag.channel}</th>
-          <td>
-            <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
-            {lag.suspended === null ? null : (
-              <ActionForm
-                view={view}
-                back={deliveriesHref(view)}
-                action="/console/deliveries/resume"
-                fields={{ channel: lag.channel }}
-              >
-                <button>Resume {lag.channel}</button>
-              </ActionForm>
-            )}
-          </td>
-          {toFigures(lag).map((figure) => (
-            <td class="number">{figure}</td>
-          ))}
-        </tr>
+        <Row
+          cells={[
+            lag.channel,
+            <>
+              <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
+              {lag.suspended === null ? null : (
+                <ActionForm
+                  view={view}
+                  back={deliveriesHref(view)}
+                  action="/console/deliveries/resume"
+                  fields={{ channel: lag.channel }}
+                >
+                  <button>Resume {lag.channel}</button>
+                </ActionForm>
+              )}
+            </>,
+            lag.backlog,
+            lag.oldest_click_seconds === null ? null : formatDuration(lag.oldest_click_seconds),
+            lag.settled_per_minute,
+            lag.requested_per_minute,
+            drainInWords(lag),
+          ]}
+        />
       ))}
     </Table>
   );
 }
 
-function toFigures(lag: ChannelLag): readonly string[] {
-  const { backlog, oldest_click_seconds: age } = lag;
-  return [
-    grouped(backlog),
-    age === null ? "–" : formatDuration(age),
-    grouped(lag.settled_per_minute),
-    grouped(lag.requested_per_minute),
-    drainInWords(lag),
-  ];
-}
-
-interface FoundProps {
-  readonly view: View;
-  readonly found: Found;
-}
-
-function DeadLetters({ view, found }: FoundProps): VNode {
-  const { letters, filter, page } = found;
-  if (letters.length === 0) return <None found={found} words="No dead letters, or all were retried or discarded." />;
+/** The dispatches of one status that match. `texts`: the filter as the operator wrote it. */
+async function renderDispatches(
+  view: View,
+  filter: DispatchFilter,
+  texts: FilterTexts,
+  listAll: () => ReturnType<typeof listAllLetters>,
+): Promise<VNode> {
+  const { id, title, cursor, none } = LISTS[filter.status];
+  // The state may be ahead of the page by now, whose position is the last that its forms decide about.
+  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
+  const letters = found.filter(({ position }) => position <= view.position);
+  const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(cursor) ?? ""));
+  const isDead = filter.status === "dead";
+  const Decide = isDead ? DecideLetter : RetryInDoubt;
+  const back = deliveriesHref(view);
   return (
-    <>
-      <p>{countInWords(letters.length, "dispatch was", "dispatches were")} given up.</p>
-      {selectedChannels(filter, view.state("deliveries")).map((channel) => (
-        <DecideAllLetters view={view} back={deliveriesHref(view)} channel={channel} {...found} />
-      ))}
-      <ol class="events">
-        {page.dispatches.map((one) => (
-          <Dispatch view={view} one={one}>
-            <DecideLetter view={view} back={deliveriesHref(view)} letter={one} />
-          </Dispatch>
-        ))}
-      </ol>
-    </>
-  );
-}
-
-function InDoubt({ view, found }: FoundProps): VNode {
-  const { letters, page } = found;
-  if (letters.length === 0) return <None found={found} words="Nothing is in doubt." />;
-  return (
-    <>
-      <p class="quiet">
-        {grouped(letters.length)} may or may not have arrived. None is sent again by itself, since that could double it.
+    <Section id={id} title={title}>
+      {letters.length === 0 ? (
+        <p class="empty">{Object.keys(texts).length === 0 ? none : "None match."}</p>
+      ) : (
+        <>
+          {isDead ? (
+            <>
+              <p>{countInWords(letters.length, "dispatch was", "dispatches were")} given up.</p>
+              {selectedChannels(filter, view.state("deliveries")).map((channel) => (
+                <DecideAllLetters {...{ view, back, channel, texts, letters }} />
+              ))}
+            </>
+          ) : (
+            <p class="quiet">
+              {grouped(letters.length)} may or may not have arrived. None is sent again by itself, since that could
+              double it.
+            </p>
+          )}
+          <ol class="events">
+            {page.dispatches.map((one) => (
+              <Dispatch view={view} one={one}>
+                <Decide view={view} back={back} letter={one} />
+              </Dispatch>
+            ))}
+          </ol>
+        </>
+      )}
+      <p>
+        {view.query.has(cursor) ? (
+          <a href={addressWith("/deliveries", view.query, { [cursor]: undefined })}>Newest</a>
+        ) : null}{" "}
+        {page.next === undefined ? null : (
+          <a href={addressWith("/deliveries", view.query, { [cursor]: formatCursor(page.next) })}>Older</a>
+        )}
       </p>
-      <ol class="events">
-        {page.dispatches.map((one) => (
-          <Dispatch view={view} one={one}>
-            <RetryInDoubt view={view} back={deliveriesHref(view)} dispatch={one} />
-          </Dispatch>
-        ))}
-      </ol>
-    </>
+    </Section>
   );
-}
-
-function None({ found, words }: { readonly found: Found; readonly words: string }): VNode {
-  return <p class="empty">{Object.keys(found.texts).length === 0 ? words : "None match."}</p>;
-}
-
-interface DispatchProps {
-  readonly view: View;
-  readonly one: ListedDispatch;
-  readonly children: VNode;
 }
 
 /** What was to be delivered, and why it was not. */
-function Dispatch({ view, one, children }: DispatchProps): VNode {
+function Dispatch({ view, one, children }: { view: View; one: ListedDispatch; children: VNode }): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
@@ -274,27 +242,7 @@ function describeEnd(request: ListedDispatch["outcome"]["data"]["requests"][numb
     : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
 }
 
-const CURSORS = { dead: "letters_after", in_doubt: "in_doubt_after" } as const satisfies Record<LetterStatus, string>;
-type CursorName = (typeof CURSORS)[LetterStatus];
-
-interface TurnProps {
-  readonly view: View;
-  readonly cursor: CursorName;
-  readonly page: ListPage;
-}
-
-/** To the next page of a list, and back to its first. */
-function Turn({ view, cursor, page: { next } }: TurnProps): VNode {
-  return (
-    <p>
-      {view.query.has(cursor) ? <a href={deliveriesHref(view, cursor, undefined)}>Newest</a> : null}{" "}
-      {next === undefined ? null : <a href={deliveriesHref(view, cursor, next)}>Older</a>}
-    </p>
-  );
-}
-
-/** This page; `cursor`, when it is named, is where one of its lists begins. */
-function deliveriesHref({ query }: View, cursor?: CursorName, at?: ListCursor): string {
-  const changes = cursor === undefined ? {} : { [cursor]: at === undefined ? undefined : formatCursor(at) };
-  return addressWith("/deliveries", query, changes);
+/** This page. */
+function deliveriesHref({ query }: View): string {
+  return addressWith("/deliveries", query, {});
 }

@@ -1,27 +1,23 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
+import type { Usage } from "../../../events/outreach.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
 import { formatSentence, plain } from "../../history/words/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import type { DryRun } from "../../outreach/execute-run.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { cut, RecipientLink } from "../parts/events.tsx";
+import { RecipientLink, shorten } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
-import { Table } from "../parts/table.tsx";
+import { breakable, OnlyFirst, Row, Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */
-export interface DryRunAnswer extends RunSelection {
-  readonly reason: RunEnd;
-  /** When the sending window opens for the next recipient. */
-  readonly until?: string;
-  readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
-  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
+export interface DryRunAnswer extends RunSelection, DryRun {
   /** What the dry run asked of the network, and what the run would. */
   readonly usage: Usage;
   readonly estimate: Usage;
@@ -41,13 +37,7 @@ export function dryRunPage(found: DryRunAnswer): ConsolePage {
       <p>
         A run{formatSentence(describeSelection(found))} would write to <b>{people(found.would_send.length)}</b> now and
         skip {people(found.would_skip.length)}. It would end there: {ENDS[found.reason]}
-        {found.until === undefined ? null : (
-          <>
-            {" "}
-            until <Time at={found.until} isExact />
-          </>
-        )}
-        . Nothing was sent.
+        <Time before=" until " at={found.until} isExact />. Nothing was sent.
       </p>
       <p>
         The run costs at most <b>{dollars(found.estimate)}</b>. This dry run cost at most {dollars(found.usage)}; what
@@ -107,17 +97,15 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
   if (sends.length === 0) return null;
   return (
     <Section id="sends" title="Would get a message">
-      <Table label="Table of messages" columns={["recipient", "variant", "text"]} isTall>
+      <Table label="Table of messages" columns={["recipient", "variant", ...breakable("text")]} isTall>
         {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
-          <tr>
-            <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
-            </th>
-            <td>{variant}</td>
-            <td class="breakable">
-              <bdi>{shortened(text)}</bdi>
-            </td>
-          </tr>
+          <Row
+            cells={[
+              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+              variant,
+              <bdi>{shorten(text, CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}</bdi>,
+            ]}
+          />
         ))}
       </Table>
       <Cut count={sends.length} />
@@ -139,12 +127,7 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
       </ul>
       <Table label="Table of those skipped" columns={["recipient", "reason"]} isTall>
         {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
-          <tr>
-            <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
-            </th>
-            <td>{plain(reason)}</td>
-          </tr>
+          <Row cells={[<RecipientLink recipient={recipient} name={formatContactName(recipient)} />, plain(reason)]} />
         ))}
       </Table>
       <Cut count={skips.length} />
@@ -153,19 +136,12 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
 }
 
 /** Says that there are more than the table shows. */
-function Cut({ count }: { readonly count: number }): VNode | null {
-  if (count <= ROWS_SHOWN) return null;
+function Cut({ count }: { readonly count: number }): VNode {
   return (
-    <p>
-      The first {grouped(ROWS_SHOWN)} of {grouped(count)}; <code>POST /social/run</code> with{" "}
-      <code>{'{"dry_run":true}'}</code> answers all.
-    </p>
+    <OnlyFirst shown={ROWS_SHOWN} count={count}>
+      ; <code>POST /social/run</code> with <code>{'{"dry_run":true}'}</code> answers all.
+    </OnlyFirst>
   );
-}
-
-function shortened(text: string): string {
-  const { shown, isCut } = cut([text], CHARACTERS_SHOWN);
-  return isCut ? `${formatSentence(shown)}… (${grouped(text.length)} characters)` : text;
 }
 
 function people(count: number): string {

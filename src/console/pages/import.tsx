@@ -1,10 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
-import { ActionForm, ConfirmedAction } from "../parts/action-form.tsx";
+import { ActionForm, ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { grouped } from "../../platform/counts-and-lists.ts";
+import { join, other } from "../../history/words/sentence.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { Table } from "../parts/table.tsx";
+import { Words } from "../parts/events.tsx";
+import { breakable, OnlyFirst, Row, Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
@@ -57,12 +59,13 @@ export function importReportPage(report: ImportReport): ConsolePage {
       {fields.length === 0 ? null : (
         <p>
           Template fields:{" "}
-          {fields.map((name, at) => (
-            <>
-              {at === 0 ? "" : ", "}
-              <bdi>{name}</bdi>
-            </>
-          ))}
+          <Words
+            view={view}
+            sentence={join(
+              fields.map((name) => [other(name)]),
+              ", ",
+            )}
+          />
           .
         </p>
       )}
@@ -96,18 +99,10 @@ function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
   if (refused === 0) return null;
   return (
     <Section id="refused" title="Refused rows">
-      <Cut count={refused} />
-      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall>
+      <OnlyFirst shown={ROWS_SHOWN_MAX} count={refused} />
+      <Table label="Table of refused rows" columns={["row", ...breakable("value", "reason")]} isTall>
         {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
-          <tr>
-            <th scope="row">line {grouped(line)}</th>
-            <td class="breakable">
-              <bdi>{value}</bdi>
-            </td>
-            <td class="breakable">
-              <bdi>{reason}</bdi>
-            </td>
-          </tr>
+          <Row cells={[`line ${grouped(line)}`, <bdi>{value}</bdi>, <bdi>{reason}</bdi>]} />
         ))}
       </Table>
     </Section>
@@ -118,7 +113,7 @@ function Duplicates({ duplicates, duplicate_rows: rows }: ImportReport): VNode |
   if (duplicates === 0) return null;
   return (
     <Section id="duplicates" title="The same person twice">
-      <Cut count={duplicates} />
+      <OnlyFirst shown={ROWS_SHOWN_MAX} count={duplicates} />
       <ul>
         {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
           <li>
@@ -127,15 +122,6 @@ function Duplicates({ duplicates, duplicate_rows: rows }: ImportReport): VNode |
         ))}
       </ul>
     </Section>
-  );
-}
-
-function Cut({ count }: { readonly count: number }): VNode | null {
-  if (count <= ROWS_SHOWN_MAX) return null;
-  return (
-    <p>
-      The first {grouped(ROWS_SHOWN_MAX)} of {grouped(count)}.
-    </p>
   );
 }
 
@@ -193,15 +179,13 @@ export function SuppressionsForm({ view }: { readonly view: View }): VNode | nul
 
 function FileField({ describedBy }: { readonly describedBy: string }): VNode {
   return (
-    <label>
-      File{" "}
-      <input
-        type="file"
-        name="file"
-        accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
-        required
-        aria-describedby={describedBy}
-      />
-    </label>
+    <Field
+      label="File"
+      type="file"
+      name="file"
+      accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
+      required
+      aria-describedby={describedBy}
+    />
   );
 }

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { LinkClicks } from "../../../projections/clicks.ts";
 import { quarterAt, type Quarters } from "../../../projections/quarters.ts";
 import { COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
@@ -12,12 +11,12 @@ import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
-import { ConfirmedAction } from "../parts/action-form.tsx";
-import { SentTo, sentWith } from "../parts/link-recipients.tsx";
+import { ConfirmedAction, Field } from "../parts/action-form.tsx";
+import { renderSentTo } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
 import { newestEvents, type View } from "../page-context.ts";
-import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
+import { createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -27,12 +26,6 @@ const CLICKS_SHOWN = 20;
 
 /** Newest clicks of a link that its page is made of: a page must not take as long as the link is old. */
 const LINK_CLICKS_READ_MAX = 5_000;
-
-interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last"> {
-  /** `domain/short_code` */
-  readonly link: string;
-  readonly suspected: number;
-}
 
 const LINK_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
 type LinkColumn = (typeof LINK_COLUMNS)[number];
@@ -81,16 +74,18 @@ function valueIn(view: View, link: string, by: LinkColumn): string {
   return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
 }
 
-interface LinkTableProps {
-  readonly view: View;
-  readonly sort: Sort<LinkColumn>;
-  readonly links: readonly LinkRow[];
-}
-
-function LinkTable({ view, sort, links }: LinkTableProps): VNode {
+function LinkTable({
+  view,
+  sort,
+  links,
+}: {
+  view: View;
+  sort: Sort<LinkColumn>;
+  links: readonly NonNullable<ReturnType<typeof findRow>>[];
+}): VNode {
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
-    head("link", "link", "ascending"),
+    head("link", "link", "ascending", "breakable"),
     head("people", "people", "descending", "number"),
     head("suspected", "suspected", "descending", "number"),
     head("bots", "bots", "descending", "number"),
@@ -99,17 +94,17 @@ function LinkTable({ view, sort, links }: LinkTableProps): VNode {
   return (
     <Table label="Links" columns={columns} isTall>
       {links.map(({ link, clicks, suspected, bots, last }) => (
-        <tr>
-          <th scope="row" class="breakable">
+        <Row
+          cells={[
             <a href={hrefForLink(link)}>
               <bdi>{link}</bdi>
-            </a>
-          </th>
-          <NumberCells of={[clicks - suspected, suspected, bots]} />
-          <td>
-            <Time at={last} />
-          </td>
-        </tr>
+            </a>,
+            clicks - suspected,
+            suspected,
+            bots,
+            <Time at={last} />,
+          ]}
+        />
       ))}
     </Table>
   );
@@ -123,7 +118,6 @@ export async function linkPage(view: View): Promise<VNode> {
   const clicks = await newestEvents(view, { stream, limit: LINK_CLICKS_READ_MAX + 1 });
   const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
   const row = findRow(view, link);
-  const sent = await sentWith(view, domain, short_code);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
       <h1 class="breakable">
@@ -146,7 +140,7 @@ export async function linkPage(view: View): Promise<VNode> {
           <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
         </>
       )}
-      <SentTo view={view} sent={sent} />
+      {await renderSentTo(view, domain, short_code)}
       {clicks.length === 0 ? null : (
         <Section id="newest" title="Newest clicks">
           <EventList view={view} events={clicks.slice(0, CLICKS_SHOWN)} />
@@ -172,8 +166,8 @@ function summed(clicks: readonly Recorded[]) {
   return { quarters, visitors: visitors.size };
 }
 
-/** Undefined: it was never clicked, or is counted among others. */
-function findRow(view: View, link: string): LinkRow | undefined {
+/** The counts of `domain/short_code`; undefined: it was never clicked, or is counted among others. */
+function findRow(view: View, link: string) {
   const counted = view.state("clicks").links.get(link);
   if (counted === undefined) return undefined;
   const { clicks, bots, first, last } = counted;
@@ -192,9 +186,7 @@ function ForgetClicks({ view }: { readonly view: View }): VNode | null {
       isDangerous
       says="Erases the address, user agent and query of its clicks, and the records of its wrong tokens; the counts stay. This cannot be undone. Data at networks, in chats and in backups of the key file is not erased. A large log takes a while."
     >
-      <label>
-        IP address <input name="ip" required maxLength={45} pattern="[0-9a-fA-F.:]+" title="IPv4 or IPv6" />
-      </label>{" "}
+      <Field label="IP address" name="ip" required maxLength={45} pattern="[0-9a-fA-F.:]+" title="IPv4 or IPv6" />{" "}
       <button>Erase its clicks for ever</button>
     </ConfirmedAction>
   );

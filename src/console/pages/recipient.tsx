@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { Basis } from "../../../events/outreach.ts";
 import { type Contact, findContact, toRecipient } from "../../../projections/contacts.ts";
 import { findTracked } from "../../../projections/results.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
@@ -15,7 +14,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { findGrounds } from "../parts/find-causes.ts";
 import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { NumberCells, numbers, Table } from "../parts/table.tsx";
+import { breakable, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../page-context.ts";
@@ -38,7 +37,8 @@ export async function recipientPage(view: View): Promise<Made> {
   const contacts = view.state("contacts");
   const username = asked.replace(/^@/, "");
   const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
-  if (contact === undefined) return isHashed(view, asked) ? unnamed(view, asked) : { missing: unknown(view, asked) };
+  if (contact === undefined)
+    return isHashed(view, asked) ? unnamed(view, asked) : { page: unknown(view, asked), isMissing: true };
   const before = readNumber(view, "before");
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
@@ -52,18 +52,14 @@ export async function recipientPage(view: View): Promise<Made> {
       <div class="columns">
         {before === undefined ? <Case view={view} contact={contact} attempts={attempts} events={events} /> : null}
         <div class="stack">
-          <Facts contact={contact} events={events} />
+          <ContactFacts contact={contact} events={events} />
           <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
         </div>
       </div>
       {before === undefined ? (
         <>
           <Messages view={view} attempts={attempts.slice(1)} events={events} />
-          <TheirLinks
-            view={view}
-            isTracked={contact.tracking.status === "granted"}
-            sent={attempts.filter((attempt) => describeOutcome(attempt, events) === "sent")}
-          />
+          <TheirLinks view={view} contact={contact} attempts={attempts} events={events} />
         </>
       ) : null}
       <Section id="history" title="What happened">
@@ -133,16 +129,19 @@ function unknown(view: View, asked: string): VNode {
   );
 }
 
-interface CaseProps extends FactsProps {
-  /** The newest first. */
+interface CaseProps {
+  readonly view: View;
+  readonly contact: Contact;
+  /** The newest first, as all that is shown of the recipient. */
   readonly attempts: readonly Attempt[];
+  readonly events: readonly Recorded[];
 }
 
 /** Answers why they got their newest message, or why they got none: each step with the event that proves it. */
 function Case({ view, contact, attempts, events }: CaseProps): VNode {
   const [attempt] = attempts;
   const name = contact.username === undefined ? "they" : `@${contact.username}`;
-  const skipped = events.find(({ type }) => type === "DirectMessageSkipped");
+  const skipped = attempt === undefined ? events.find(({ type }) => type === "DirectMessageSkipped") : undefined;
   const replied = events.find(
     ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
   );
@@ -167,27 +166,25 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
             </pre>
           </Reason>
         )}
-        {attempt !== undefined || skipped === undefined ? null : (
-          <Reason title="Skipped" proof={skipped}>
-            <EventSentence view={view} event={skipped} />
-          </Reason>
-        )}
+        <EventReason view={view} title="Skipped" event={skipped} />
         {attempt !== undefined || skipped !== undefined ? null : (
           <Reason title="Not contacted">No run has reached them yet.</Reason>
         )}
         {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
-        {replied === undefined ? null : (
-          <Reason title="Reply" proof={replied}>
-            <EventSentence view={view} event={replied} />
-          </Reason>
-        )}
-        {suppressed === undefined ? null : (
-          <Reason title="Suppressed" proof={suppressed}>
-            <EventSentence view={view} event={suppressed} />
-          </Reason>
-        )}
+        <EventReason view={view} title="Reply" event={replied} />
+        <EventReason view={view} title="Suppressed" event={suppressed} />
       </ol>
     </section>
+  );
+}
+
+/** Renders nothing where there is no such event. */
+function EventReason({ view, title, event }: { view: View; title: string; event: Recorded | undefined }): VNode | null {
+  if (event === undefined) return null;
+  return (
+    <Reason title={title} proof={event}>
+      <EventSentence view={view} event={event} />
+    </Reason>
   );
 }
 
@@ -215,18 +212,20 @@ function Reason({ title, proof, children }: ReasonProps): VNode {
   );
 }
 
-interface FactsProps {
-  readonly view: View;
-  readonly contact: Contact;
-  /** The newest first. */
-  readonly events: readonly Recorded[];
-}
-
-function Facts({ contact, events }: Pick<FactsProps, "contact" | "events">): VNode {
+function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">): VNode {
   const { id, username, timezone, variant, received, replied, skipped, fields, attempted_at } = contact;
-  const rows: readonly (readonly [string, ComponentChildren])[] = [
+  const basis = effectiveBasis(contact);
+  const proof = findGrounds(basis, events);
+  const grounds = (
+    <>
+      {BASIS_WORDS[basis]}
+      {proof && ", by event "}
+      {proof && <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>}
+    </>
+  );
+  const facts: readonly NamedValue[] = [
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
-    ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
+    ["grounds for writing", grounds],
     [
       "source",
       ORIGINS.filter((origin) => isFrom(contact, origin))
@@ -241,20 +240,7 @@ function Facts({ contact, events }: Pick<FactsProps, "contact" | "events">): VNo
     ["messages from them", replied ? "after ours" : received ? "before ours" : "none was read"],
     ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
   ];
-  return (
-    <dl class="facts">
-      {rows
-        .filter(([, value]) => value !== "")
-        .map(([name, value]) => (
-          <div>
-            <dt class="breakable">
-              <bdi>{name}</bdi>
-            </dt>
-            <dd class="breakable">{value}</dd>
-          </div>
-        ))}
-    </dl>
-  );
+  return <NamedValues of={facts.filter(([, value]) => value !== "")} />;
 }
 
 /** Their clicks on links of their own; empty: none were sent to them, or they do not grant tracking any more. */
@@ -268,59 +254,25 @@ function describeClicks(view: View, contact: Contact): string {
   return `${grouped(clicks)} on links of their own${after}${more}`;
 }
 
-/** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
-function Grounds({ basis, events }: { readonly basis: Basis; readonly events: readonly Recorded[] }): VNode {
-  const proof = findGrounds(basis, events);
-  return (
-    <>
-      {BASIS_WORDS[basis]}
-      {proof === undefined ? null : (
-        <>
-          , by event <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>
-        </>
-      )}
-    </>
-  );
-}
-
-interface MessagesProps {
-  readonly view: View;
-  readonly attempts: readonly Attempt[];
-  /** All that is shown of the recipient; both the newest first. */
-  readonly events: readonly Recorded[];
-}
-
 /** What we wrote to them, as it was; the texts of what recipients write to us are not kept. */
-function Messages({ view, attempts, events }: MessagesProps): VNode | null {
+function Messages({ view, attempts, events }: Omit<CaseProps, "contact">): VNode | null {
   if (attempts.length === 0) return null;
   return (
     <Section id="messages" title="Earlier messages to them">
       {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
-        <Message view={view} attempt={attempt} outcome={describeOutcome(attempt, events)} />
+        <>
+          <p>
+            <Time at={attempt.time} />: variant <VariantName attempt={attempt} />, in{" "}
+            <a href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</a>;{" "}
+            {describeOutcome(attempt, events)}.
+          </p>
+          <pre tabIndex={0}>
+            <bdi>{attempt.data.text}</bdi>
+          </pre>
+        </>
       ))}
       {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
     </Section>
-  );
-}
-
-interface MessageProps {
-  readonly view: View;
-  readonly attempt: Attempt;
-  readonly outcome: string;
-}
-
-function Message({ view, attempt, outcome }: MessageProps): VNode {
-  const { run_id, text } = attempt.data;
-  return (
-    <>
-      <p>
-        <Time at={attempt.time} />: variant <VariantName attempt={attempt} />, in{" "}
-        <a href={runHref(run_id)}>run {formatRun(view, run_id)}</a>; {outcome}.
-      </p>
-      <pre tabIndex={0}>
-        <bdi>{text}</bdi>
-      </pre>
-    </>
   );
 }
 
@@ -351,40 +303,33 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
   }
 }
 
-interface TheirLinksProps {
-  readonly view: View;
-  readonly isTracked: boolean;
-  /** The messages that one recipient was sent. */
-  readonly sent: readonly Recorded<"DirectMessageAttempted">[];
-}
-
 /**
  * The links of the messages to a recipient, with the clicks of all who got them. Those of a link in one message alone come
  * from that recipient, and are shown only while they grant tracking.
  */
-function TheirLinks({ view, isTracked, sent }: TheirLinksProps): VNode | null {
+function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | null {
+  const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
+  const isTracked = contact.tracking.status === "granted";
   const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];
   if (links.length === 0) return null;
   return (
     <Section id="their-links" title="Links sent to them">
       <Table
         label="Clicks of the links sent to them"
-        columns={["link", "sent to", ...numbers("people", "suspected", "bots")]}
+        columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
       >
-        {links.map((link) => (
-          <Row view={view} isTracked={isTracked} link={link} />
-        ))}
+        {links.map((link) => toRow(view, link, isTracked))}
       </Table>
     </Section>
   );
 }
 
-function Row({ view, isTracked, link }: Omit<TheirLinksProps, "sent"> & { readonly link: string }): VNode {
+function toRow(view: View, link: string, isTracked: boolean): VNode {
   const messages = view.state("referrers").links.get(link)?.messages ?? 0;
   const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
   return (
     <tr>
-      <th scope="row" class="breakable">
+      <th scope="row">
         <a href={hrefForLink(link)}>
           <bdi>{link}</bdi>
         </a>
@@ -393,7 +338,7 @@ function Row({ view, isTracked, link }: Omit<TheirLinksProps, "sent"> & { readon
       {messages === 1 && !isTracked ? (
         <td colSpan={3}>not shown, since they did not grant tracking</td>
       ) : (
-        <NumberCells of={[clicks - suspected, suspected, bots]} />
+        [clicks - suspected, suspected, bots].map((count) => <td>{grouped(count)}</td>)
       )}
     </tr>
   );

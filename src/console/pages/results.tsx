@@ -27,9 +27,10 @@ import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/rate-statistics.ts";
-import { hrefForLink } from "../hrefs.ts";
+import { addressWith, hrefForLink } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
+import { Field, Select } from "../parts/action-form.tsx";
 import { RateBar } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
@@ -99,25 +100,13 @@ export function lastDays(now: number): Interval {
   return parseInterval(isoTime(now - (DAYS_SHOWN - 1) * DAY_MS), undefined, now);
 }
 
-function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonly interval: Interval }): VNode {
+function Filter({ by, interval }: { readonly by: Grouping; readonly interval: Interval }): VNode {
+  const { from = "", to = "" } = toDays(interval);
   return (
     <form class="filter" method="get" action="/results">
-      <label>
-        By{" "}
-        <select name="by">
-          {GROUPINGS.map((name) => (
-            <option value={name} selected={name === by}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        From <input type="date" name="from" value={from === undefined ? "" : toDay(from)} />
-      </label>
-      <label>
-        To <input type="date" name="to" value={to === undefined ? "" : toDay(to - DAY_MS)} />
-      </label>
+      <Select name="by" label="By" values={GROUPINGS} chosen={by} none={null} />
+      <Field label="From" type="date" name="from" value={from} />
+      <Field label="To" type="date" name="to" value={to} />
       <button>Show</button>
     </form>
   );
@@ -129,27 +118,19 @@ function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
   const { total: all = 0, unique = 0, suspected = 0, bots = 0 } = clicks ?? {};
   return (
     <dl class="card figures" aria-label="All rows">
-      <Figure title="Sent" value={grouped(sent)} change={changeInWords(sent, previous?.sent)}>
+      <Figure title="Sent" {...compare(sent, previous?.sent)}>
         {grouped(failed)} failed, {grouped(in_doubt)} in doubt
       </Figure>
-      <Figure title="Replied" value={grouped(replied)} change={changeInWords(replied, previous?.replied)}>
+      <Figure title="Replied" {...compare(replied, previous?.replied)}>
         {reply_rate === null ? "nothing sent" : `${formatPercent(reply_rate.rate)} of those sent`}
       </Figure>
-      <Figure title="Clicks, total" value={grouped(all)} change={changeInWords(all, previous?.clicks?.total)}>
+      <Figure title="Clicks, total" {...compare(all, previous?.clicks?.total)}>
         {grouped(suspected)} suspected to be X itself and {grouped(bots)} by bots, not counted
       </Figure>
-      <Figure
-        title="Clicks, unique visitors"
-        value={grouped(unique)}
-        change={changeInWords(unique, previous?.clicks?.unique)}
-      >
+      <Figure title="Clicks, unique visitors" {...compare(unique, previous?.clicks?.unique)}>
         an estimate, each once a link and day
       </Figure>
-      <Figure
-        title="Recipients who clicked"
-        value={grouped(tracked.clicked)}
-        change={changeInWords(tracked.clicked, previous?.tracked.clicked)}
-      >
+      <Figure title="Recipients who clicked" {...compare(tracked.clicked, previous?.tracked.clicked)}>
         of {grouped(tracked.recipients)} who granted tracking; {firstClick(total.figures)}
       </Figure>
     </dl>
@@ -182,11 +163,13 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
   );
 }
 
-function changeInWords(value: number, before: number | undefined): string | undefined {
-  if (before === undefined) return undefined;
-  if (before === 0) return value === 0 ? "0 before" : "none before";
-  const change = Math.round((value / before - 1) * 100);
-  return `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before`;
+/** A count, and its change against the interval before. */
+function compare(count: number, before: number | undefined): Pick<FigureProps, "value" | "change"> {
+  const value = grouped(count);
+  if (before === undefined) return { value };
+  if (before === 0) return { value, change: count === 0 ? "0 before" : "none before" };
+  const change = Math.round((count / before - 1) * 100);
+  return { value, change: `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before` };
 }
 
 function firstClick({ tracked: { first_click_ms, clicked } }: Figures): string {
@@ -278,13 +261,7 @@ function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps)
   );
 }
 
-interface NamesProps {
-  readonly view: View;
-  readonly by: Grouping;
-  readonly row: ResultRow;
-}
-
-function Names({ view, by, row: { group } }: NamesProps): VNode {
+function Names({ view, by, row: { group } }: { view: View; by: Grouping; row: ResultRow }): VNode {
   return (
     <>
       {GROUP_MEMBERS[by].map((member, at) => {
@@ -301,17 +278,12 @@ const MESSAGE_COUNTS = ["sent", "failed", "in doubt", "replied", "opted out"] as
 const LINK_COUNTS = ["clicks, total", "clicks, unique", "suspected", "bots"] as const;
 const TRACKED_COUNTS = ["granted tracking", "clicked", "clicks", "suspected"] as const;
 
-interface AllRowsProps {
-  readonly view: View;
-  readonly by: Grouping;
-  readonly table: ResultTable;
-}
-
-function AllRows({ view, by, table }: AllRowsProps): VNode {
+function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultTable }): VNode {
   const isTracked = isTrackedOnly(by);
   const counts = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
   const heads = [...members, ...counts, "first click", "sent before", "replied before"];
+  const csv = addressWith("/social/results", new URLSearchParams({ by }), { ...toDays(table.interval), format: "csv" });
   // By no column: the newest row is the last one.
   const sort = readSort<string>(view, heads, { by: "", order: "ascending" });
   const toColumn = createSortedHeads(view, "/results", sort);
@@ -331,11 +303,11 @@ function AllRows({ view, by, table }: AllRowsProps): VNode {
           <tr>
             <Names view={view} by={by} row={row} />
             {countsIn(row.figures, isTracked).map((count) => (
-              <td class="number">{count === undefined ? "–" : grouped(count)}</td>
+              <td>{count === undefined ? "–" : grouped(count)}</td>
             ))}
             <td>{row.figures.tracked.first_click_ms === null ? "–" : firstClick(row.figures)}</td>
             {[row.previous?.sent, row.previous?.replied].map((count) => (
-              <td class="number">{count === undefined ? "–" : grouped(count)}</td>
+              <td>{count === undefined ? "–" : grouped(count)}</td>
             ))}
           </tr>
         ))}
@@ -343,7 +315,7 @@ function AllRows({ view, by, table }: AllRowsProps): VNode {
       <p class="quiet">{isTracked ? TRACKED_NOTE : CLICKS_NOTE}</p>
       {table.omitted === 0 ? null : <p>{grouped(table.omitted)} earlier rows are left out: choose fewer days.</p>}
       <p>
-        <a href={`/social/results?${csvQuery(by, table.interval)}`}>All figures as of now, as CSV</a>
+        <a href={csv}>All figures as of now, as CSV</a>
       </p>
     </Section>
   );
@@ -368,13 +340,9 @@ function valuesIn(
   return [...names, ...numbers];
 }
 
-function csvQuery(by: Grouping, { from, to }: Interval): URLSearchParams {
-  return new URLSearchParams({
-    by,
-    ...(from === undefined ? {} : { from: toDay(from) }),
-    ...(to === undefined ? {} : { to: toDay(to - DAY_MS) }),
-    format: "csv",
-  });
+/** The first and the last day of an interval, as addresses have them. */
+function toDays({ from, to }: Interval) {
+  return { from: from === undefined ? undefined : toDay(from), to: to === undefined ? undefined : toDay(to - DAY_MS) };
 }
 
 /** The message that is configured now, where rows are of it: the texts of earlier ones are in the log alone. */

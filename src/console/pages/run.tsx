@@ -11,7 +11,7 @@ import { ConsoleDocument } from "../document.tsx";
 import { EventList, formatRun } from "../parts/events.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { ENDS } from "../parts/run-card.tsx";
-import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
+import { breakable, type Cell, createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
 import { readNumber, type Made, type View } from "../page-context.ts";
@@ -36,8 +36,8 @@ export async function runsPage(view: View): Promise<VNode> {
   const columns = [
     head("run", "run", "descending"),
     "began",
-    "by",
-    head("message", "message", "ascending"),
+    ...breakable("by"),
+    head("message", "message", "ascending", "breakable"),
     ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
     "end",
   ];
@@ -51,7 +51,7 @@ export async function runsPage(view: View): Promise<VNode> {
       ) : (
         <Table label="Runs" columns={columns} isTall>
           {keys.map((runId) => (
-            <Row view={view} runId={runId} run={started.get(runId)!} caller={callers.get(runId)} />
+            <Row cells={toCells(view, runId, started.get(runId)!, callers.get(runId))} />
           ))}
         </Table>
       )}
@@ -88,35 +88,24 @@ async function findCallers(view: View, runIds: readonly string[]): Promise<Reado
   return callers;
 }
 
-interface RowProps {
-  readonly view: View;
-  readonly runId: string;
-  readonly run: RunSummary;
-  readonly caller: string | undefined;
-}
-
-function Row({ view, runId, run, caller }: RowProps): VNode {
+function toCells(view: View, runId: string, run: RunSummary, caller: string | undefined): readonly Cell[] {
   const { number, started_at, dry_run, template, end } = run;
   const { sent, skipped, failed } = readCounts(view, runId, run);
-  return (
-    <tr>
-      <th scope="row">
-        <a href={runHref(runId)}>
-          {dry_run ? "Dry run" : "Run"} {grouped(number)}
-        </a>
-      </th>
-      <td>
-        <Time at={started_at} />
-      </td>
-      <td class="breakable">{caller === undefined ? "–" : <bdi>{formatCaller(caller)}</bdi>}</td>
-      <td class="breakable">{template === null ? "–" : <bdi>{template}</bdi>}</td>
-      <NumberCells of={[sent, skipped, failed]} />
-      <td>
-        <EndBadge reason={end?.reason} />
-        {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
-      </td>
-    </tr>
-  );
+  return [
+    <a href={runHref(runId)}>
+      {dry_run ? "Dry run" : "Run"} {grouped(number)}
+    </a>,
+    <Time at={started_at} />,
+    caller && <bdi>{formatCaller(caller)}</bdi>,
+    template && <bdi>{template}</bdi>,
+    sent,
+    skipped,
+    failed,
+    <>
+      <EndBadge reason={end?.reason} />
+      {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
+    </>,
+  ];
 }
 
 /** Ends that an operator wanted, or that lie in the nature of a run. */
@@ -150,11 +139,7 @@ export async function runPage(view: View): Promise<Made> {
       <div class="head">
         <h1>
           Run {formatRun(view, runId)}
-          {startedAt === undefined ? null : (
-            <>
-              , <Time at={startedAt} />
-            </>
-          )}
+          <Time before=", " at={startedAt} />
         </h1>
         <p class="breakable">
           <code>{runId}</code> · <a href="/runs">All runs</a>
@@ -171,5 +156,5 @@ export async function runPage(view: View): Promise<Made> {
       </p>
     </ConsoleDocument>
   );
-  return from === undefined && events.length === 0 && next === undefined ? { missing: page } : page;
+  return { page, isMissing: from === undefined && events.length === 0 && next === undefined };
 }

@@ -56,16 +56,16 @@ function CallersSection({ view }: { readonly view: View }): VNode | null {
       <Table label="Tokens of callers" columns={["Caller", "Token", "May", "Ends", "Last used"]}>
         {tokens.map(({ name, sha256, scopes, links, expiresAt }) => (
           <tr>
-            <td data-label="Caller">{name}</td>
-            <td data-label="Token">
+            <td>{name}</td>
+            <td>
               <code>{toTokenId(sha256)}</code>
             </td>
-            <td data-label="May">
+            <td>
               {scopes?.join(", ") ?? "everything: its entry names no scopes"}
               {links === undefined ? "" : ` (clicks of ${links.join(", ")} only)`}
             </td>
-            <td data-label="Ends">{expiresAt === undefined ? "never" : <Time at={isoTime(expiresAt)} />}</td>
-            <td data-label="Last used">{usedOn.get(toTokenId(sha256)) ?? "never"}</td>
+            <td>{expiresAt === undefined ? "never" : <Time at={isoTime(expiresAt)} />}</td>
+            <td>{usedOn.get(toTokenId(sha256)) ?? "never"}</td>
           </tr>
         ))}
       </Table>

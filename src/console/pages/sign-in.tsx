@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import { Field } from "../parts/action-form.tsx";
 import { ConsoleDocument } from "../document.tsx";
 
 /** Asks for a token once; `hasFailed`: what was given is none. */
@@ -13,9 +14,7 @@ export function signInPage(hasFailed: boolean): VNode {
         </p>
       ) : null}
       <form class="filter" method="post" action="/session">
-        <label>
-          Token <input name="token" type="password" autocomplete="current-password" autofocus required />
-        </label>
+        <Field label="Token" name="token" type="password" autocomplete="current-password" autofocus required />
         <button class="primary">Sign in</button>
       </form>
       <h2>Where the token is</h2>

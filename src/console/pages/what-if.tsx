@@ -15,7 +15,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { numbers, Table } from "../parts/table.tsx";
+import { numbers, OnlyFirst, Row, Table } from "../parts/table.tsx";
 import type { ConsolePage, Notice, View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 
@@ -55,20 +55,11 @@ interface RulesPageProps {
 }
 
 function RulesPage({ view, text, children }: RulesPageProps): VNode {
-  return (
-    <ConsoleDocument title="What if" path="/results" view={view} isStill>
-      <h1>What other rules would have done</h1>
-      <RulesForm view={view} text={text} />
-      {children}
-    </ConsoleDocument>
-  );
-}
-
-function RulesForm({ view, text }: Pick<RulesPageProps, "view" | "text">): VNode {
   const { dailyLimit, requireConsent, window } = view.settings;
   const today = { DAILY_LIMIT: dailyLimit, REQUIRE_CONSENT: requireConsent, SEND_WINDOW: window?.text ?? null };
   return (
-    <>
+    <ConsoleDocument title="What if" path="/results" view={view} isStill>
+      <h1>What other rules would have done</h1>
       <p id="rules-says" class="breakable">
         All runs of the log are decided again by these rules, and nothing is sent. A JSON object with the names and
         values of settings: <code>{WHAT_IF_RULES.join(", ")}</code>. A rule that is not named stays as it was. Some of
@@ -98,7 +89,8 @@ function RulesForm({ view, text }: Pick<RulesPageProps, "view" | "text">): VNode
         </label>{" "}
         <button class="primary">Compare</button>
       </ActionForm>
-    </>
+      {children}
+    </ConsoleDocument>
   );
 }
 
@@ -111,14 +103,7 @@ function Counts({ report }: ReportProps): VNode {
     <Section id="counts" title={report.days.length === 0 ? "Nothing differs" : "What differs"}>
       <Table label="Counts" columns={["day", "what", ...numbers("was", "would be", "difference", "unknown")]} isTall>
         {toRows(report).map(({ day, what, was, would, difference, unknown }) => (
-          <tr>
-            <th scope="row">{day}</th>
-            <td>{what}</td>
-            <td class="number">{grouped(was)}</td>
-            <td class="number">{grouped(would)}</td>
-            <td class="number">{difference}</td>
-            <td class="number">{unknown === undefined ? "–" : grouped(unknown)}</td>
-          </tr>
+          <Row cells={[day, what, was, would, difference, unknown]} />
         ))}
       </Table>
     </Section>
@@ -147,20 +132,16 @@ function List({ report: { recipients }, name }: ReportProps & { readonly name: k
     <Section id={name} title={`${grouped(count)} ${LISTS[name]}`}>
       <Table label={`Table of those who ${LISTS[name]}`} columns={["recipient", "was", "would be"]} isTall>
         {shown.map(({ recipient, was, would }) => (
-          <tr>
-            <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
-            </th>
-            <td>{describeOutcome(was)}</td>
-            <td>{describeOutcome(would)}</td>
-          </tr>
+          <Row
+            cells={[
+              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+              describeOutcome(was),
+              describeOutcome(would),
+            ]}
+          />
         ))}
       </Table>
-      {count > shown.length ? (
-        <p>
-          The first {grouped(shown.length)} of {grouped(count)}.
-        </p>
-      ) : null}
+      <OnlyFirst shown={shown.length} count={count} />
     </Section>
   );
 }

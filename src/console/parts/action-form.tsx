@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import type { ComponentChildren, ComponentProps, VNode } from "preact";
 import { plain } from "../../history/words/sentence.ts";
 import type { View } from "../page-context.ts";
 
@@ -56,18 +56,27 @@ export function ConfirmedAction({
   );
 }
 
+/** An input under its label. */
+export function Field({ label, ...input }: ComponentProps<"input"> & { readonly label: string }): VNode {
+  return (
+    <label>
+      {label} <input {...input} />
+    </label>
+  );
+}
+
 interface SelectProps<Value extends string> {
   readonly name: string;
   readonly label: string;
   readonly values: readonly Value[];
-  readonly chosen: string | undefined;
+  readonly chosen?: string | undefined;
   /** Default: the values themselves, with spaces. */
   readonly inWords?: (value: Value) => string;
-  /** What the choice of no value says. Default: "all". */
-  readonly none?: string;
+  /** What the choice of no value says. Default: "all"; null: one of the values has to be chosen. */
+  readonly none?: string | null;
 }
 
-/** One of these values, or none. */
+/** One of these values, or none of them. */
 export function Select<Value extends string>({
   name,
   label,
@@ -80,7 +89,7 @@ export function Select<Value extends string>({
     <label>
       {label}{" "}
       <select name={name}>
-        <option value="">{none}</option>
+        {none === null ? null : <option value="">{none}</option>}
         {values.map((value) => (
           <option value={value} selected={value === chosen}>
             {inWords(value)}

@@ -4,7 +4,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { QUARTER_MS } from "../../../projections/quarters.ts";
 import type { ResultRate } from "../../history/results.ts";
 import { formatPercent } from "../../history/results-format.ts";
-import { numbers, Table } from "./table.tsx";
+import { numbers, Row, Table } from "./table.tsx";
 
 /** One kind of what is stacked in each bar. */
 export interface Series<Kind extends string> {
@@ -184,13 +184,9 @@ function Numbers<Kind extends string>(props: BarsProps<Kind> & { readonly isComp
       <summary>The numbers as a table</summary>
       <Table label={`${title}: the numbers`} columns={["when", ...numbers(...names)]}>
         {bars.toReversed().map((bar) => (
-          <tr>
-            <th scope="row">{bar.label}</th>
-            {series.map(({ kind }) => (
-              <td class="number">{grouped(bar.counts[kind])}</td>
-            ))}
-            {isCompared ? <td class="number">{grouped(bar.before ?? 0)}</td> : null}
-          </tr>
+          <Row
+            cells={[bar.label, ...series.map(({ kind }) => bar.counts[kind]), ...(isCompared ? [bar.before ?? 0] : [])]}
+          />
         ))}
       </Table>
     </details>

@@ -6,20 +6,20 @@ import { mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/d
 import type { FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { ActionForm, ConfirmedAction } from "./action-form.tsx";
+import { ActionForm, ConfirmedAction, Field } from "./action-form.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
 
 const RETRY = "/console/deliveries/retry";
 const DISCARD = "/console/deliveries/discard";
 
-interface DecideLetterProps {
+interface LetterProps {
   readonly view: View;
   readonly back: string;
   readonly letter: ListedDispatch;
 }
 
-export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
+export function DecideLetter({ view, back, letter }: LetterProps): VNode {
   const { channel, source, outcome } = letter;
   const common = { view, back, fields: { channel, event_id: source.id } };
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
@@ -29,7 +29,12 @@ export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
       {isSuspended ? null : (
         <ActionForm {...common} action={RETRY}>
           <button>Retry</button>
-          {isDoubtful ? <AcceptDoubles /> : null}
+          {isDoubtful ? (
+            <label>
+              <input type="checkbox" name="accept_doubles" value="yes" /> also those that may have arrived, and could
+              arrive twice
+            </label>
+          ) : null}
         </ActionForm>
       )}
       <ConfirmedAction
@@ -46,13 +51,7 @@ export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
   );
 }
 
-interface RetryInDoubtProps {
-  readonly view: View;
-  readonly back: string;
-  readonly dispatch: ListedDispatch;
-}
-
-export function RetryInDoubt({ view, back, dispatch: { channel, source } }: RetryInDoubtProps): VNode | null {
+export function RetryInDoubt({ view, back, letter: { channel, source } }: LetterProps): VNode | null {
   if (findChannel(view.state("deliveries"), channel).suspended !== null) return null;
   const fields = { channel, event_id: source.id, status: "in_doubt", accept_doubles: "yes" };
   return (
@@ -133,19 +132,6 @@ function nameLetters(count: number, channel: ChannelName): string {
   return `${countInWords(count, "dead letter")} of ${channel}`;
 }
 
-function AcceptDoubles(): VNode {
-  return (
-    <label>
-      <input type="checkbox" name="accept_doubles" value="yes" /> also those that may have arrived, and could arrive
-      twice
-    </label>
-  );
-}
-
 function Why(): VNode {
-  return (
-    <label>
-      Why <input name="why" required maxLength={WHY_CHARACTERS_MAX} />
-    </label>
-  );
+  return <Field label="Why" name="why" required maxLength={WHY_CHARACTERS_MAX} />;
 }

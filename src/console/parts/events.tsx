@@ -5,7 +5,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
-import { formatCaller, type Mention, type Sentence } from "../../history/words/sentence.ts";
+import { formatCaller, formatSentence, type Mention, type Sentence } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
@@ -48,7 +48,7 @@ function capitalize(sentence: Sentence): Sentence {
   });
 }
 
-function toCapital(text: string): string {
+export function toCapital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -64,7 +64,7 @@ function Named({ view, mention }: { readonly view: View; readonly mention: Menti
   if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} isExact />;
   if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
   if (mention.kind === "recipient" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
-  const short = shorten(view, mention);
+  const short = shortName(view, mention);
   return (
     <OptionalLink href={hrefFor(mention)}>
       {short === undefined ? <bdi>{mention.text}</bdi> : <bdi title={mention.text}>{short}</bdi>}
@@ -75,7 +75,7 @@ function Named({ view, mention }: { readonly view: View; readonly mention: Menti
 const RUN_DIGITS = 8;
 
 /** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
-function shorten(view: View, mention: Mention): string | undefined {
+function shortName(view: View, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
   return mention.kind === "run"
     ? mention.text.replace(mention.run_id, () => formatRun(view, mention.run_id))
@@ -97,11 +97,7 @@ export function RunLink({ view, runId }: { readonly view: View; readonly runId: 
       <a href={runHref(runId)}>
         Run <bdi title={runId}>{formatRun(view, runId)}</bdi>
       </a>
-      {startedAt === undefined ? null : (
-        <>
-          , <Time at={startedAt} />
-        </>
-      )}
+      <Time before=", " at={startedAt} />
     </>
   );
 }
@@ -120,7 +116,7 @@ function hrefFor(mention: Mention): string | undefined {
 }
 
 /** The beginning of a sentence: what is longest in it is what others wrote, and that is cut too. */
-export function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
+function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
   const shown: (string | Mention)[] = [];
   let left = most;
   for (const part of sentence) {
@@ -135,6 +131,12 @@ export function cut(sentence: Sentence, most: number): { readonly shown: Sentenc
     left -= text.length;
   }
   return { shown, isCut: false };
+}
+
+/** The beginning of a text where it is longer than `most`. `rest`: what is said of the rest then. */
+export function shorten(text: string, most: number, rest = ""): string {
+  const { shown, isCut } = cut([text], most);
+  return isCut ? `${formatSentence(shown)}…${rest}` : text;
 }
 
 interface OptionalLinkProps {
@@ -177,7 +179,6 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   DirectMessageFailed: ["triangle-alert", "bad"],
   DirectMessageInDoubt: ["circle-question-mark", "warn"],
   RunStarted: ["play", "accent"],
-  RunPaused: ["clock", "neutral"],
   RunStopRequested: ["pause", "warn"],
   RunFinished: ["check", "good"],
   DryRunFinished: ["eye", "accent"],
@@ -225,13 +226,8 @@ export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
   );
 }
 
-interface EventListProps {
-  readonly view: View;
-  readonly events: readonly Recorded[];
-}
-
 /** Events in sentences, one a line, each leading to its own page. */
-export function EventList({ view, events }: EventListProps): VNode {
+export function EventList({ view, events }: { view: View; events: readonly Recorded[] }): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">
@@ -270,6 +266,5 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
 
 /** `LinkClicked` as `Link clicked`. */
 export function spaced(type: string): string {
-  const words = type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ");
-  return words.charAt(0) + words.slice(1).toLowerCase();
+  return toCapital(type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase());
 }

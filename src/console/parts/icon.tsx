@@ -88,14 +88,8 @@ export function IconSymbols(): VNode {
 
 export type Tone = "neutral" | "good" | "warn" | "bad" | "info" | "accent";
 
-interface BadgeProps {
-  readonly tone: Tone;
-  readonly icon: IconName;
-  readonly children: string;
-}
-
 /** A state in one or two words, with its icon and colour. */
-export function Badge({ tone, icon, children }: BadgeProps): VNode {
+export function Badge({ tone, icon, children }: { tone: Tone; icon: IconName; children: string }): VNode {
   return (
     <span class={`badge ${tone}`}>
       <Icon name={icon} />

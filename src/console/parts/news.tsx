@@ -9,14 +9,6 @@ import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
 import type { View } from "../page-context.ts";
 import { Time } from "./time.tsx";
 
-/** What is repeated so often that it hides the rest. What stays failed, and what was decided, is never among it. */
-const GROUPS = {
-  clicks: ["LinkClicked", "PersonalLinkClicked", "DispatchSucceeded", "DispatchSkipped", "DispatchFailed"],
-  sends: ["DirectMessageAttempted", "DirectMessageSent", "RunPaused", "LinkAdded"],
-  skips: ["DirectMessageSkipped"],
-  imports: ["RecipientAdded", "ConsentRecorded"],
-} as const satisfies Record<string, readonly EventType[]>;
-
 /** What no news is. Clicks are: how many there are says something. */
 export const ROUTINE: readonly EventType[] = [
   "RequestAnswered",
@@ -29,14 +21,49 @@ export const ROUTINE: readonly EventType[] = [
   "DispatchClaimed",
 ];
 
-type GroupName = keyof typeof GROUPS;
+/** What is repeated so often that it hides the rest. What stays failed, and what was decided, is never among it. */
+interface Group {
+  readonly types: readonly EventType[];
+  readonly look: Look;
+  /** Such as `41 clicks on 6 links, 7 by bots · 118 delivered · 3 to be retried`. */
+  summarize(events: readonly Recorded[]): Sentence;
+}
 
-const GROUP_LOOKS: Readonly<Record<GroupName, Look>> = {
-  clicks: ["mouse-pointer-2", "info"],
-  sends: ["send", "accent"],
-  skips: ["skip-forward", "neutral"],
-  imports: ["upload", "accent"],
-};
+const GROUPS: readonly Group[] = [
+  {
+    types: ["LinkClicked", "PersonalLinkClicked", "DispatchSucceeded", "DispatchSkipped", "DispatchFailed"],
+    look: ["mouse-pointer-2", "info"],
+    summarize: summarizeClicks,
+  },
+  {
+    types: ["DirectMessageAttempted", "DirectMessageSent", "RunPaused", "LinkAdded"],
+    look: ["send", "accent"],
+    summarize(events) {
+      const sent = count(events, "DirectMessageSent");
+      const attempted = sent === 0 ? count(events, "DirectMessageAttempted") : 0;
+      return joinParts([
+        [sent, (number) => `${countInWords(number, "message")} sent`],
+        [attempted, (number) => `${countInWords(number, "message")} on the way`],
+        [count(events, "LinkAdded"), (number) => `${countInWords(number, "link")} added`],
+        [count(events, "RunPaused"), (number) => countInWords(number, "pause")],
+      ]);
+    },
+  },
+  {
+    types: ["DirectMessageSkipped"],
+    look: ["skip-forward", "neutral"],
+    summarize: ({ length }) => [`${countInWords(length, "recipient")} skipped`],
+  },
+  {
+    types: ["RecipientAdded", "ConsentRecorded"],
+    look: ["upload", "accent"],
+    summarize: (events) =>
+      joinParts([
+        [count(events, "RecipientAdded"), (number) => `${countInWords(number, "recipient")} imported`],
+        [count(events, "ConsentRecorded"), (number) => `${countInWords(number, "consent")} recorded`],
+      ]),
+  },
+];
 
 /** Fewer neighbours are shown one by one. */
 const GROUP_EVENTS_MIN = 3;
@@ -47,13 +74,9 @@ const GROUP_MS_MAX = 3_600_000;
 /** Events of an opened group, which is folded: with 20 a page of news came to 200 KB. The log has the rest. */
 const GROUP_SHOWN_MAX = 10;
 
-function findGroup({ type }: Recorded): GroupName | undefined {
-  return (Object.keys(GROUPS) as GroupName[]).find((name) => (GROUPS[name] as readonly EventType[]).includes(type));
-}
-
 /** A line of the news: one event, or neighbours of one kind. The newest first. */
 interface Line {
-  readonly name: GroupName | undefined;
+  readonly group: Group | undefined;
   readonly events: Recorded[];
 }
 
@@ -61,17 +84,17 @@ interface Line {
 export function toLines(events: readonly Recorded[]): readonly Line[] {
   const all: Line[] = [];
   for (const event of events) {
-    const name = findGroup(event);
+    const group = GROUPS.find(({ types }) => types.includes(event.type));
     const last = all.at(-1);
     const [newest] = last?.events ?? [];
     const isNear = newest !== undefined && msOf(newest.time) - msOf(event.time) <= GROUP_MS_MAX;
-    if (last !== undefined && name !== undefined && last.name === name && isNear) last.events.push(event);
-    else all.push({ name, events: [event] });
+    if (last !== undefined && group !== undefined && last.group === group && isNear) last.events.push(event);
+    else all.push({ group, events: [event] });
   }
-  return all.flatMap(({ name, events: own }) =>
+  return all.flatMap(({ group, events: own }) =>
     own.length < GROUP_EVENTS_MIN
-      ? own.map((event) => ({ name: undefined, events: [event] }))
-      : [{ name, events: own }],
+      ? own.map((event) => ({ group: undefined, events: [event] }))
+      : [{ group, events: own }],
   );
 }
 
@@ -86,11 +109,11 @@ export function Lines({ view, lines }: { readonly view: View; readonly lines: re
         <>
           <h3>{name}</h3>
           <ol class="events">
-            {of.map(({ name: group, events }) =>
+            {of.map(({ group, events }) =>
               group === undefined ? (
                 <EventRow view={view} event={events[0]!} />
               ) : (
-                <GroupRow view={view} name={group} events={events} />
+                <GroupRow view={view} group={group} events={events} />
               ),
             )}
           </ol>
@@ -100,22 +123,16 @@ export function Lines({ view, lines }: { readonly view: View; readonly lines: re
   );
 }
 
-interface GroupRowProps {
-  readonly view: View;
-  readonly name: GroupName;
-  readonly events: readonly Recorded[];
-}
-
-function GroupRow({ view, name, events }: GroupRowProps): VNode {
+function GroupRow({ view, group, events }: { view: View; group: Group; events: readonly Recorded[] }): VNode {
   const newest = events[0]!;
   const oldest = events.at(-1)!;
   return (
     <li>
       <details>
         <summary>
-          <Glyph look={GROUP_LOOKS[name]} />
+          <Glyph look={group.look} />
           <span class="breakable">
-            <Words view={view} sentence={summarize(name, events)} />
+            <Words view={view} sentence={group.summarize(events)} />
           </span>
           <span class="when">
             <Time at={newest.time} />
@@ -132,29 +149,8 @@ function GroupRow({ view, name, events }: GroupRowProps): VNode {
   );
 }
 
-/** Such as `41 clicks on 6 links, 7 by bots · 118 delivered · 3 to be retried`. */
-function summarize(name: GroupName, events: readonly Recorded[]): Sentence {
-  const count = (type: EventType): number => events.filter((event) => event.type === type).length;
-  switch (name) {
-    case "clicks":
-      return summarizeClicks(events);
-    case "sends": {
-      const sent = count("DirectMessageSent");
-      return joinParts([
-        [sent, (number) => `${countInWords(number, "message")} sent`],
-        [sent === 0 ? count("DirectMessageAttempted") : 0, (number) => `${countInWords(number, "message")} on the way`],
-        [count("LinkAdded"), (number) => `${countInWords(number, "link")} added`],
-        [count("RunPaused"), (number) => countInWords(number, "pause")],
-      ]);
-    }
-    case "skips":
-      return [`${countInWords(events.length, "recipient")} skipped`];
-    case "imports":
-      return joinParts([
-        [count("RecipientAdded"), (number) => `${countInWords(number, "recipient")} imported`],
-        [count("ConsentRecorded"), (number) => `${countInWords(number, "consent")} recorded`],
-      ]);
-  }
+function count(events: readonly Recorded[], type: EventType): number {
+  return events.filter((event) => event.type === type).length;
 }
 
 /** What was counted, in words; nothing of what was not. */

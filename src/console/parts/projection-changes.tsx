@@ -8,7 +8,8 @@ import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { readChoice, type View } from "../page-context.ts";
 import { Select } from "./action-form.tsx";
-import { Table } from "./table.tsx";
+import { shorten } from "./events.tsx";
+import { breakable, Table } from "./table.tsx";
 
 /** Characters of a value or a path that are shown: the event's data, further down, is whole. */
 const SHOWN_CHARACTERS_MAX = 300;
@@ -79,7 +80,7 @@ function Change({ name, change }: { readonly name: string; readonly change: Stat
   const { differences, whole } = change;
   return (
     <>
-      <Table label={`Changes of ${name}`} columns={["Where", "Before", "After"]}>
+      <Table label={`Changes of ${name}`} columns={["Where", ...breakable("Before", "After")]}>
         {differences.map((difference) => (
           <Row difference={difference} />
         ))}
@@ -102,25 +103,23 @@ function Row({ difference: { path, values } }: { readonly difference: Difference
   return (
     <tr>
       <th scope="row">
-        <bdi>{shorten(formatPath(path))}</bdi>
+        <bdi>{shorten(formatPath(path), SHOWN_CHARACTERS_MAX)}</bdi>
       </th>
       {values === "reordered" ? (
         <td colSpan={2}>the same entries in another order</td>
       ) : (
         [values.before, values.after].map((value) => (
-          <td class="breakable">
-            {value === undefined ? <span class="quiet">nothing</span> : <code>{shorten(formatValue(value))}</code>}
+          <td>
+            {value === undefined ? (
+              <span class="quiet">nothing</span>
+            ) : (
+              <code>{shorten(formatValue(value), SHOWN_CHARACTERS_MAX)}</code>
+            )}
           </td>
         ))
       )}
     </tr>
   );
-}
-
-/** No character is cut in half. */
-function shorten(text: string): string {
-  if (text.length <= SHOWN_CHARACTERS_MAX) return text;
-  return `${text.slice(0, SHOWN_CHARACTERS_MAX).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 /** Maps as objects, which are easier to read. */

@@ -9,7 +9,7 @@ import {
   CONSENT_TIME_CHARS_MAX,
 } from "../../recipients/parse-consent.ts";
 import { BASES } from "../people-filter.ts";
-import { ConfirmedAction, Select } from "./action-form.tsx";
+import { ConfirmedAction, Field, Select } from "./action-form.tsx";
 import type { View } from "../page-context.ts";
 
 interface RecipientActionsProps {
@@ -63,8 +63,8 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
           </>
         }
       >
-        <Select label="Ground" name="ground" values={GROUNDS} chosen={undefined} none="not stated" />
-        <Select label="Requested by" name="requested_by" values={REQUESTERS} chosen={undefined} none="not stated" />
+        <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
+        <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
         <label>
           Type {label} to confirm{" "}
           <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
@@ -102,22 +102,10 @@ function Consent({ to, name, words, evidence }: ConsentProps): VNode {
   return (
     <fieldset>
       <legend>Consent to {to}</legend>
-      <Select
-        label={name === "basis" ? "Basis" : "Tracking"}
-        name={name}
-        values={words}
-        chosen={undefined}
-        none="as before"
-      />
-      <label>
-        When <input name={`${evidence}_at`} placeholder="2026-03-02" maxLength={CONSENT_TIME_CHARS_MAX} />
-      </label>
-      <label>
-        Where <input name={`${evidence}_source`} maxLength={CONSENT_SOURCE_CHARS_MAX} />
-      </label>
-      <label>
-        Wording <input name={`${evidence}_text`} maxLength={CONSENT_TEXT_CHARS_MAX} />
-      </label>
+      <Select label={name === "basis" ? "Basis" : "Tracking"} name={name} values={words} none="as before" />
+      <Field label="When" name={`${evidence}_at`} placeholder="2026-03-02" maxLength={CONSENT_TIME_CHARS_MAX} />
+      <Field label="Where" name={`${evidence}_source`} maxLength={CONSENT_SOURCE_CHARS_MAX} />
+      <Field label="Wording" name={`${evidence}_text`} maxLength={CONSENT_TEXT_CHARS_MAX} />
     </fieldset>
   );
 }

@@ -12,7 +12,7 @@ import { changesAt, isOpen } from "../../outreach/send-window.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { BASES } from "../people-filter.ts";
 import { newestEvents, type View } from "../page-context.ts";
-import { ActionForm, ConfirmedAction, Select } from "./action-form.tsx";
+import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
 import { RunLink } from "./events.tsx";
 import { Time } from "./time.tsx";
 
@@ -42,16 +42,15 @@ export async function runCard(view: View): Promise<VNode> {
 
 function Sender({ view }: { readonly view: View }): VNode {
   const { authorized, user } = view.state("account");
-  if (!authorized || user === null) {
-    return (
-      <p>
-        <a href="/social/auth">Authorize an X account</a>
-      </p>
-    );
-  }
   return (
     <p>
-      Sends as <bdi>@{user.username}</bdi>.
+      {!authorized || user === null ? (
+        <a href="/social/auth">Authorize an X account</a>
+      ) : (
+        <>
+          Sends as <bdi>@{user.username}</bdi>.
+        </>
+      )}
     </p>
   );
 }
@@ -66,8 +65,7 @@ function Window({ view: { settings, now } }: { readonly view: View }): VNode | n
       Messages go out <bdi>{window.text}</bdi> in{" "}
       {window.zone === "recipient" ? "the recipient's time zone, or in " : ""}
       <bdi>{timezone}</bdi>. The window is {isOpen(window.hours, timezone, now) ? "open" : "closed"} there
-      {change === undefined ? "" : " until "}
-      {change === undefined ? null : <Time at={isoTime(change)} isExact />}.
+      <Time before=" until " at={change === undefined ? undefined : isoTime(change)} isExact />.
     </p>
   );
 }
@@ -135,35 +133,26 @@ function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode
   );
 }
 
+/** The fields narrow the run; left empty, it is for all recipients. */
 function StartForm({ view }: { readonly view: View }): VNode {
+  const { template, sources, dailyLimit } = view.settings;
+  const variants = template?.variants.map(({ label }) => label) ?? [];
   return (
     <ActionForm view={view} back="/" action="/console/run/dry">
       <button class="primary">Dry run</button>{" "}
       <small class="quiet">
-        lists the recipients of <bdi>{view.settings.template?.name ?? "a run"}</bdi>, and sends nothing
+        lists the recipients of <bdi>{template?.name ?? "a run"}</bdi>, and sends nothing
       </small>
-      <SelectionFields view={view} />
+      <details>
+        <summary>Only for some recipients</summary>
+        <div class="filter">
+          <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} />
+          {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} />}
+          <Select name="basis" label="Basis" values={BASES} />
+          {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} />}
+        </div>
+      </details>
     </ActionForm>
-  );
-}
-
-/** Narrow the run; left empty, it is for all recipients. */
-function SelectionFields({ view: { settings } }: { readonly view: View }): VNode {
-  const variants = settings.template?.variants.map(({ label }) => label) ?? [];
-  return (
-    <details>
-      <summary>Only for some recipients</summary>
-      <div class="filter">
-        <label>
-          Messages, at most <input type="number" name="limit" min={1} max={settings.dailyLimit} />
-        </label>
-        {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} chosen={undefined} />}
-        <Select name="basis" label="Basis" values={BASES} chosen={undefined} />
-        {settings.sources.length < 2 ? null : (
-          <Select name="source" label="Source" values={settings.sources} chosen={undefined} />
-        )}
-      </div>
-    </details>
   );
 }
 
@@ -183,13 +172,7 @@ function LastRun({ view, end }: { readonly view: View; readonly end: EndOfRun | 
       </p>
       <p>
         Ended <Time at={end.time} />: {ENDS[end.type === "RunFinished" ? end.data.reason : "abandoned"]}
-        {until === undefined ? null : (
-          <>
-            {" "}
-            until <Time at={until} isExact />
-          </>
-        )}
-        . <RunLink view={view} runId={run_id} />.
+        <Time before=" until " at={until} isExact />. <RunLink view={view} runId={run_id} />.
       </p>
     </>
   );

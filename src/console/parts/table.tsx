@@ -12,12 +12,15 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
 import type { View } from "../page-context.ts";
 
-/** What stands above a column; `number`: aligned as numbers are. */
+/** `number`: aligned as numbers are; `breakable`: its cells hold long words, which break where there is no room. */
+type Kind = "number" | "breakable";
+
+/** What stands above a column. */
 export type Column = string | ColumnHead;
 
 interface ColumnHead {
   readonly head: string;
-  readonly kind?: "number" | undefined;
+  readonly kind?: Kind | undefined;
   /** A link to the list sorted by this column; `order`: in which the rows are by it now. */
   readonly sort?: { readonly order: Order | undefined; readonly href: string };
 }
@@ -25,9 +28,12 @@ interface ColumnHead {
 export const numbers = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "number" }));
 
+export const breakable = (...heads: readonly string[]): readonly Column[] =>
+  heads.map((head) => ({ head, kind: "breakable" }));
+
 /** Makes the heads of a sorted list: each is a link to the list sorted by its column, `first` in this order. */
 export function createSortedHeads<Name extends string>(view: View, path: `/${string}`, sort: Sort<Name>) {
-  return (head: string, name: Name, first: Order, kind?: "number"): Column => {
+  return (head: string, name: Name, first: Order, kind?: Kind): Column => {
     const isSorted = sort.by === name;
     const order = isSorted ? (sort.order === "ascending" ? "descending" : "ascending") : first;
     const href = listHref(view, path, { sort: name, order });
@@ -61,17 +67,57 @@ interface TableProps {
   readonly columns: readonly Column[];
   /** Longer than the screen: it scrolls in itself. */
   readonly isTall?: boolean;
-  /** Rows of cells, or components that render them. */
+  /** A {@link Row} each; of one that is different the `tr`, or a component that renders it. */
   readonly children: ComponentChildren;
 }
 
-export function NumberCells({ of }: { readonly of: readonly number[] }): VNode {
+export type Cell = VNode | string | number | null | undefined;
+
+/** Begins with what the row is of. Numbers are grouped, and what there is none of is a dash. */
+export function Row({ cells: [head, ...cells] }: { readonly cells: readonly Cell[] }): VNode {
   return (
-    <>
-      {of.map((number) => (
-        <td class="number">{grouped(number)}</td>
+    <tr>
+      <th scope="row">{head}</th>
+      {cells.map((cell) => (
+        <td>{typeof cell === "number" ? grouped(cell) : (cell ?? "–")}</td>
       ))}
-    </>
+    </tr>
+  );
+}
+
+interface OnlyFirstProps {
+  readonly shown: number;
+  readonly count: number;
+  /** How to get the others. */
+  readonly children?: ComponentChildren;
+}
+
+/** Says how many a list would have; renders nothing where it shows all. */
+export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNode | null {
+  if (count <= shown) return null;
+  return (
+    <p>
+      The first {grouped(shown)} of {grouped(count)}
+      {children}
+    </p>
+  );
+}
+
+export type NamedValue = readonly [name: string, value: ComponentChildren];
+
+/** What is known of one thing, each under its name. */
+export function NamedValues({ of }: { readonly of: readonly NamedValue[] }): VNode {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <div>
+          <dt>
+            <bdi>{name}</bdi>
+          </dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
@@ -96,14 +142,16 @@ export function Table({ label, columns, isTall = false, children }: TableProps):
   );
 }
 
-type Element = VNode<{ readonly children?: ComponentChildren; readonly colSpan?: number }>;
+type Element = VNode<{ readonly children?: ComponentChildren; readonly colSpan?: number; readonly class?: string }>;
 
 function labelCells(row: Element, heads: readonly ColumnHead[]): VNode {
   let column = 0;
   const cells = elementsIn(row.props.children).map((cell) => {
-    const head = heads[column]?.head ?? "";
-    column += cell.props.colSpan ?? 1;
+    const { head = "", kind } = heads[column] ?? {};
+    const { colSpan = 1, class: own = colSpan === 1 ? kind : undefined } = cell.props;
+    column += colSpan;
     return cloneElement(cell, {
+      class: own,
       role: cell.type === "th" ? "rowheader" : "cell",
       "data-label": head.charAt(0).toUpperCase() + head.slice(1),
     });

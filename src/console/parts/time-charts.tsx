@@ -6,7 +6,8 @@ import { QUARTERS_MAX, type Quarters } from "../../../projections/quarters.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { HOUR_MS } from "../../../projections/time.ts";
 import { addressWith } from "../hrefs.ts";
-import { lastPeriods, readChoice, readText, type View } from "../page-context.ts";
+import { readChoice, readText, type View } from "../page-context.ts";
+import { Field } from "./action-form.tsx";
 import { type Bar, BarChart } from "./charts.tsx";
 
 /** More days would make a page heavy, and of busy weeks less is kept. */
@@ -70,7 +71,7 @@ export function readBars<Counts extends Record<keyof Counts, number>, Kind exten
   const own = readOwnRange(view);
   const name = readChoice(view, "range", RANGE_NAMES);
   const chosen = name === undefined ? { unit, count: FITTED[unit] } : RANGES[name];
-  const query = own ?? lastPeriods(view, chosen.unit, chosen.count);
+  const query = own ?? { unit: chosen.unit, count: chosen.count, until: view.now, timezone: view.settings.timezone };
   const periods = periodsOf(quarters, query, none).map((period) => ({ ...period, counts: toCounts(period.counts) }));
   const shown = own === undefined && name === undefined ? fitToData(periods) : periods;
   const earlier = { ...query, count: shown.length, until: (shown[0]?.start ?? 0) - 1 };
@@ -92,14 +93,8 @@ function total(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-interface RangePickerProps {
-  readonly view: View;
-  /** Of the page. */
-  readonly path: PagePath;
-}
-
 /** Links to the ranges, of which the first fits the data, and a form for any other. */
-export function RangePicker({ view, path }: RangePickerProps): VNode {
+export function RangePicker({ view, path }: { view: View; path: PagePath }): VNode {
   const { query } = view;
   const own = readOwnRange(view);
   const chosen = readChoice(view, "range", RANGE_NAMES);
@@ -121,15 +116,13 @@ export function RangePicker({ view, path }: RangePickerProps): VNode {
       <form class="filter" method="get" action={path} data-apply>
         <OtherFields query={query} names={["range", "from", "to"]} />
         {(["from", "to"] as const).map((name) => (
-          <label>
-            {name === "from" ? "From" : "To"}{" "}
-            <input
-              type="date"
-              name={name}
-              min={FIRST_DAY}
-              value={own === undefined ? "" : (readText(view, name) ?? "")}
-            />
-          </label>
+          <Field
+            label={name === "from" ? "From" : "To"}
+            type="date"
+            name={name}
+            min={FIRST_DAY}
+            value={own === undefined ? "" : (readText(view, name) ?? "")}
+          />
         ))}
         <button>Show</button>
       </form>

@@ -167,12 +167,9 @@ export function consoleEndpoints(deps: AppDeps) {
       }),
     )
     .get("/setup", ...page(setupPage, false, "getConsoleSetup", "What is configured, and what is missing."))
-    .get("/console.css", ...file("/console.css", "getConsoleStylesheet", "The console's stylesheet."))
-    .get(
-      "/console.js",
-      ...file("/console.js", "getConsoleScript", "The script that keeps the console's pages up to date."),
-    )
-    .get("/idiomorph.js", ...file("/idiomorph.js", "getConsoleMorphing", "The library that updates a page in place."));
+    .get(...file("/console.css", "getConsoleStylesheet", "The console's stylesheet."))
+    .get(...file("/console.js", "getConsoleScript", "The script that keeps the console's pages up to date."))
+    .get(...file("/idiomorph.js", "getConsoleMorphing", "The library that updates a page in place."));
 }
 
 export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
@@ -233,10 +230,7 @@ function show({ console, sessions, notices, visits, projector }: AppDeps, page: 
     if (rendered.outcome === "elsewhere") {
       return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
     }
-    const headers = {
-      "set-cookie": visited,
-      ...(rendered.outcome === "not_ready" ? SOON : {}),
-    };
+    const headers = { "set-cookie": visited, ...(rendered.outcome === "not_ready" ? SOON : {}) };
     return whole(html(STATUS[rendered.outcome], rendered.text, headers));
   };
 }
@@ -294,7 +288,7 @@ function moved(id: string, summary: string, parameters: Operation["parameters"] 
  * What the pages load, which says nothing of what is in the log. A few tens of kilobytes from this machine: too little for
  * files of two releases to meet in a browser.
  */
-function file(path: keyof typeof ASSETS, id: string, summary: string) {
+function file<const Path extends keyof typeof ASSETS>(path: Path, id: string, summary: string) {
   const { type, body } = ASSETS[path];
   const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
   const declared = route(id, "console", "open", {
@@ -302,5 +296,5 @@ function file(path: keyof typeof ASSETS, id: string, summary: string) {
     summary,
     description: "Part of the console's pages.",
   });
-  return [() => whole({ status: 200, headers, body }), declared] as const;
+  return [path, () => whole({ status: 200, headers, body }), declared] as const;
 }
