@@ -7,6 +7,9 @@ import { msOf } from "./time.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;
 
+/** Number of no message. */
+const NONE = -1;
+
 /** What messages have in common. */
 export interface MessageGroup {
   /** The id of its template; empty for messages of before templates were recorded. */
@@ -32,10 +35,10 @@ export interface Message {
   /** Numbers of `links`. */
   readonly links: readonly number[];
   outcome: "open" | "in_doubt" | "sent" | "failed";
-  replied: boolean;
-  opted_out: boolean;
-  /** Its recipient's own clicks; null: they did not grant tracking, or no longer do. */
-  tracked: TrackedClicks | null;
+  replied?: true;
+  opted_out?: true;
+  /** Its recipient's own clicks; absent: they did not grant tracking, or no longer do. */
+  tracked?: TrackedClicks;
 }
 
 interface TrackedClicks {
@@ -60,22 +63,22 @@ export interface Results {
   templates: Map<string, string>;
   /** Link, as `linkKey` writes it -> its number. */
   links: Map<string, number>;
-  /** Attempt -> its message. */
-  messages: Map<string, Message>;
-  /** Attempts that are neither sent nor failed. */
-  open: string[];
-  /** Network id -> the attempt that was last sent to that recipient. */
-  sent: Map<string, string>;
-  /** Code of a link of a recipient's own -> the attempt that holds it. */
-  codes: Map<string, string>;
-  /** Id, and handle with an @, of each recipient with tracked clicks -> the attempt. */
-  tracked: Map<string, string>;
+  /** Number -> message, in the order in which they were attempted. */
+  messages: Map<number, Message>;
+  /** Attempt that is neither sent nor failed -> number of its message. */
+  open: Map<string, number>;
+  /** Network id -> number of the message that was last sent to that recipient. */
+  sent: Map<string, number>;
+  /** Code of a link of a recipient's own -> number of the message that holds it. */
+  codes: Map<string, number>;
+  /** Id, and handle with an @, of each recipient with tracked clicks -> number of the message. */
+  tracked: Map<string, number>;
 }
 
 /** The figures of single recipients come from their own links alone, and so from those who granted tracking. */
 export const results: Projection<Results> = {
   name: "results",
-  version: 2,
+  version: 3,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -92,7 +95,7 @@ export const results: Projection<Results> = {
     templates: new Map(),
     links: new Map(),
     messages: new Map(),
-    open: [],
+    open: new Map(),
     sent: new Map(),
     codes: new Map(),
     tracked: new Map(),
@@ -140,21 +143,21 @@ function attempt(state: Results, data: Attempted, at: string): void {
   const { id } = recipient;
   const username = recipient.username.toLowerCase();
   const codes = personal_links.map(({ code }) => code);
-  state.messages.set(attempt_id, {
+  const number = state.messages.size;
+  state.messages.set(number, {
     group: groupNumber(state, data),
     at,
     id,
     username,
     links: links.map((link) => linkNumber(state, link)),
     outcome: "open",
-    replied: false,
-    opted_out: false,
-    tracked:
-      codes.length === 0 ? null : { codes, recorded: msOf(at), sent: msOf(at), clicks: 0, suspected: 0, first: null },
+    ...(codes.length === 0
+      ? {}
+      : { tracked: { codes, recorded: msOf(at), sent: msOf(at), clicks: 0, suspected: 0, first: null } }),
   });
-  state.open.push(attempt_id);
-  for (const code of codes) state.codes.set(code, attempt_id);
-  if (codes.length > 0) for (const name of [id, `@${username}`]) state.tracked.set(name, attempt_id);
+  state.open.set(attempt_id, number);
+  for (const code of codes) state.codes.set(code, number);
+  if (codes.length > 0) for (const name of [id, `@${username}`]) state.tracked.set(name, number);
 }
 
 function groupNumber({ groups, templates }: Results, data: Attempted): number {
@@ -179,50 +182,47 @@ function linkNumber({ links }: Results, link: string): number {
   return links.size - 1;
 }
 
-function doubt({ messages }: Results, attemptId: string, time: string): void {
-  const message = messages.get(attemptId);
+function doubt({ messages, open }: Results, attemptId: string, time: string): void {
+  const message = messages.get(open.get(attemptId) ?? NONE);
   if (message?.outcome !== "open") return;
   message.outcome = "in_doubt";
-  if (message.tracked !== null) message.tracked.recorded = msOf(time);
+  if (message.tracked !== undefined) message.tracked.recorded = msOf(time);
 }
 
 function send(state: Results, { attempt_id, settled_by }: DataOf<"DirectMessageSent">, time: string): void {
+  const number = state.open.get(attempt_id) ?? NONE;
   const message = settle(state, attempt_id, "sent");
   if (message === undefined) return;
-  state.sent.set(message.id, attempt_id);
+  state.sent.set(message.id, number);
   const { tracked } = message;
-  if (tracked === null) return;
+  if (tracked === undefined) return;
   tracked.recorded = msOf(time);
   if (settled_by === "answer") tracked.sent = tracked.recorded;
 }
 
 /** Undefined: it is settled already, told by another instance. */
-function settle(state: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
-  const message = state.messages.get(attemptId);
-  if (message === undefined || !isOpen(message)) return undefined;
+function settle({ messages, open }: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
+  const message = messages.get(open.get(attemptId) ?? NONE);
+  if (message === undefined) return undefined;
   message.outcome = outcome;
-  state.open = state.open.filter((open) => open !== attemptId);
+  open.delete(attemptId);
   return message;
-}
-
-function isOpen({ outcome }: Message): boolean {
-  return outcome === "open" || outcome === "in_doubt";
 }
 
 /** A reaction to a message whose outcome is not known yet is noted, and counts once the message turns out to be sent. */
 function react(state: Results, who: Recipient, reaction: "replied" | "opted_out", time: string): void {
   const sent = findSent(state, who);
-  const open = state.open.map((attemptId) => state.messages.get(attemptId)!).filter((message) => isTo(message, who));
+  const open = [...state.open.values()].map((number) => state.messages.get(number)!).filter((one) => isTo(one, who));
   for (const message of sent === undefined ? open : [...open, sent]) if (time >= message.at) message[reaction] = true;
 }
 
 /** The last message sent to a recipient. */
 function findSent({ sent, messages }: Results, who: Recipient): Message | undefined {
-  if (who.id !== undefined) return messages.get(sent.get(who.id) ?? "");
+  if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
   // Rare enough to look through all of them: the network gives the id of each sender.
   let found: Message | undefined;
-  for (const attemptId of sent.values()) {
-    const message = messages.get(attemptId)!;
+  for (const number of sent.values()) {
+    const message = messages.get(number)!;
     if (isTo(message, who) && (found === undefined || message.at >= found.at)) found = message;
   }
   return found;
@@ -236,12 +236,12 @@ function isTo({ id, username }: Message, who: Recipient): boolean {
 function revokeTracking(state: Results, who: Recipient): void {
   const message = findTracked(state, who);
   for (const code of message?.tracked?.codes ?? []) state.codes.delete(code);
-  if (message !== undefined) message.tracked = null;
+  delete message?.tracked;
 }
 
 /** The last message to a recipient that held links of their own. */
 export function findTracked({ messages, tracked }: Results, { id, username }: Recipient): Message | undefined {
-  return messages.get(tracked.get(id ?? `@${username?.toLowerCase()}`) ?? "");
+  return messages.get(tracked.get(id ?? `@${username?.toLowerCase()}`) ?? NONE);
 }
 
 /** How a template is called: by its name, beside which its id stands where another one has the same name. */
@@ -253,9 +253,9 @@ export function formatTemplate({ templates }: Pick<Results, "templates">, id: st
 }
 
 function click({ messages, codes }: Results, code: string, at: number): void {
-  const message = messages.get(codes.get(code) ?? "");
+  const message = messages.get(codes.get(code) ?? NONE);
   const tracked = message?.tracked;
-  if (message === undefined || tracked == null) return;
+  if (message === undefined || tracked === undefined) return;
   const isReached = message.outcome === "sent" || message.outcome === "in_doubt";
   if (!isReached || at - tracked.recorded <= FETCH_MS) {
     tracked.suspected++;

@@ -15,7 +15,8 @@ import {
   voidedUpTo,
   loadFitting,
   packState,
-  unpackState,
+  decodeInTimeSlices,
+  inflateState,
 } from "./snapshots.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
@@ -54,15 +55,21 @@ export async function foldTo<Name extends ProjectionName>(
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map();
   const voided = await voidedUpTo(store);
+  const sources = await Promise.all(
+    names.map(async (name) => {
+      if (rewindOf(name) === undefined || now?.isFolded(name) !== true || now.position < position)
+        return loadNearest(store, name, position, voided.get(name) ?? 0);
+      return { position: now.position, open: () => now.state(name) };
+    }),
+  );
   // One after the other: each is opened in time slices, and those of several would be one long slice to a request.
-  for (const name of names) {
-    const rewind = rewindOf(name);
-    const nearest =
-      rewind !== undefined && now !== undefined && now.isFolded(name) && now.position >= position
-        ? { position, state: await inTimeSlices(rewind(now.state(name), position)) }
-        : await loadNearest(store, name, position, voided.get(name) ?? 0);
-    if (nearest !== undefined) from.set(name, nearest.state);
-    positions.set(name, nearest?.position ?? 0);
+  for (const [index, name] of names.entries()) {
+    const source = sources[index];
+    positions.set(name, Math.min(source?.position ?? 0, position));
+    if (source === undefined) continue;
+    const state: unknown = await source.open();
+    const rewind = source.position >= position ? rewindOf(name) : undefined;
+    from.set(name, rewind === undefined ? state : await inTimeSlices(rewind(state, position)));
   }
   const states = createStates(names, from);
   const passing = { store, states, positions, to: position, every: pastEvery };
@@ -72,20 +79,19 @@ export async function foldTo<Name extends ProjectionName>(
   return { states: states.all(), position, time };
 }
 
-/** The snapshot from which the way to `position` is shortest, or a later one, put back; undefined: there is none. */
+/** The snapshot from which the way to `position` is shortest, a later one of what is put back; undefined: none. */
 async function loadNearest(store: LogStore, name: ProjectionName, position: number, voided: number) {
-  const rewind = rewindOf(name);
+  const isPutBack = rewindOf(name) !== undefined;
   const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
   const candidates = [...(await listPast(store, name)), ...newest].filter(
-    (entry) => (entry.position <= position || rewind !== undefined) && isCurrent(entry, name, voided),
+    (entry) => (entry.position <= position || isPutBack) && isCurrent(entry, name, voided),
   );
   // One may be gone, replaced by a newer one or encrypted with a key that is gone: then the one before it is taken.
   for (const candidate of candidates.toSorted((one, other) => other.position - one.position)) {
     const snapshot = await loadFitting(store, candidate.name);
     if (snapshot?.version !== projectionOf(name).version || snapshot.position !== candidate.position) continue;
-    const state = await unpackState(snapshot.state);
-    if (snapshot.position <= position) return { position: snapshot.position, state };
-    if (rewind !== undefined) return { position, state: await inTimeSlices(rewind(state, position)) };
+    const text = await inflateState(snapshot.state);
+    return { position: snapshot.position, open: () => decodeInTimeSlices(text) };
   }
   return undefined;
 }

@@ -1,14 +1,17 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
-import type { Positions } from "./fold-range.ts";
+import { isReadAlongLog, type Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState } from "./snapshots.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
 
-/** The same on a long catch-up for the recipients, who take long to encode and are not kept of the past. */
-const LONG_PUT_BACK_POSITIONS = 240_000;
+/** The same on a long catch-up for what is read by types: few of its events lie between. */
+const LONG_BY_TYPE_POSITIONS = 120_000;
+
+/** The same for the recipients, who take long to encode and are not kept of the past. */
+const LONG_PUT_BACK_POSITIONS = 2_400_000;
 
 /** The projections take turns, so that no turn encodes more than one state. */
 const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.length);
@@ -29,7 +32,8 @@ export interface PastKept {
 }
 
 function lengthToSave(name: ProjectionName, isEnd: boolean): number {
-  return isEnd || rewindOf(name) === undefined ? SNAPSHOT_EVERY_POSITIONS : LONG_PUT_BACK_POSITIONS;
+  if (isEnd || isReadAlongLog(name)) return SNAPSHOT_EVERY_POSITIONS;
+  return rewindOf(name) === undefined ? LONG_BY_TYPE_POSITIONS : LONG_PUT_BACK_POSITIONS;
 }
 
 /** After these the states are other ones, and what is made of the former is void. */

@@ -189,7 +189,15 @@ export async function packState(state: unknown, options: PackOptions = {}): Prom
 
 /** The reverse of {@link packState}; of a text that was not compressed too, as older versions stored it. */
 export async function unpackState(stored: string): Promise<unknown> {
-  const text = stored.startsWith("{") ? Buffer.from(stored) : await inflate(Buffer.from(stored, "base64"));
+  return decodeInTimeSlices(await inflateState(stored));
+}
+
+/** The text of a state, decompressed beside this thread. */
+export async function inflateState(stored: string): Promise<Buffer> {
+  return stored.startsWith("{") ? Buffer.from(stored) : inflate(Buffer.from(stored, "base64"));
+}
+
+export async function decodeInTimeSlices(text: Buffer): Promise<unknown> {
   const decoder = createStateDecoder();
   const slices = createTimeSlices();
   for (let from = 0; from <= text.length;) {

@@ -44,9 +44,9 @@ const COURSE = ["RunPaused", "InboxRead", "SourceRead"];
 const at = (events: readonly Recorded[], positions: readonly number[]): Recorded[] =>
   positions.map((position) => events[position - 1] as Recorded);
 
-/** How many messages had been taken of us when the network refused one to them counts those to others. */
-function withoutCount({ refused_after, ...person }: Contact) {
-  return { ...person, wasRefused: refused_after !== undefined };
+/** How many messages had been taken of us when the network refused one to them counts those to others, also in `replaced`. */
+function withoutCount(person: Contact) {
+  return { ...person, wasRefused: person.refused_after !== undefined, refused_after: undefined, replaced: undefined };
 }
 
 describe("the history of a person, of any log that could have been written", () => {
