@@ -35,10 +35,10 @@ export interface Message {
   /** Numbers of `links`. */
   readonly links: readonly number[];
   outcome: "open" | "in_doubt" | "sent" | "failed";
-  replied?: true;
-  opted_out?: true;
-  /** Its recipient's own clicks; absent: they did not grant tracking, or no longer do. */
-  tracked?: TrackedClicks;
+  replied: boolean;
+  opted_out: boolean;
+  /** Its recipient's own clicks; null: they did not grant tracking, or no longer do. */
+  tracked: TrackedClicks | null;
 }
 
 interface TrackedClicks {
@@ -151,9 +151,10 @@ function attempt(state: Results, data: Attempted, at: string): void {
     username,
     links: links.map((link) => linkNumber(state, link)),
     outcome: "open",
-    ...(codes.length === 0
-      ? {}
-      : { tracked: { codes, recorded: msOf(at), sent: msOf(at), clicks: 0, suspected: 0, first: null } }),
+    replied: false,
+    opted_out: false,
+    tracked:
+      codes.length === 0 ? null : { codes, recorded: msOf(at), sent: msOf(at), clicks: 0, suspected: 0, first: null },
   });
   state.open.set(attempt_id, number);
   for (const code of codes) state.codes.set(code, number);
@@ -186,7 +187,7 @@ function doubt({ messages, open }: Results, attemptId: string, time: string): vo
   const message = messages.get(open.get(attemptId) ?? NONE);
   if (message?.outcome !== "open") return;
   message.outcome = "in_doubt";
-  if (message.tracked !== undefined) message.tracked.recorded = msOf(time);
+  if (message.tracked !== null) message.tracked.recorded = msOf(time);
 }
 
 function send(state: Results, { attempt_id, settled_by }: DataOf<"DirectMessageSent">, time: string): void {
@@ -195,7 +196,7 @@ function send(state: Results, { attempt_id, settled_by }: DataOf<"DirectMessageS
   if (message === undefined) return;
   state.sent.set(message.id, number);
   const { tracked } = message;
-  if (tracked === undefined) return;
+  if (tracked === null) return;
   tracked.recorded = msOf(time);
   if (settled_by === "answer") tracked.sent = tracked.recorded;
 }
@@ -236,7 +237,7 @@ function isTo({ id, username }: Message, who: Recipient): boolean {
 function revokeTracking(state: Results, who: Recipient): void {
   const message = findTracked(state, who);
   for (const code of message?.tracked?.codes ?? []) state.codes.delete(code);
-  delete message?.tracked;
+  if (message !== undefined) message.tracked = null;
 }
 
 /** The last message to a recipient that held links of their own. */
@@ -255,7 +256,7 @@ export function formatTemplate({ templates }: Pick<Results, "templates">, id: st
 function click({ messages, codes }: Results, code: string, at: number): void {
   const message = messages.get(codes.get(code) ?? NONE);
   const tracked = message?.tracked;
-  if (message === undefined || tracked === undefined) return;
+  if (message === undefined || tracked == null) return;
   const isReached = message.outcome === "sent" || message.outcome === "in_doubt";
   if (!isReached || at - tracked.recorded <= FETCH_MS) {
     tracked.suspected++;

@@ -292,9 +292,9 @@ function addMessage({ messages, tracked, firstClicks }: Tally, message: Message)
   messages.attempted++;
   if (message.outcome !== "open") messages[message.outcome]++;
   if (message.outcome !== "sent") return;
-  if (message.replied === true) messages.replied++;
-  if (message.opted_out === true) messages.opted_out++;
-  if (message.tracked === undefined) return;
+  if (message.replied) messages.replied++;
+  if (message.opted_out) messages.opted_out++;
+  if (message.tracked === null) return;
   const { clicks, suspected, first, sent } = message.tracked;
   tracked.recipients++;
   tracked.clicks += clicks;

@@ -246,7 +246,7 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
 /** Their clicks on links of their own; empty: none were sent to them, or they do not grant tracking any more. */
 function describeClicks(view: View, contact: Contact): string {
   const tracked = findTracked(view.state("results"), contact)?.tracked;
-  if (tracked === undefined) return "";
+  if (tracked == null) return "";
   const { clicks, suspected, first, sent } = tracked;
   const after =
     first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;
