@@ -34,7 +34,7 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
               label="Projection"
               values={PROJECTION_NAMES}
               chosen={chosen}
-              inWords={(name) => (folding.includes(name) ? `${name} (folds it)` : name)}
+              inWords={(name) => (folding.includes(name) ? `${name} (reads this event)` : name)}
               none="first that changed"
             />
             <button>Show</button>

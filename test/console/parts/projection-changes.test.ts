@@ -47,10 +47,10 @@ describe("what an event changed", () => {
     const harness = await openLife();
     const page = await pageAt(harness, "/activity/3");
     expect(await rowsOf(page)).toContain("sent | 0 | 1");
-    const marked = optionsOf(page).filter((option) => option.includes("folds it)"));
-    expect(marked.slice(0, 2)).toEqual(["→ stats (folds it)", "timeline (folds it)"]);
-    expect(marked).toContain("contacts (folds it)");
-    expect(marked).not.toContain("clicks (folds it)");
+    const marked = optionsOf(page).filter((option) => option.includes("reads this event)"));
+    expect(marked.slice(0, 2)).toEqual(["→ stats (reads this event)", "timeline (reads this event)"]);
+    expect(marked).toContain("contacts (reads this event)");
+    expect(marked).not.toContain("clicks (reads this event)");
     expect(page).toContain('<form class="filter" method="get" action="/activity/3">');
     expect(optionsOf(page)).toHaveLength(PROJECTION_NAMES.length + 1);
   });
