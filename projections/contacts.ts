@@ -147,16 +147,43 @@ function willChange({ before }: Change, contact: Contact): Contact {
   return contact;
 }
 
+/** All that an event may replace. */
+const MEMBERS = Object.keys({
+  id: true,
+  username: true,
+  name: true,
+  timezone: true,
+  basis: true,
+  consent: true,
+  tracking: true,
+  inbound: true,
+  wrote_at: true,
+  personal_links: true,
+  fields: true,
+  listed: true,
+  status: true,
+  suppressed: true,
+  received: true,
+  replied: true,
+  variant: true,
+  attempted_at: true,
+  again: true,
+  skipped: true,
+  refused_after: true,
+  positions: true,
+  reads: true,
+  met: true,
+} satisfies Record<Exclude<keyof Contact, "replaced">, true>) as readonly Exclude<keyof Contact, "replaced">[];
+
 function noteReplaced(contact: Contact, before: Contact, { position, absorbed }: Change): void {
-  const was: Record<string, unknown> = {};
-  for (const member of Object.keys({ ...before, ...contact }) as (keyof Contact)[]) {
-    const [old, present] = [before[member], contact[member]];
-    if (member === "replaced" || isSame(old, present)) continue;
-    was[member] = old ?? null;
+  let was: Record<string, unknown> | undefined;
+  for (const member of MEMBERS) {
+    const old = before[member];
+    if (old !== contact[member] && !isSame(old, contact[member])) (was ??= {})[member] = old ?? null;
   }
-  if (Object.keys(was).length === 0) return;
+  if (was === undefined) return;
   const isInto = absorbed !== undefined && "positions" in was;
-  (contact.replaced ??= []).push({ at: position, was, ...(isInto ? { absorbed } : {}) });
+  (contact.replaced ??= []).push(isInto ? { at: position, was, absorbed } : { at: position, was });
 }
 
 /** Finds a contact by id, else by handle; by a former handle only while no other contact is known to have it. */
@@ -285,9 +312,9 @@ function replaceRefused(state: Contacts, refused: string[], { position }: Change
   state.refused = refused;
 }
 
-/** Of values without a Map. */
+/** Of objects without a Map. */
 function isSame(one: unknown, other: unknown): boolean {
-  return one === other || (typeof one === "object" && JSON.stringify(one) === JSON.stringify(other));
+  return typeof one === "object" && JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** What a new row may put right, or gives a reason to ask the network about once more. */

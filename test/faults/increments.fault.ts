@@ -247,9 +247,11 @@ test.skipIf(!isRoot || !has("xfs_io"))(
       child.kill("SIGKILL");
       const printed = await new Response(child.stdout).text();
       await child.exited;
-      // Killed between its end and its word of it, a backup is there without having said so.
-      const { hash } = await withLog(env, (log) => log.head());
-      const heads = printed === "" ? [made.hash, hash] : [(JSON.parse(printed) as Made).hash];
+      // Killed between its end and its word of it, a backup is there without having said so, and may be in the log.
+      const hashes = withLog(env, (log) =>
+        Array.fromAsync(log.readStored({ from: made.position }), ({ hash }) => hash),
+      );
+      const heads = printed === "" ? await hashes : [(JSON.parse(printed) as Made).hash];
       if (existsSync(join(all, "backup.owner"))) during += 1;
       else reachMs *= 0.9;
       await cut(heads);

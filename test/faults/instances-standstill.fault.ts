@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { CLICK_CHANNELS } from "../../events/channel.ts";
-import { authorize, BEARER, exported, until } from "../harness/process.ts";
+import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { countArrivals, rowOf } from "./delivery-networks.ts";
 import { recordsOf } from "./delivery-records.ts";
@@ -27,6 +27,14 @@ const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 async function openTwo(): Promise<Instances> {
   const settings = { DATABASE_URL: await newDatabase(), CHAT_DIGEST_AFTER_SECONDS: "3600" };
   return openInstances({ count: 2, rows: ROWS, settings });
+}
+
+/** How far it has read the log. */
+async function positionOf(service: Running): Promise<number> {
+  const stats = (await (await service.get("/social/stats")).json()) as {
+    readonly as_of: { readonly position: number };
+  };
+  return stats.as_of.position;
 }
 
 describe.concurrent("an instance that stands still for a minute, while another one takes over what it had", () => {
@@ -106,6 +114,11 @@ describe.concurrent("an instance that stands still for a minute, while another o
     const { world } = instances;
     const [first, second] = await Promise.all([instances.at(0), instances.at(1)]);
     await authorize(first.service, world.sandbox);
+    const told = await positionOf(first.service);
+    await until(
+      () => positionOf(second.service),
+      (position) => position >= told,
+    );
     world.sandbox.clock.advance(PAST_LIFE_MS);
     // It never arrives, or X would end the grant with the second use of one refresh token.
     world.sandbox.faults.add({ network: "x", kind: "timeout_before", path: "/oauth2/token", count: 1 });
