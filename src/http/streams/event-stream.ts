@@ -125,6 +125,10 @@ function createStream(
           }
           if (text !== BEAT) next = undefined;
           controller.enqueue(encoder.encode(text));
+        } catch (fault) {
+          // A stream that fails is not cancelled by its reader.
+          await end();
+          throw fault;
         } finally {
           beat.cancel();
         }
