@@ -31,7 +31,7 @@ export function createReadHook({ eventIntake, clock, sessions }: ReadHookDeps) {
     clock,
   );
   return async (call: RequestContext, returned: unknown): Promise<void> => {
-    const { personalRead } = call.endpoint.operation;
+    const { personalRead } = call.endpoint;
     if (!personalRead || call.disclosed === "nothing") return;
     const { status, stream } = toHttpResponse(returned);
     // A search that leads to the only page says that there is one.
@@ -55,7 +55,7 @@ export function createReadHook({ eventIntake, clock, sessions }: ReadHookDeps) {
 /** Only names that the endpoint declares: what else a caller writes there may name a recipient. */
 function filtersIn({ request, endpoint }: RequestContext): string[] | undefined {
   const { searchParams } = new URL(request.url);
-  const names = Object.keys(endpoint.operation.query ?? {}).filter((name) => (searchParams.get(name) ?? "") !== "");
+  const names = Object.keys(endpoint.query ?? {}).filter((name) => (searchParams.get(name) ?? "") !== "");
   return names.length === 0 ? undefined : names;
 }
 

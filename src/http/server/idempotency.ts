@@ -95,7 +95,7 @@ export function createIdempotency(deps: IdempotencyDeps) {
     ): Promise<Returned> {
       const header = call.request.headers.get("idempotency-key");
       // Only a key is worth the way through the log of answers. Forms take none.
-      const takesKey = call.endpoint.operation.requestHeaders?.includes("Idempotency-Key") === true;
+      const takesKey = call.endpoint.requestHeaders?.includes("Idempotency-Key") === true;
       if (header === null || !takesKey) return await perform(undefined);
       const scoped = toScoped(call, header, body);
       return whole(await answerAll(scoped, async (key) => toHttpResponse(await perform(key)), options)) as Returned;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { toWebStream } from "../../platform/web-stream.ts";
+import { ReadableStream } from "node:stream/web";
 
 /** Ms until all headers of a request have come. */
 const HEADERS_MS_MAX = 10_000;
@@ -89,7 +89,8 @@ function toRequest(incoming: IncomingMessage): Request | number {
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   // Takes of the connection only what is read; to leave it in the middle does not break the connection off.
-  const body = hasBody(method, headers) ? toWebStream(incoming.iterator({ destroyOnReturn: false })) : null;
+  const read = () => ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never;
+  const body = hasBody(method, headers) ? read() : null;
   // A Request takes no TRACE. No endpoint has either, so both are answered the same.
   const init = { method: method === "TRACE" ? "OPTIONS" : method, headers, body, duplex: "half" };
   try {
