@@ -26,10 +26,9 @@ const DISCLOSING: readonly number[] = [200, 400];
  * the caller gets the problem 503 in place of the answer.
  */
 export function createReadHook({ eventIntake, clock, sessions }: ReadHookDeps) {
-  const record = createReadAudit(
-    (stream, newEvents, metadata) => eventIntake.append(newEvents, { metadata, key: undefined }, { stream }),
-    clock,
-  );
+  const append: Append = (stream, newEvents, metadata) =>
+    eventIntake.append(newEvents, { metadata, key: undefined }, { stream });
+  const record = createReadAudit(append, clock);
   return async (call: RequestContext, returned: unknown): Promise<void> => {
     const { personalRead } = call.endpoint;
     if (!personalRead || call.disclosed === "nothing") return;

@@ -15,7 +15,6 @@ import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
-import { identifyReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
 import { closed, count } from "../../platform/common-schemas.ts";
 import { cell, listFormats, listUpload, nameColumns, refusedMembers, toRefused, takeList } from "./list-upload.ts";
@@ -91,7 +90,6 @@ export function suppressionEndpoints(deps: AppDeps) {
     .get(
       "/suppressions",
       ({ request, call }) => {
-        const reader = identifyReader(deps, call);
         const { searchParams } = new URL(request.url);
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
         // A mistyped wish would disclose names.
@@ -101,7 +99,7 @@ export function suppressionEndpoints(deps: AppDeps) {
           const [contacts, to] = [projector.state("contacts"), projector.position];
           return exportSuppressions(encryptedLog, { contacts, to, hashesOf, format, isHashed });
         };
-        return sendFile(deps, call, reader, { ...FILES[format], open });
+        return sendFile(deps, call, { ...FILES[format], open });
       },
       route("exportSuppressions", "outreach", ["session", "read"], {
         response: {

@@ -201,8 +201,6 @@ function toMs(events: number): number {
   return (events / EVENTS_PER_SECOND) * 1_000;
 }
 
-export type StreamReader = ReturnType<typeof identifyReader>;
-
 /**
  * Who reads a stream, which may outlast their token and their session. `name`: by which their streams are counted, one for a
  * token and for the sessions opened with it; `isKnown`: whether they may read still.

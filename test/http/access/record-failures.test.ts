@@ -116,8 +116,13 @@ test("a stop waits for what is being recorded, and records what failed meanwhile
   const begun = Promise.withResolvers<void>();
   await using opened = await openRecord({
     append(_stream, newEvents) {
-      const { promise, resolve } = Promise.withResolvers<never>();
-      appends.push({ count: newEvents.length, end: () => resolve(undefined as never) });
+      const { promise, resolve } = Promise.withResolvers<
+        { readonly repeated: boolean } & Awaited<ReturnType<EventLog["append"]>>
+      >();
+      appends.push({
+        count: newEvents.length,
+        end: () => resolve({ first: 1, last: 1, version: 1, repeated: false, ids: [] }),
+      });
       begun.resolve();
       return promise;
     },
