@@ -159,15 +159,11 @@ export interface RetryDeps extends DecideDeps {
   readonly clock: Clock;
 }
 
-export interface RetryOptions extends DecisionOptions {
-  readonly acceptsDoubles: boolean;
-}
-
 /** Makes dead letters pending again, or one dispatch in doubt; without `acceptsDoubles` none that may arrive twice. */
 export function retryLetters(
   { recognisesMs, clock, ...deps }: RetryDeps,
   selection: LetterSelection,
-  { acceptsDoubles, ...options }: RetryOptions,
+  { acceptsDoubles, ...options }: DecisionOptions & { readonly acceptsDoubles: boolean },
   metadata: EventMetadata,
 ): Promise<Decided | NumberChanged> {
   const { status } = selection.filter;

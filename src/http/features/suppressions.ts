@@ -74,7 +74,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         return { added, repeated: taken - added, ...toRefused(refused) };
       },
       route("importSuppressions", "outreach", ["token", "recipients"], {
-        body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
+        body: fileBody(FORMATS, SENT_SUPPRESSIONS_BYTES_MAX),
         response: { 200: reply("How many rows were added, and which were refused.", importReport) },
         summary: "Suppresses the recipients of a list for good.",
         description:

@@ -21,17 +21,16 @@ export const HEADER_BYTES_MAX = 16 * 1024;
 /** Headers of a request. `node:http` would leave out in silence what is beyond its own limit. */
 const HEADERS_MAX = 200;
 
-export interface NodeServerOptions {
-  readonly hostname: string;
-  readonly port: number;
-  /** Seconds without a byte after which a connection is closed. */
-  readonly idleTimeout: number;
-}
-
 type Fetch = (request: Request) => Response | Promise<Response>;
 
-/** Serves `fetch` by `node:http`, where there is no Bun. Rejects with the system's error when the port cannot be had. */
-export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }: NodeServerOptions) {
+/**
+ * Serves `fetch` by `node:http`, where there is no Bun. `idleTimeout`: seconds without a byte after which a connection is
+ * closed. Rejects with the system's error when the port cannot be had.
+ */
+export async function serveByNode(
+  fetch: Fetch,
+  { hostname, port, idleTimeout }: { readonly hostname: string; readonly port: number; readonly idleTimeout: number },
+) {
   const incomingOf = new WeakMap<Request, IncomingMessage>();
   let pendingRequests = 0;
   let isStopping = false;
