@@ -54,7 +54,7 @@ export function createApp(deps: AppDeps) {
     showLimit(call);
   });
 
-  if (deps.auditReads) {
+  if (deps.config.auditReads) {
     const recordRead = createReadHook(deps);
     app.onAfterHandle(({ call, responseValue }) => recordRead(call, responseValue));
   }

@@ -119,7 +119,8 @@ export function exportEndpoints(deps: AppDeps) {
 }
 
 /** Throws the problem 422. */
-async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, timezone }: AppDeps) {
+async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, config }: AppDeps) {
+  const { timezone } = config.outreach;
   const reading = { store, contacts: () => projector.state("contacts"), timezone, position: projector.position };
   return parseGiven(() => toSelection(filterIn(query), reading), refuseQuery);
 }

@@ -49,18 +49,14 @@ export function openEventStream(
 ): EventStream {
   const { pace } = options;
   return createStream(signal, options, async function* (ended) {
-    const batches = store.subscribeBatches({ ...query, signal: ended })[Symbol.asyncIterator]();
-    try {
-      for (;;) {
-        const sent = await pace?.turn(ended);
-        const { done, value } = await batches.next();
-        sent?.(done === true ? 0 : value.length);
-        if (done === true) return;
-        yield value.map(formatMessage).join("");
-      }
-    } finally {
-      await batches.return?.();
+    const batches = store.subscribeBatches({ ...query, signal: ended });
+    let sent = await pace?.turn(ended);
+    for await (const batch of batches) {
+      sent?.(batch.length);
+      yield batch.map(formatMessage).join("");
+      sent = await pace?.turn(ended);
     }
+    sent?.(0);
   });
 }
 
