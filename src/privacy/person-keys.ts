@@ -42,7 +42,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   const ofId = (id: string): string => ref("id", id);
   const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
   /** The refs by which a person's erasure is found: that of the id first, then those of a handle that stood alone. */
-  const namesOf = ({ id, username }: Named): readonly string[] => {
+  const listNames = ({ id, username }: Named): readonly string[] => {
     const handle = username === undefined ? [] : [ofHandle(username)];
     return id === undefined ? [...handle, ...handle.map((one) => one + ALONE)] : [ofId(id), ...handle];
   };
@@ -50,7 +50,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   return {
     /** For one append: a key for what is recorded of each of them. Keys that are missing are made, none for the erased. */
     async keysFor(people: readonly Named[]): Promise<readonly PersonKey[]> {
-      const named = people.map(namesOf);
+      const named = people.map(listNames);
       const found = new Map(await keys.getAll(named.flat()));
       const nonces = new Map<string, string>();
       const refInAppend = (handle: string): string => {
@@ -87,7 +87,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
         return made;
       });
     },
-    namesOf,
+    namesOf: listNames,
     /**
      * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another id it
      * is another person's. Without an id it counts wherever it was recorded.
