@@ -16,11 +16,11 @@ export function describeApi(): string {
 }
 
 /** Which credential an endpoint wants under `AUTH_POLICY=strict`. */
-function describeCaller({ protection, operation }: Endpoint): string {
+function describeCaller({ protection, tag }: Endpoint): string {
   if (protection === "open") return "every caller";
   if (protection === "strict") return "token; no token under `spec`";
   if (protection === "token") return "token";
-  return operation.tag === "console" ? "session" : "token or session";
+  return tag === "console" ? "session" : "token or session";
 }
 
 /** The guides that hold a table, each with the rows of it. */
@@ -31,7 +31,7 @@ export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[
   ],
   "docs/personal-data.md": () => [
     ["Endpoint", "`resource`"],
-    ...describeEndpoints().flatMap(({ method, path, operation: { personalRead } }) =>
+    ...describeEndpoints().flatMap(({ method, path, personalRead }) =>
       personalRead ? [[`\`${method} ${path}\``, `\`${personalRead}\``]] : [],
     ),
   ],

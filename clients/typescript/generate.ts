@@ -18,7 +18,7 @@ export const TYPES_FILE = join(import.meta.dirname, "src/api.ts");
 
 /** All that programs ask for, as the types show it: the console's pages and forms are people's. */
 function describedApi(): string {
-  const endpoints = describeEndpoints().filter(({ operation }) => operation.tag !== "console");
+  const endpoints = describeEndpoints().filter(({ tag }) => tag !== "console");
   const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
   const document = createDocument(endpoints, "", guards, "reachlog_session");
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path)) as Described[];

@@ -45,8 +45,6 @@ export function readMeta({ values, env, report }: Settings) {
 
 type ChatProvider = Environment["CHAT_PROVIDER"];
 
-export type ChatConfig = NonNullable<ReturnType<typeof readChat>>;
-
 export function readChat({ values, env, report }: Settings) {
   const { CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: raw } = values;
   if (raw === undefined) {

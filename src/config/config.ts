@@ -7,7 +7,7 @@ import { readMeta, readX, readChat, readMessaging } from "./channels.ts";
 import { requireAllOrNone, readEnvironment, type Settings, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
-import { type LogConfig, readLog } from "./database.ts";
+import { readLog } from "./database.ts";
 import { type OutreachConfig, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
@@ -51,7 +51,9 @@ export function loadConfig(given: Settings["env"], readFile: Settings["readFile"
     /** Undefined: no witness cosigns the log's heads. */
     witness: readWitness(from),
   };
-  wantKey(parts.log, parts.key, report);
+  // Instances share no key file.
+  if (parts.log.kind === "postgres" && parts.key === undefined)
+    report.fault("REACHLOG_KEY", "missing, and beside a log on PostgreSQL there is no key file", WANTED_OF_KEYS);
   warnOfMisspelt(given, report);
   if (report.faults.length > 0) throw configurationError(report.faults);
   return {
@@ -108,12 +110,6 @@ function readKey(variable: Variable, raw: string | undefined, report: Report): S
   if (raw === undefined) return undefined;
   if (decodeKey(raw) === undefined) report.fault(variable, "not a key of 32 bytes", WANTED_OF_KEYS);
   return secret(raw);
-}
-
-/** Instances share no key file. */
-function wantKey(log: LogConfig, key: Secret | undefined, report: Report): void {
-  if (log.kind === "sqlite" || key !== undefined) return;
-  report.fault("REACHLOG_KEY", "missing, and beside a log on PostgreSQL there is no key file", WANTED_OF_KEYS);
 }
 
 const WANTED_OF_KEYS = "64 hex digits or base64 (openssl rand -base64 32)";

@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from "node:net";
 import { commaList, readNamedFile, readSetting, quoteValue, type Settings } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
-import { readTokens, readTokenLines, warnOfScopeless, type ApiToken } from "./tokens.ts";
+import { readTokens, readTokenLines, warnOfScopeless } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export type HttpConfig = ReturnType<typeof readHttp>;
@@ -28,7 +28,8 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
   const publicUrl = readPublicUrl(values, report);
   // A faulty token is listed once, and not as missing too.
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
-  const tokens = path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, from)];
+  const lines = path === undefined ? undefined : readNamedFile(from, "API_TOKENS_FILE", path, WANTED_TOKENS_FILE);
+  const tokens = lines === undefined ? fixed : [...fixed, ...readTokenLines(lines, fixed, report)];
   warnOfScopeless(tokens, report);
   checkPolicy(authPolicy, hasToken, publicUrl, from);
   const allowedHosts = readAllowedHosts(values.ALLOWED_HOSTS, report);
@@ -56,11 +57,7 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
   };
 }
 
-function readTokensFile(path: string, fixed: readonly ApiToken[], from: Settings): readonly ApiToken[] {
-  const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
-  const lines = readNamedFile(from, "API_TOKENS_FILE", path, wanted);
-  return lines === undefined ? [] : readTokenLines(lines, fixed, from.report);
-}
+const WANTED_TOKENS_FILE = "the path of a readable text file (reachlog token new NAME --add makes it)";
 
 function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { values, env, report }: Settings): void {
   if (policy === "strict") {

@@ -159,15 +159,11 @@ export interface RetryDeps extends DecideDeps {
   readonly clock: Clock;
 }
 
-export interface RetryOptions extends DecisionOptions {
-  readonly acceptsDoubles: boolean;
-}
-
 /** Makes dead letters pending again, or one dispatch in doubt; without `acceptsDoubles` none that may arrive twice. */
 export function retryLetters(
   { recognisesMs, clock, ...deps }: RetryDeps,
   selection: LetterSelection,
-  { acceptsDoubles, ...options }: RetryOptions,
+  { acceptsDoubles, ...options }: DecisionOptions & { readonly acceptsDoubles: boolean },
   metadata: EventMetadata,
 ): Promise<Decided | NumberChanged> {
   const { status } = selection.filter;
@@ -278,22 +274,13 @@ async function decideLetters(
   return { kind: "decided", done, left, until };
 }
 
-interface Selected {
-  readonly letters: readonly DeadLetter[];
-  /** Those that are named and no such letters, or that cannot be decided together. */
-  readonly left: NotApplied[];
-  /** Position -> id of the events whose dispatches they are, where that was looked up. */
-  readonly ids?: ReadonlyMap<number, string>;
-}
-
-/** The letters that are meant. Of those in doubt one at a time is. */
-async function select(
-  store: LogStore,
-  at: DeliveriesAt,
-  { ids, filter, until }: Required<LetterSelection>,
-): Promise<Selected> {
+/**
+ * The letters that are meant; of those in doubt one at a time is. `left`: those that are named and no such letters, or that
+ * cannot be decided together; `ids`: position -> id of the events whose dispatches they are, where that was looked up.
+ */
+async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }: Required<LetterSelection>) {
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);
-  if (ids === undefined) return { letters: all, left: [] };
+  if (ids === undefined) return { letters: all, left: [] as NotApplied[] };
   const wanted = new Set(ids);
   const named = await findNamed(store, at.position, all, wanted);
   const known = new Set(named.map(({ event_id }) => event_id));

@@ -10,9 +10,8 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export type Settlement =
   | { readonly status: "delivered"; readonly latencyMs: number }
-  | { readonly status: "skipped"; readonly detail: string }
   /** `latencyMs` where the network answered. */
-  | { readonly status: "in_doubt" | "failed"; readonly detail: string; readonly latencyMs?: number };
+  | { readonly status: "skipped" | "in_doubt" | "failed"; readonly detail: string; readonly latencyMs?: number };
 
 export type Delivery = ReturnType<typeof createDelivery>;
 

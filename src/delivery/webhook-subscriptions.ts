@@ -4,15 +4,11 @@ import type { Subscription } from "../../events/dispatches.ts";
 import { findChannel, webhooksIn } from "../../projections/deliveries.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleDeps } from "../log/decide-and-append.ts";
+import type { StandardWebhookOptions } from "../networks/standard-webhook.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Secret } from "../platform/secret.ts";
 
-interface WantedWebhook {
-  readonly name: WebhookChannel;
-  readonly url: Secret;
-  readonly types: readonly string[];
-  readonly filter: string | undefined;
-}
+type WantedWebhook = Pick<StandardWebhookOptions, "name" | "url" | "filter"> & { readonly types: readonly string[] };
 
 interface SubscriptionDeps extends HandleDeps {
   /** {@link createCredentialHash}: the log shows whether the receiver is another one, and not where it is. */

@@ -47,14 +47,14 @@ export function createApp(deps: AppDeps) {
     follow(tracing, call, caller);
     call.links = links;
     call.metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
-    const { body, isSlow, parameters } = endpoint.operation;
+    const { body, isSlow, parameters } = endpoint;
     if (body !== undefined) context.body = await load.whileComing(body.read(request));
     if (isSlow === true) server?.timeout(request, 0);
     if (parameters !== undefined && !isText(context.path)) throw problems.notFound();
     showLimit(call);
   });
 
-  if (deps.auditReads) {
+  if (deps.config.auditReads) {
     const recordRead = createReadHook(deps);
     app.onAfterHandle(({ call, responseValue }) => recordRead(call, responseValue));
   }
@@ -139,7 +139,7 @@ function finish(metrics: AppDeps["metrics"], answer: HttpResponse, { endpoint, h
 }
 
 function showLimit({ endpoint, headers }: RequestContext): void {
-  const { limit } = endpoint.operation;
+  const { limit } = endpoint;
   if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance());
 }
 

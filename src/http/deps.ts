@@ -33,25 +33,17 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   /** Undefined: no collector takes traces. */
   readonly tracing: Pick<Tracing, "request"> | undefined;
-  readonly auditReads: boolean;
+  readonly config: Pick<Config, "auditReads" | "links" | "bots" | "outreach" | "outreachWith">;
   readonly idempotency: Idempotency;
   readonly version: string;
   readonly encryptedLog: EncryptedLog;
   readonly eventIntake: EventIntake;
   readonly delivery: Delivery;
-  /** Whether the service answers short links, and when a click is durable. */
-  readonly redirects: Config["links"]["redirects"];
   readonly placeVisitor: PlaceVisitor;
-  /** False: clicks of bots are recorded and dispatched to no channel. */
-  readonly dispatchBots: boolean;
   /** Undefined: X is not configured. */
   readonly runner: Runner | undefined;
   /** Undefined: X is not configured. */
   readonly account: AccountParts | undefined;
-  /** Without a template no run can start. */
-  readonly outreach: Pick<Config["outreach"], "template" | "sources">;
-  /** All rules of outreach, and those that other settings would make. */
-  readonly rules: { readonly today: Config["outreach"]; readonly with: Config["outreachWith"] };
   readonly quota: DailyQuota;
   readonly hashesOf: HashesOf;
   readonly findLinkKeys: FindLinkKeys;
@@ -62,8 +54,6 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly notices: Notices;
   readonly visits: Visits;
   readonly streamPace: StreamPace;
-  /** IANA name; days are days of it. */
-  readonly timezone: string;
   /** Those that serve this log now, this one first. */
   readonly instances: () => readonly Instance[];
   /** What one of them does for all, with the id of that one; nothing while the log is unreachable. */

@@ -42,13 +42,11 @@ export async function lastBefore(store: LogStore, timeMs: number): Promise<numbe
   return 0;
 }
 
-export interface ArchiverDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger"> {
-  /** How old an event has to be. */
-  readonly days: number;
-}
-
-/** Archives what is old enough, at once and every hour, a segment at a time. */
-export function startArchiver({ eventLog, days, clock, logger }: ArchiverDeps): AsyncDisposable {
+/** Archives what is older than `days`, at once and every hour, a segment at a time. */
+export function startArchiver(
+  { eventLog, clock, logger }: Pick<PartDeps, "eventLog" | "clock" | "logger">,
+  days: number,
+): AsyncDisposable {
   return workUntilDisposed(async (signal) => {
     /** False: it is stopping. */
     const pause = async (ms: number): Promise<boolean> => {

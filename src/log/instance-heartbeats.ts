@@ -63,7 +63,8 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   const heartbeat = () => deps.store.snapshots.save(`${PREFIX}${own.id}`, { version: ++count, position: 0, state });
   joining.defer(() => leave(deps, own));
   await heartbeat();
-  await refuseDifference(deps, own, { heartbeat, others });
+  const differing = await waitForLiving(deps, others, (other) => findDifference(own, other) !== undefined, heartbeat);
+  if (differing !== undefined) throw refusal(own, differing);
   const report = createFaultReport(deps.logger.warn, "a heartbeat failed");
   const beat = async (): Promise<void> => {
     try {
@@ -98,14 +99,7 @@ export async function refuseServed(store: Pick<LogStore, "snapshots">, time = RE
 
 /** A service of the log, for who is none; undefined: none lives. Takes its time only where one was killed. */
 export async function findLiving(deps: Omit<InstancesDeps, "logger">): Promise<Instance | undefined> {
-  const others = watchOthers(deps, { id: "" });
-  for (;;) {
-    await others.look();
-    const seen = others.seen();
-    const living = seen.find(({ isAlive }) => isAlive);
-    if (living !== undefined || seen.length === 0) return living?.instance;
-    await deps.sleep(START_HEARTBEAT_MS, new AbortController().signal);
-  }
+  return waitForLiving(deps, watchOthers(deps, { id: "" }));
 }
 
 /** Removes the heartbeat, so that the next instance need not wait to find this one dead. */
@@ -159,18 +153,18 @@ function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapse
   };
 }
 
-/** Waits until an instance that differs from us sends a heartbeat or proves dead. */
-async function refuseDifference(
-  { sleep }: InstancesDeps,
-  own: Instance,
-  { heartbeat, others }: { readonly heartbeat: () => Promise<void>; readonly others: Others },
-): Promise<void> {
+/** Waits until one of these others sends a heartbeat, which it returns, or all of them prove dead. */
+async function waitForLiving(
+  { sleep }: Pick<InstancesDeps, "sleep">,
+  others: Others,
+  isMeant: (other: Instance) => boolean = () => true,
+  heartbeat = async (): Promise<void> => {},
+): Promise<Instance | undefined> {
   for (;;) {
     await others.look();
-    const different = others.seen().filter(({ instance }) => findDifference(own, instance) !== undefined);
-    const living = different.find(({ isAlive }) => isAlive);
-    if (living !== undefined) throw refusal(own, living.instance);
-    if (different.length === 0) return;
+    const meant = others.seen().filter(({ instance }) => isMeant(instance));
+    const living = meant.find(({ isAlive }) => isAlive);
+    if (living !== undefined || meant.length === 0) return living?.instance;
     await sleep(START_HEARTBEAT_MS, new AbortController().signal);
     // Of two that start at once, each has to see that the other one is alive.
     await heartbeat();

@@ -145,8 +145,6 @@ export interface RolesDeps extends LeaseDeps {
   readonly isAlone: boolean;
 }
 
-export type RoleTerms = Pick<LeaseTerms, "name" | "ttlMs" | "renewMs">;
-
 /** What one instance does for all, until it ends or another takes over. */
 export interface Role extends AsyncDisposable {
   readonly isHeld: boolean;
@@ -191,7 +189,10 @@ export function createRoles(deps: RolesDeps) {
      * Resolves once that was tried; where another has the role, or the log refuses the lease, it is tried again until
      * the role is disposed.
      */
-    async start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role> {
+    async start(
+      terms: Pick<LeaseTerms, "name" | "ttlMs" | "renewMs">,
+      begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>,
+    ): Promise<Role> {
       const { name } = terms;
       let askMs = ASK_MS;
       const report = createFaultReport(logger.error, "a role could not be requested", { role: name });

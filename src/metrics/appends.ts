@@ -32,27 +32,26 @@ export function createAppendMetrics(registry: Registry) {
   );
   const events = createCounter(registry, "reachlog_events_appended_total", "Events that became durable.");
 
-  const append =
-    (eventLog: EventLog): EventLog["append"] =>
-    (...args) => {
-      const startedAt = performance.now();
-      pending++;
-      const appended = eventLog.append(...args);
-      appended.then(
-        () => {
-          pending--;
-          seconds.observe((performance.now() - startedAt) / 1_000);
-        },
-        (fault: unknown) => {
-          pending--;
-          failures.inc({ kind: classifyError(fault) ?? "fault" });
-        },
-      );
-      return appended;
-    };
-
   return {
-    measured: (eventLog: EventLog): EventLog => ({ ...eventLog, append: append(eventLog) }),
+    measured: (eventLog: EventLog): EventLog => ({
+      ...eventLog,
+      append(...args) {
+        const startedAt = performance.now();
+        pending++;
+        const appended = eventLog.append(...args);
+        appended.then(
+          () => {
+            pending--;
+            seconds.observe((performance.now() - startedAt) / 1_000);
+          },
+          (fault: unknown) => {
+            pending--;
+            failures.inc({ kind: classifyError(fault) ?? "fault" });
+          },
+        );
+        return appended;
+      },
+    }),
     onCommit(commit: Commit): void {
       commitSeconds.observe(commit.ms / 1_000);
       events.inc(commit.events);

@@ -28,41 +28,34 @@ export interface ChannelSources {
 
 /** The state of each channel by the log; every instance reports the same. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
-  // Each is reset before: a webhook that is no longer listed has no figures.
   const channels = () => channelsOf(projector.state("deliveries"));
   const pending = "Dispatches that were requested and have no final outcome.";
-  lookUpEach(registry, ["reachlog_outbox_pending", pending, OF_LANE], (gauge) => {
-    gauge.reset();
+  lookUpEach(registry, ["reachlog_outbox_pending", pending, OF_LANE], function* () {
     for (const [channel, { lanes }] of channels())
-      for (const lane of lanesOf(channel)) gauge.set({ channel, lane }, lanes[lane].pending);
+      for (const lane of lanesOf(channel)) yield [{ channel, lane }, lanes[lane].pending];
   });
   const oldest = "Age of the oldest pending dispatch; 0: none is pending.";
-  lookUpEach(registry, ["reachlog_outbox_oldest_seconds", oldest, OF_LANE], async (gauge) => {
-    const ages: (readonly [labels: { channel: string; lane: string }, seconds: number])[] = [];
+  lookUpEach(registry, ["reachlog_outbox_oldest_seconds", oldest, OF_LANE], async function* () {
     for (const [channel, { lanes }] of channels()) {
       for (const lane of lanesOf(channel)) {
         const time = await readOldestPending(store, channel, lane, lanes[lane], { eventsMax: OLDEST_EVENTS_MAX });
-        ages.push([{ channel, lane }, time === undefined ? 0 : Math.max(0, clock() - Date.parse(time)) / 1_000]);
+        yield [{ channel, lane }, time === undefined ? 0 : Math.max(0, clock() - Date.parse(time)) / 1_000];
       }
     }
-    // At once: another scrape may look it up meanwhile.
-    gauge.reset();
-    for (const [labels, age] of ages) gauge.set(labels, age);
   });
   const lookUpChannels = (name: string, help: string, read: (state: ChannelState) => number): void =>
-    lookUpEach(registry, [name, help, OF_CHANNEL], (gauge) => {
-      gauge.reset();
-      for (const [channel, state] of channels()) gauge.set({ channel }, read(state));
+    lookUpEach(registry, [name, help, OF_CHANNEL], function* () {
+      for (const [channel, state] of channels()) yield [{ channel }, read(state)];
     });
   const dead = "Dispatches that were given up, and neither retried nor discarded.";
   lookUpChannels("reachlog_dead_letters", dead, (state) => state.dead);
   const suspended = "1 while the network refuses the channel as a whole.";
   lookUpChannels("reachlog_channel_suspended", suspended, (state) => (state.suspended === null ? 0 : 1));
   const circuit = "1 for the state of the circuit breaker; only of channels that are configured.";
-  lookUpEach(registry, ["reachlog_channel_circuit", circuit, ["channel", "state"]], (gauge) => {
+  lookUpEach(registry, ["reachlog_channel_circuit", circuit, ["channel", "state"]], function* () {
     for (const channel of delivery.configured) {
       const now = delivery.circuit(channel);
-      for (const state of CIRCUITS) gauge.set({ channel, state }, state === now ? 1 : 0);
+      for (const state of CIRCUITS) yield [{ channel, state }, state === now ? 1 : 0];
     }
   });
 }

@@ -13,15 +13,19 @@ export function lookUp(
 ): void {
   for (const [name, help, read] of figures) {
     const readOrNot = async (): Promise<number> => read();
-    lookUpEach(registry, [name, help], async (gauge) => gauge.set(await readOrNot().catch(() => Number.NaN)));
+    lookUpEach(registry, [name, help], async function* () {
+      yield [{}, await readOrNot().catch(() => Number.NaN)];
+    });
   }
 }
 
-/** One with labels, which `collect` sets: there are none where it cannot. */
+type Figure<Label extends string> = readonly [labels: Partial<Record<Label, string>>, value: number];
+
+/** One with labels, of which `read` gives all figures: there are none where it cannot. */
 export function lookUpEach<Label extends string>(
   registry: Registry,
   [name, help, labelNames = []]: About<Label>,
-  collect: (gauge: Gauge<Label>) => void | Promise<void>,
+  read: () => Iterable<Figure<Label>> | AsyncIterable<Figure<Label>>,
 ): void {
   const gauge: Gauge<Label> = new Gauge({
     name,
@@ -29,11 +33,10 @@ export function lookUpEach<Label extends string>(
     labelNames,
     registers: [registry],
     async collect() {
-      try {
-        await collect(gauge);
-      } catch {
-        gauge.reset();
-      }
+      const figures = await Array.fromAsync(read()).catch(() => []);
+      // At once: another scrape may look it up meanwhile.
+      gauge.reset();
+      for (const [labels, value] of figures) gauge.set(labels, value);
     },
   });
 }

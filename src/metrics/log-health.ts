@@ -48,9 +48,9 @@ export function observeLog(registry: Registry, sources: LogSources): void {
   ]);
   const folded =
     "Share of the log that each projection has folded; below 1 only after a start with a changed projection.";
-  lookUpEach(registry, ["reachlog_projection_folded_ratio", folded, ["projection"]], (gauge) => {
+  lookUpEach(registry, ["reachlog_projection_folded_ratio", folded, ["projection"]], function* () {
     const shares = projector.folding();
-    for (const name of PROJECTION_NAMES) gauge.set({ projection: name }, shares.get(name) ?? 1);
+    for (const name of PROJECTION_NAMES) yield [{ projection: name }, shares.get(name) ?? 1];
   });
   if (cosigned === undefined) return;
   const lag = async (): Promise<number> => Math.max(0, (await head()) - (await cosigned()));
@@ -70,8 +70,8 @@ export function observeInstances(registry: Registry, { instances, roles, deliver
   const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
   const serving = "Instances that serve this log, as this one sees it.";
   lookUp(registry, [["reachlog_instances", serving, () => instances().length]]);
-  lookUpEach(registry, ["reachlog_role_held", "1 where this instance has the role.", ["role"]], async (gauge) => {
+  lookUpEach(registry, ["reachlog_role_held", "1 where this instance has the role.", ["role"]], async function* () {
     const holders = await roles();
-    for (const role of always) gauge.set({ role }, holders[role] === instances()[0]?.id ? 1 : 0);
+    for (const role of always) yield [{ role }, holders[role] === instances()[0]?.id ? 1 : 0];
   });
 }

@@ -51,10 +51,9 @@ export function createMetrics(webhooks: readonly WebhookChannel[] = []) {
 
 function observeTokens(registry: Registry, { tokens, clock }: Pick<Observed, "tokens" | "clock">): void {
   const help = "Time until a token of a caller expires, negative once it has; none for a token without an end.";
-  lookUpEach(registry, ["reachlog_token_expires_seconds", help, ["name", "token"]], (gauge) => {
-    gauge.reset();
+  lookUpEach(registry, ["reachlog_token_expires_seconds", help, ["name", "token"]], function* () {
     for (const { name, sha256, expiresAt } of tokens())
-      if (expiresAt !== undefined) gauge.set({ name, token: toTokenId(sha256) }, (expiresAt - clock()) / 1_000);
+      if (expiresAt !== undefined) yield [{ name, token: toTokenId(sha256) }, (expiresAt - clock()) / 1_000];
   });
 }
 
@@ -132,7 +131,7 @@ function observeProcess(registry: Registry, file: string | undefined): void {
     ["reachlog_event_loop_delay_seconds", "How long a turn of the event loop took when asked.", measureTurn],
   ]);
   const build = ["reachlog_build_info", "1, with the version.", ["version"]] as const;
-  lookUpEach(registry, build, (gauge) => gauge.set({ version: VERSION }, 1));
+  lookUpEach(registry, build, () => [[{ version: VERSION }, 1]]);
   if (file === undefined) return;
   const space = (blocks: "blocks" | "bavail") => async (): Promise<number> => {
     const stats = await statfs(dirname(file));

@@ -63,16 +63,12 @@ function readHttpDate(text: string): number | undefined {
   return Number.isNaN(date) ? undefined : date;
 }
 
-/** As in {@link DispatchResult}. */
-interface Accepted {
-  readonly networkId?: string | undefined;
-  readonly pauseMs?: number | undefined;
-}
-
 /** What the answers of one network mean: all in which it differs from the others. */
 export interface AnswerRules {
-  /** What a delivered dispatch is recorded with; undefined where the answer does not prove that it was taken. */
-  accepted(answer: NetworkAnswer): Accepted | undefined;
+  /** What of a {@link DispatchResult} a delivered dispatch has; undefined: the answer does not prove that it was taken. */
+  accepted(
+    answer: NetworkAnswer,
+  ): { readonly networkId?: string | undefined; readonly pauseMs?: number | undefined } | undefined;
   /** The answer in a few words, which hold neither a credential nor personal data. */
   describe(answer: NetworkAnswer): string;
   /** Whether a refusal would meet every other dispatch too: a revoked credential, an archived channel. */

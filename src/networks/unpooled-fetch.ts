@@ -1,8 +1,8 @@
 import { request as requestByHttp, type IncomingMessage } from "node:http";
 import { request as requestByHttps } from "node:https";
 import { pipeline, type Duplex } from "node:stream";
+import { ReadableStream } from "node:stream/web";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
-import { toWebStream } from "../platform/web-stream.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 const UNPACKERS = new Map<string | undefined, () => Duplex>([
@@ -55,5 +55,6 @@ function toResponse(incoming: IncomingMessage): Response {
   const unpacker = UNPACKERS.get(incoming.headers["content-encoding"]?.toLowerCase());
   // A fault of either stream reaches the reader through the last one.
   const bytes = unpacker === undefined ? incoming : pipeline(incoming, unpacker(), () => {});
-  return new Response(BODILESS.has(status) ? null : toWebStream(bytes[Symbol.asyncIterator]()), { status, headers });
+  const body = BODILESS.has(status) ? null : (ReadableStream.from(bytes) as never);
+  return new Response(body, { status, headers });
 }

@@ -8,5 +8,10 @@ const STEERING =
 
 /** Escapes these characters as `\uXXXX`; JSON keeps its meaning. */
 export function escapeControls(text: string): string {
-  return text.replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(STEERING, escapeUnits);
+}
+
+/** Each UTF-16 unit as JSON can write it: `\uXXXX`. */
+export function escapeUnits(text: string): string {
+  return text.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -154,15 +154,13 @@ interface ForgetAddressOptions extends Pick<ForgetOptions, "signal"> {
 /** What can no longer be read, and the events that record it. */
 export type Forgotten = Awaited<ReturnType<typeof erase>>;
 
-export type FindPerson = (contacts: Contacts) => Contact | undefined;
-
 /**
  * Erases one person. Undefined: `find` returns none. Resolves once the projections hold nothing of them any more. Throws
  * what the store's append throws.
  */
 export async function forgetPerson(
   deps: ForgetDeps,
-  find: FindPerson,
+  find: (contacts: Contacts) => Contact | undefined,
   { metadata, signal, reason = {} }: ForgetOptions,
 ): Promise<Forgotten | undefined> {
   const { projector, encryptedLog: log, hashesOf } = deps;

@@ -37,12 +37,20 @@ export function toBaseRef(ref: string): string {
 
 /** `pepper` is a secret, or refs could be computed of any name. */
 export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
-  const names = createNames(pepper);
+  const ref = (kind: "id" | "handle", value: string): string =>
+    `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
+  const ofId = (id: string): string => ref("id", id);
+  const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
+  /** The refs by which a person's erasure is found: that of the id first, then those of a handle that stood alone. */
+  const listNames = ({ id, username }: Named): readonly string[] => {
+    const handle = username === undefined ? [] : [ofHandle(username)];
+    return id === undefined ? [...handle, ...handle.map((one) => one + ALONE)] : [ofId(id), ...handle];
+  };
 
   return {
     /** For one append: a key for what is recorded of each of them. Keys that are missing are made, none for the erased. */
     async keysFor(people: readonly Named[]): Promise<readonly PersonKey[]> {
-      const named = people.map(names.all);
+      const named = people.map(listNames);
       const found = new Map(await keys.getAll(named.flat()));
       const nonces = new Map<string, string>();
       const refInAppend = (handle: string): string => {
@@ -52,7 +60,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
       };
       const chooseRef = ({ id }: Named, at: number): string => {
         const known = named[at] ?? [];
-        const [own = names.ofHandle("")] = known;
+        const [own = ofHandle("")] = known;
         return known.find((one) => found.get(one) === "gone") ?? (id === undefined ? refInAppend(own) : own);
       };
       const missing = [...new Set(people.map(chooseRef))].filter((one) => !found.has(one));
@@ -67,7 +75,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
      * store leads from the owner to it, and an erasure deletes that.
      */
     unlinkableKey(id: string): Promise<PersonKey> {
-      const owner = names.ofId(id);
+      const owner = ofId(id);
       const name = randomBytes(REF_DIGITS / 2).toString("hex");
       const made = { ref: `p${name}`, key: newKey() };
       return keys.change(async (within) => {
@@ -79,15 +87,14 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
         return made;
       });
     },
-    /** All refs by which a person's erasure is found. */
-    namesOf: names.all,
+    namesOf: listNames,
     /**
      * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another id it
      * is another person's. Without an id it counts wherever it was recorded.
      */
     refsOf({ id, username }: Recipient): readonly string[] {
-      const handle = username === undefined ? [] : [names.ofHandle(username)];
-      return id === undefined ? handle : [names.ofId(id), ...handle.map((one) => one + ALONE)];
+      const handle = username === undefined ? [] : [ofHandle(username)];
+      return id === undefined ? handle : [ofId(id), ...handle.map((one) => one + ALONE)];
     },
   };
 }
@@ -119,22 +126,6 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
   });
   await nextTurn();
   return all;
-}
-
-function createNames(pepper: Uint8Array) {
-  const ref = (kind: "id" | "handle", value: string): string =>
-    `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
-  const ofId = (id: string): string => ref("id", id);
-  const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
-  return {
-    ofId,
-    ofHandle,
-    /** The refs by which a person's erasure is found: that of the id first, then those of a handle that stood alone. */
-    all({ id, username }: Named): readonly string[] {
-      const handle = username === undefined ? [] : [ofHandle(username)];
-      return id === undefined ? [...handle, ...handle.map((one) => one + ALONE)] : [ofId(id), ...handle];
-    },
-  };
 }
 
 export type Named = { readonly [Name in keyof Recipient]: Recipient[Name] | undefined };

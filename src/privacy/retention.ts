@@ -1,11 +1,11 @@
 import { toDay } from "../../projections/time.ts";
-import { SERVICE_METADATA, STREAMS, type EventLog, findLast, type PartDeps } from "../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, findLast, type PartDeps } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { Timer } from "../platform/clock.ts";
 import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
-import type { LogStore } from "../../events/catalog.ts";
+import type { DataOf, LogStore } from "../../events/catalog.ts";
 import type { Erase } from "../projector/restore.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
@@ -131,19 +131,15 @@ async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDe
   keyring.refresh();
   if (days === undefined) return;
   const before = firstKept(now, days);
-  await correct(eventLog, now, before);
+  const record = (data: DataOf<"PersonalDataExpired">) =>
+    eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
+  const last = await findLast(eventLog.store, "PersonalDataExpired");
+  // Under a clock that was ahead, days expired that did not come yet.
+  if (last !== undefined && last.data.before > latestExpiry(now)) await record({ before, days: 0 });
   const { size: expired } = await expiredDays(keyring.keys, EXPIRING, before);
   if (expired === 0) return;
   const data = { before, days: expired };
-  await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
+  await record(data);
   await expireDays(keyring, before);
   logger.info("personal data has expired", data);
-}
-
-/** Under a clock that was ahead, days expired that did not come yet. */
-async function correct(eventLog: EventLog, now: number, before: string): Promise<void> {
-  const last = await findLast(eventLog.store, "PersonalDataExpired");
-  if (last === undefined || last.data.before <= latestExpiry(now)) return;
-  const data = { before, days: 0 };
-  await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
 }

@@ -5,17 +5,15 @@ import type { Clock } from "../platform/clock.ts";
 import { createDayKeys } from "./day-keys.ts";
 import type { KeyStore } from "./key-store.ts";
 
-interface Visitor {
-  readonly ip: string | undefined;
-  readonly userAgent: string | undefined;
-}
-
 /**
  * Returns where a visitor falls in the sketch of a link for today: `register * VISITOR_RANKS + rank`. The same visitor
  * falls on one place all day; links and days cannot be compared. The salt is a key that all instances share, and that
  * is deleted when its day is over. Undefined: the key store gives no salt now.
  */
-export type PlaceVisitor = (link: string, visitor: Visitor) => Awaitable<number | undefined>;
+export type PlaceVisitor = (
+  link: string,
+  visitor: { readonly ip: string | undefined; readonly userAgent: string | undefined },
+) => Awaitable<number | undefined>;
 
 export function createVisitorSketch(keys: KeyStore, clock: Clock): PlaceVisitor {
   const days = createDayKeys(keys);

@@ -104,7 +104,6 @@ export function appDeps(served: Served): AppDeps {
     encryptedLog: openedLog,
     eventIntake: createEventIntake(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
-    ...configuredParts(config),
     quota,
     verifier,
     signHead: () => signHeadNow(store, checkpoints, clock),
@@ -137,12 +136,6 @@ export function appDeps(served: Served): AppDeps {
 function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps["roles"]> {
   const channels = projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : [];
   return listHolders(eventLog, channels).catch(() => ({}));
-}
-
-function configuredParts({ outreach, outreachWith, auditReads, links, bots }: Config) {
-  const rules = { today: outreach, with: outreachWith };
-  const { redirects } = links;
-  return { outreach, rules, timezone: outreach.timezone, auditReads, redirects, dispatchBots: bots === "dispatch" };
 }
 
 function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): DailyQuota {

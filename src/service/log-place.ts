@@ -27,7 +27,7 @@ export function locateLog(config: Pick<Config, "log" | "key" | "objectStore">): 
   const { log, key } = config;
   const segments = log.archive === undefined ? undefined : locateSegments(log.archive, config);
   if (log.kind === "postgres") return serverPlace(log, key, segments);
-  return filePlace(locateFiles(log), key, { keysAreApart: log.keysFile !== undefined, segments });
+  return filePlace(locateFiles(log), key, log.keysFile !== undefined, segments);
 }
 
 function serverPlace(log: PostgresLog, key: Secret | undefined, segments: SegmentStorage | undefined): LogPlace {
@@ -49,15 +49,13 @@ function serverPlace(log: PostgresLog, key: Secret | undefined, segments: Segmen
   };
 }
 
-interface PartsApart {
-  readonly keysAreApart?: boolean;
-  /** Undefined: beside the log. */
-  readonly segments?: SegmentStorage | undefined;
-}
-
-/** `key`: the master key where no file holds it. */
-export function filePlace(files: LogFiles, key: Secret | undefined, apart: PartsApart = {}): LogPlace {
-  const { keysAreApart = false, segments } = apart;
+/** `key`: the master key where no file holds it; `segments`: default beside the log. */
+export function filePlace(
+  files: LogFiles,
+  key: Secret | undefined,
+  keysAreApart = false,
+  segments?: SegmentStorage,
+): LogPlace {
   return {
     store: sqliteStore(files.log, segments),
     secrets: {

@@ -1,5 +1,5 @@
 import { createOAuth } from "../account/oauth.ts";
-import type { ChatConfig, MessagingConfig } from "../config/channels.ts";
+import type { MessagingConfig } from "../config/channels.ts";
 import type { Config } from "../config/config.ts";
 import { createDiscordChannel } from "../networks/chat/discord.ts";
 import { createGoogleChatChannel } from "../networks/chat/google-chat.ts";
@@ -22,12 +22,13 @@ export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 export function connectNetworks(config: Config, clock: Clock = systemClock, safeFetch = outbound(config, clock)) {
   const { x, meta, chat, messaging, webhooks } = config;
   const ads = meta && createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
-  const others = [chat, messaging].map((one) => one && createProviderChannel(one, safeFetch));
+  const chats = chat && CHATS[chat.provider]({ ...chat, safeFetch });
+  const messages = messaging && createMessagingChannel(messaging, safeFetch);
   const receivers = webhooks.map((webhook) => createStandardWebhookChannel({ ...webhook, safeFetch }));
   const redirectUri = `${config.http.publicUrl}/social/callback`;
   return {
     /** The channels that have credentials. */
-    channels: [ads, ...others, ...receivers].filter((channel) => channel !== undefined),
+    channels: [ads, chats, messages, ...receivers].filter((channel) => channel !== undefined),
     /** Undefined: X is not configured. */
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
@@ -36,16 +37,15 @@ export function connectNetworks(config: Config, clock: Clock = systemClock, safe
   };
 }
 
-function createProviderChannel(config: ChatConfig | MessagingConfig, safeFetch: SafeFetch): Channel {
+const CHATS = {
+  slack: createSlackChannel,
+  discord: createDiscordChannel,
+  google_chat: createGoogleChatChannel,
+  teams: createTeamsChannel,
+};
+
+function createMessagingChannel(config: MessagingConfig, safeFetch: SafeFetch): Channel {
   switch (config.provider) {
-    case "slack":
-      return createSlackChannel({ ...config, safeFetch });
-    case "discord":
-      return createDiscordChannel({ ...config, safeFetch });
-    case "google_chat":
-      return createGoogleChatChannel({ ...config, safeFetch });
-    case "teams":
-      return createTeamsChannel({ ...config, safeFetch });
     case "telegram":
       return createTelegramChannel({ ...config, baseUrl: config.apiUrl, safeFetch });
     case "line":

@@ -68,11 +68,8 @@ export async function openLogAt(
   const logClock = secrets.isShared && clock === undefined ? serverClock({ logger }) : fileClock(clock);
   const keyring = await openKeyring(keysIn(keys), logClock.now);
   const keysName = secrets.keys.name;
-  const bindTo =
-    (options: BindOptions) =>
-    (store: LogStore): Promise<void> =>
-      bindSecrets(logPlace, store, { keys, vault }, options);
-  const bind = bindTo(accepted);
+  const bind = (store: LogStore, options: BindOptions = accepted): Promise<void> =>
+    bindSecrets(logPlace, store, { keys, vault }, options);
   const log = opening.use(
     await openEncryptedLog({ place, keysName, keyring, bind, owner, acceptLostKeys, clock, makeId, onCommit }),
   );
@@ -85,7 +82,7 @@ export async function openLogAt(
     checkpoints,
     logClock,
     failed: Promise.race([log.failed, keys.taken, vault.taken]),
-    goOn: () => bindTo({ goesOn: true })(log),
+    goOn: () => bind(log, { goesOn: true }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

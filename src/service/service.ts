@@ -257,8 +257,8 @@ async function openState(
   stack.use(await roles.start({ name: ROLES.retention, ...HARMLESS }, () => startRetention(retention)));
   const { archiveAfterDays } = config;
   if (archiveAfterDays !== undefined) {
-    const archiver = { eventLog, days: archiveAfterDays, clock, logger };
-    stack.use(await roles.start({ name: ROLES.archive, ...HARMLESS }, async () => startArchiver(archiver)));
+    const archive = async () => startArchiver({ eventLog, clock, logger }, archiveAfterDays);
+    stack.use(await roles.start({ name: ROLES.archive, ...HARMLESS }, archive));
   }
   checkTemplate(config, projector);
   const reopen = (): Promise<StoredLog> => openStoredLog(config);

@@ -20,12 +20,10 @@ export interface QueryResult<Row> extends ReadonlyArray<Row> {
   readonly count: number;
 }
 
-const PREPARED = { prepare: true };
-
 /** Over one connection, or in one transaction. */
 export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask {
   return async <Row>(query: string, ...parameters: readonly unknown[]) => {
-    const answer = await sql.unsafe(query, [store, ...parameters] as never[], PREPARED);
+    const answer = await sql.unsafe(query, [store, ...parameters] as never[], { prepare: true });
     return answer as unknown as QueryResult<Row>;
   };
 }

@@ -142,7 +142,10 @@ export interface WrappedKey {
 const ROWS_AT_ONCE = 1_000;
 
 /** Reads and writes a whole set of secrets, by what an engine asks inside of a transaction. */
-export function createContents({ name, transact }: Pick<SecretDatabase, "name" | "transact">): Contents {
+export function createContents({
+  name,
+  transact,
+}: Pick<SecretDatabase, "name" | "transact">): Pick<SecretDatabase, "contents" | "fill"> {
   return {
     contents: () => transact(readAll),
     fill: (contents, binding) =>
@@ -155,8 +158,6 @@ export function createContents({ name, transact }: Pick<SecretDatabase, "name" |
       }),
   };
 }
-
-type Contents = Pick<SecretDatabase, "contents" | "fill">;
 
 async function readAll(rows: SecretChanges): Promise<SecretContents> {
   const secrets: SecretRow[] = [];

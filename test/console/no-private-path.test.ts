@@ -49,9 +49,9 @@ test("whatever changes something in the console is a form that does what an oper
   );
   expect(actions.length).toBeGreaterThan(0);
   const operations = new Map(
-    ENDPOINTS.filter(({ path }) => /^\/(social|api)\//.test(path)).map(({ operation }) => [operation.id, operation]),
+    ENDPOINTS.filter(({ path }) => /^\/(social|api)\//.test(path)).map((endpoint) => [endpoint.id, endpoint]),
   );
-  const onlyHere = actions.filter(({ protection, operation: { apiOperationId = "" } }) => {
+  const onlyHere = actions.filter(({ protection, apiOperationId = "" }) => {
     return protection !== "form" || !operations.has(apiOperationId) || !isCommand(COMMANDS[apiOperationId] ?? "");
   });
   expect(onlyHere.map(({ path }) => path)).toEqual([]);
@@ -62,8 +62,8 @@ test("a page of the console only shows: whatever else is asked for by GET is the
   const reading = ENDPOINTS.filter(
     (endpoint) => isOfConsole(endpoint) && endpoint.method === "GET" && !isOfPrograms(endpoint.path),
   );
-  for (const { path, operation } of reading) {
-    const [answer] = Object.values(operation.answers);
+  for (const { path, answers } of reading) {
+    const [answer] = Object.values(answers);
     expect(`${path} ${answer?.mediaType}`).toMatch(/ text\/(html|event-stream)$/);
   }
 });

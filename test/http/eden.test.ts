@@ -87,7 +87,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
 };
 
 test("every operation is typed: its answers, and its body where it takes one", () => {
-  const registered = describeEndpoints().filter(({ operation }) => operation.apiOperationId === undefined);
+  const registered = describeEndpoints().filter(({ apiOperationId }) => apiOperationId === undefined);
   const names = registered.map(({ method, path }) => `${path === "/" ? "" : path} ${method.toLowerCase()}`);
   expect(Object.keys(OPERATIONS).toSorted()).toEqual(names.toSorted());
   const isAllTyped: [Exclude<Operations<Routes, boolean>, Typed>] extends [never] ? true : false = true;

@@ -36,10 +36,7 @@ test("the endpoints under /social and /api are those of the specification, prote
 });
 
 test("no endpoint is listed twice, and none takes another's name", () => {
-  for (const names of [
-    ENDPOINTS.map(({ method, path }) => `${method} ${path}`),
-    ENDPOINTS.map(({ operation }) => operation.id),
-  ]) {
+  for (const names of [ENDPOINTS.map(({ method, path }) => `${method} ${path}`), ENDPOINTS.map(({ id }) => id)]) {
     expect(new Set(names).size).toBe(names.length);
   }
 });
@@ -64,7 +61,7 @@ afterAll(async () => {
   for (const opened of Object.values(apps)) await opened[Symbol.asyncDispose]();
 });
 
-describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, operation }) => {
+describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, ...operation }) => {
   const asked = { method, ...(path in GOOD ? { body: GOOD[path as keyof typeof GOOD] } : {}) };
 
   test("is served to a caller with a token", async () => {

@@ -67,11 +67,11 @@ describe.each([
     const { log, eventLog } = await openAged(env, () => NOW_MS);
     await using _ = log;
     {
-      await using young = startArchiver({ eventLog, days: 4, clock: () => NOW_MS, logger: SILENT });
+      await using young = startArchiver({ eventLog, clock: () => NOW_MS, logger: SILENT }, 4);
       expect(young).toBeDefined();
     }
     expect(await log.archived()).toEqual([]);
-    await using archiver = startArchiver({ eventLog, days: 2, clock: () => NOW_MS, logger: SILENT });
+    await using archiver = startArchiver({ eventLog, clock: () => NOW_MS, logger: SILENT }, 2);
     expect(archiver).toBeDefined();
     const event = await archivedIn(log);
     const [segment, ...more] = await log.archived();

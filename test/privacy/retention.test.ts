@@ -180,7 +180,7 @@ test("without RETENTION_DAYS nothing but answers expires, and nothing is told", 
 test("a key whose answer has expired is refused, and nothing is done twice", async () => {
   await using world = await openWorld(undefined);
   const request = new Request("http://localhost/x", { headers: { "idempotency-key": "k-1" } });
-  const endpoint = { path: "/x", operation: { requestHeaders: ["Idempotency-Key"] } } as unknown as Endpoint;
+  const endpoint = { path: "/x", requestHeaders: ["Idempotency-Key"] } as unknown as Endpoint;
   const call = { request, endpoint, metadata: { caller: "ann" } };
   let done = 0;
   const perform = async () => ({ n: ++done });

@@ -97,7 +97,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "platform/serial-queue.ts": "vault/rotation",
   "platform/find-invalid-utf8.ts": "audit/lines",
   "platform/version.ts": "networks/user-agent",
-  "platform/web-stream.ts": "networks/safe-fetch",
   "privacy/": "privacy/keyring",
   "privacy/encrypt-on-writer.ts": "privacy/encrypted-events",
   "privacy/missing-keys.ts": "commands/backup",

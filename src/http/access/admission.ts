@@ -66,7 +66,7 @@ function anonymous(deps: AdmissionDeps, arrival: Arrival): Caller {
     if (wait !== undefined) throw problems.tooMany(wait);
   }
   // A page of the console asks for a token itself.
-  const isRead = endpoint.protection === "session" && endpoint.operation.tag !== "console";
+  const isRead = endpoint.protection === "session" && endpoint.tag !== "console";
   if (isRead && !deps.sessions.admits(request)) throw problems.unauthorized();
   return endpoint.protection === "form" ? admitForm(deps, arrival) : STRANGER;
 }

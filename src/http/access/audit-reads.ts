@@ -5,18 +5,11 @@ import { classifyError } from "../../log/error-kind.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { appendRead, type Append, type PersonalRead } from "../../privacy/read-audit.ts";
+import type { AppDeps } from "../deps.ts";
 import { toHttpResponse } from "../server/answer.ts";
-import type { EventIntake } from "../server/event-intake.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import { ANONYMOUS } from "./bearer-tokens.ts";
-import type { Sessions } from "./session.ts";
-
-export interface ReadHookDeps {
-  readonly eventIntake: Pick<EventIntake, "append">;
-  readonly clock: Clock;
-  readonly sessions: Pick<Sessions, "tokenOf">;
-}
 
 /** With personal data: an answer, or a page of now in place of one of a moment that there is not. All else shows none. */
 const DISCLOSING: readonly number[] = [200, 400];
@@ -25,13 +18,12 @@ const DISCLOSING: readonly number[] = [200, 400];
  * Records who reads personal data, after an answer is made and before any of it is sent. Where the log does not take that,
  * the caller gets the problem 503 in place of the answer.
  */
-export function createReadHook({ eventIntake, clock, sessions }: ReadHookDeps) {
-  const record = createReadAudit(
-    (stream, newEvents, metadata) => eventIntake.append(newEvents, { metadata, key: undefined }, { stream }),
-    clock,
-  );
+export function createReadHook({ eventIntake, clock, sessions }: AppDeps) {
+  const append: Append = (stream, newEvents, metadata) =>
+    eventIntake.append(newEvents, { metadata, key: undefined }, { stream });
+  const record = createReadAudit(append, clock);
   return async (call: RequestContext, returned: unknown): Promise<void> => {
-    const { personalRead } = call.endpoint.operation;
+    const { personalRead } = call.endpoint;
     if (!personalRead || call.disclosed === "nothing") return;
     const { status, stream } = toHttpResponse(returned);
     // A search that leads to the only page says that there is one.
@@ -55,7 +47,7 @@ export function createReadHook({ eventIntake, clock, sessions }: ReadHookDeps) {
 /** Only names that the endpoint declares: what else a caller writes there may name a recipient. */
 function filtersIn({ request, endpoint }: RequestContext): string[] | undefined {
   const { searchParams } = new URL(request.url);
-  const names = Object.keys(endpoint.operation.query ?? {}).filter((name) => (searchParams.get(name) ?? "") !== "");
+  const names = Object.keys(endpoint.query ?? {}).filter((name) => (searchParams.get(name) ?? "") !== "");
   return names.length === 0 ? undefined : names;
 }
 

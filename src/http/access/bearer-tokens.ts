@@ -62,7 +62,10 @@ function withDigests(tokens: readonly ApiToken[]) {
   return tokens.map((token) => ({ token, digest: Buffer.from(token.sha256, "hex") }));
 }
 
-/** A scheme in any case (RFC 9110), and one token. */
+/**
+ * A scheme in any case (RFC 9110), and one token. The plugin alone would not do: it knows the scheme in one case only, and
+ * takes what is no scheme of its own (`BearerXtoken`) and more than one token.
+ */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 
 /**

@@ -20,18 +20,20 @@ export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDis
   const { limit, clock, sleep } = deps;
   const tally = createFailureTally();
   const stopping = new AbortController();
-  let recording: Promise<void> | undefined;
+  let isWaiting = false;
+  let recording: Promise<unknown> = Promise.resolve();
 
   const record = async (): Promise<void> => {
+    isWaiting = true;
     await sleep(RECORDED_AFTER_MS, stopping.signal);
-    recording = undefined;
+    isWaiting = false;
     await append(deps, tally.take());
   };
   return {
     async fail(address) {
       const wait = await limit.fail(address);
       tally.note(address, wait === undefined ? "failed" : "turned_away", clock());
-      recording ??= record();
+      if (!isWaiting) recording = Promise.all([recording, record()]);
       return wait;
     },
     async [Symbol.asyncDispose]() {

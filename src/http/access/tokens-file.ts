@@ -1,16 +1,14 @@
 import { hash } from "node:crypto";
 import { createReport } from "../../config/error.ts";
-import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
+import type { HttpConfig } from "../../config/http.ts";
+import { readTokenLines } from "../../config/tokens.ts";
 import type { Authentication } from "./bearer-tokens.ts";
 import { repeatUntilDisposed } from "../../platform/signals.ts";
 import type { PartDeps } from "../../log/event-log.ts";
 
-export interface TokensFileDeps extends Pick<PartDeps, "sleep" | "logger"> {
-  readonly path: string;
-  /** Tokens that are not in the file. */
-  readonly fixed: readonly ApiToken[];
-  /** Those in force at the start. */
-  readonly tokens: readonly ApiToken[];
+/** `fixed`: the tokens that are not in the file; `tokens`: those in force at the start. */
+export interface TokensFileDeps
+  extends Pick<PartDeps, "sleep" | "logger">, Pick<HttpConfig, "tokens">, NonNullable<HttpConfig["tokensFile"]> {
   readonly authentication: Authentication;
   readonly read: (path: string) => Promise<string>;
 }

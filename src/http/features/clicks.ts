@@ -104,10 +104,11 @@ async function findLinkAtHead({ projector, eventLog }: AppDeps, code: string): P
 /** `GET /l/CODE`, for operators without a shortener. It leads nowhere but where the log says. */
 export function redirectEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);
-  const { redirects, projector, logger } = deps;
+  const { projector, logger } = deps;
   return feature("redirects", REDIRECT_PATH).get(
     "/:code",
     async ({ params: { code }, call }) => {
+      const { redirects } = deps.config.links;
       if (redirects === undefined) return NO_LINK;
       const link = findLink(projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
       if (link === undefined) return NO_LINK;
@@ -156,7 +157,7 @@ type Click = Static<typeof trackingBody> & Partial<Pick<DataOf<"LinkClicked">, "
  * that it was theirs is recorded only while they grant tracking.
  */
 function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<EventIntake["append"]> {
-  const { delivery, eventIntake, dispatchBots, projector, encryptedLog, placeVisitor } = deps;
+  const { delivery, eventIntake, projector, encryptedLog, placeVisitor } = deps;
   const isTracked = (code: string, recipient: Recipient): boolean =>
     findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
     !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
@@ -178,7 +179,7 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     const recipient = own?.recipient;
     const named = recipient === undefined ? click : { ...click, domain: own!.domain, short_code: own!.code };
     const { bot = isBot(click.user_agent), probe, anonymous, domain, short_code, ip, user_agent } = named;
-    const channels = probe !== undefined || (bot && !dispatchBots) ? [] : delivery.takeClicks;
+    const channels = probe !== undefined || (bot && deps.config.bots === "record") ? [] : delivery.takeClicks;
     const isCounted = !bot && anonymous !== true;
     const link = linkKey(domain, short_code);
     const isKnown = ip !== undefined || user_agent !== undefined;

@@ -111,9 +111,9 @@ interface DecisionBody extends FilterTexts {
 }
 
 /** Throws the problem 422. */
-function toSelection(body: DecisionBody, timezone: string): LetterSelection {
+function toSelection(body: DecisionBody, deps: AppDeps): LetterSelection {
   const { event_ids: ids, until_position: until } = body;
-  return { ids, filter: parseFilter(body, timezone), ...omitUndefined({ until }) };
+  return { ids, filter: parseFilter(body, deps), ...omitUndefined({ until }) };
 }
 
 function toOptions({ dry_run: isDryRun, expected }: DecisionBody): DecisionOptions {
@@ -121,8 +121,8 @@ function toOptions({ dry_run: isDryRun, expected }: DecisionBody): DecisionOptio
 }
 
 /** Throws the problem 422. */
-function parseFilter(texts: FilterTexts, timezone: string): DispatchFilter {
-  return parseGiven(() => parseDispatchFilter(texts, timezone), problems.unusableFilter);
+function parseFilter(texts: FilterTexts, { config }: AppDeps): DispatchFilter {
+  return parseGiven(() => parseDispatchFilter(texts, config.outreach.timezone), problems.unusableFilter);
 }
 
 const decided = Type.Object({
@@ -170,14 +170,14 @@ const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: 
 const resumed = Type.Object({ channel: channelName, suspended_since: time });
 
 export function deliveryEndpoints(deps: AppDeps) {
-  const { delivery, eventLog, projector, timezone } = deps;
+  const { delivery, eventLog, projector } = deps;
   return feature("deliveries", "/api/deliveries")
     .get(
       "",
       async ({ request }) => {
         const { searchParams } = new URL(request.url);
         const texts = FILTER_NAMES.map((name) => [name, searchParams.get(name)?.trim() || undefined]);
-        const filter = parseFilter(Object.fromEntries(texts), timezone);
+        const filter = parseFilter(Object.fromEntries(texts), deps);
         const after = readCursor(searchParams);
         const { position } = projector;
         const at = { deliveries: projector.state("deliveries"), position };
@@ -209,7 +209,7 @@ export function deliveryEndpoints(deps: AppDeps) {
       async ({ body, call }) => {
         const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
         const { accept_doubles: acceptsDoubles = false } = body;
-        const selection = toSelection(body, timezone);
+        const selection = toSelection(body, deps);
         const options = { ...toOptions(body), acceptsDoubles };
         return decidedJson(body, await repeatable(retryLetters(retrying, selection, options, call.metadata)));
       },
@@ -240,7 +240,7 @@ export function deliveryEndpoints(deps: AppDeps) {
     .post(
       "/discard",
       async ({ body, call }) => {
-        const selection = toSelection(body, timezone);
+        const selection = toSelection(body, deps);
         const options = { ...toOptions(body), why: body.why.trim() };
         return decidedJson(body, await repeatable(discardLetters(deps, selection, options, call.metadata)));
       },

@@ -89,14 +89,13 @@ export function exportEndpoints(deps: AppDeps) {
     "/export",
     async ({ request, call }) => {
       const { encryptedLog } = deps;
-      const reader = identifyReader(deps, call);
       const { searchParams } = new URL(request.url);
       const format = choiceIn(searchParams, "format", FORMAT_NAMES, "jsonl");
       const selection = await selectionIn(searchParams, deps);
       call.disclosed = discloseRecipient(selection.recipient);
       const open = () =>
         exportText(storedEvents(encryptedLog, selection, shownBy(encryptedLog.open)), EXPORT_FORMATS[format]);
-      return sendFile(deps, call, reader, { ...FILES[format], open });
+      return sendFile(deps, call, { ...FILES[format], open });
     },
     route("exportEvents", "service", ["session", "read"], {
       response: {
@@ -120,7 +119,8 @@ export function exportEndpoints(deps: AppDeps) {
 }
 
 /** Throws the problem 422. */
-async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, timezone }: AppDeps) {
+async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, config }: AppDeps) {
+  const { timezone } = config.outreach;
   const reading = { store, contacts: () => projector.state("contacts"), timezone, position: projector.position };
   return parseGiven(() => toSelection(filterIn(query), reading), refuseQuery);
 }

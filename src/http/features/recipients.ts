@@ -162,7 +162,7 @@ export function recipientEndpoints(deps: AppDeps) {
         };
       },
       route("importRecipients", "outreach", ["token", "recipients"], {
-        body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
+        body: fileBody(FORMATS, SENT_BYTES_MAX),
         response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
         summary: "Adds or updates recipients.",
         description:

@@ -12,6 +12,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { withHeaders } from "../server/answer.ts";
 import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
+import { leaveOutEmpty } from "../server/form-routes.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
 import { count, id, orNull, text, time } from "../../platform/common-schemas.ts";
 import { EITHER } from "../../platform/counts-and-lists.ts";
@@ -107,10 +108,8 @@ const RUN_FORMS: readonly Form[] = [
 
 /** What the form says of the run; what is empty says nothing. */
 function readSelection(fields: Fields) {
-  const filled = Object.entries(fields).filter(([, value]) => value !== "");
-  return Object.fromEntries(
-    filled.map(([name, value]) => [name, name === "limit" && /^\d+$/.test(value) ? Number(value) : value]),
-  );
+  const { limit = "" } = fields;
+  return { ...leaveOutEmpty(fields), ...(/^\d+$/.test(limit) && { limit: Number(limit) }) };
 }
 
 export function runEndpoints(deps: AppDeps) {
@@ -211,7 +210,8 @@ export function runEndpoints(deps: AppDeps) {
 }
 
 /** Throws the problem 503 without a template, and 422 for a variant or a source that is not configured. */
-function rejectUnknown({ variant, source }: RunSelection, { outreach: { template, sources } }: AppDeps): void {
+function rejectUnknown({ variant, source }: RunSelection, { config: { outreach } }: AppDeps): void {
+  const { template, sources } = outreach;
   if (template === undefined) throw problems.noTemplate();
   const labels = template.variants.map(({ label }) => label);
   if (variant !== undefined && !labels.includes(variant)) {

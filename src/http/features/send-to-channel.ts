@@ -161,9 +161,8 @@ function formatResult({ status, latency_ms, detail }: TestResult): string {
 function testResult(settlement: Settlement | undefined): TestResult {
   if (settlement === undefined) return { ok: false, status: "in_doubt", latency_ms: null, detail: "no answer in time" };
   if (settlement.status === "delivered") return { ok: true, status: "delivered", latency_ms: settlement.latencyMs };
-  if (settlement.status === "skipped")
-    return { ok: false, status: "failed", latency_ms: null, detail: settlement.detail };
-  return { ok: false, status: settlement.status, latency_ms: settlement.latencyMs ?? null, detail: settlement.detail };
+  const { status, latencyMs = null, detail } = settlement;
+  return { ok: false, status: status === "skipped" ? "failed" : status, latency_ms: latencyMs, detail };
 }
 
 /** What is recorded stays so when the log ends while its outcome is waited for: the next start goes on with it. */

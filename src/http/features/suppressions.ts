@@ -15,7 +15,6 @@ import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
-import { identifyReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
 import { closed, count } from "../../platform/common-schemas.ts";
 import { cell, listFormats, listUpload, nameColumns, refusedMembers, toRefused, takeList } from "./list-upload.ts";
@@ -75,7 +74,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         return { added, repeated: taken - added, ...toRefused(refused) };
       },
       route("importSuppressions", "outreach", ["token", "recipients"], {
-        body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
+        body: fileBody(FORMATS, SENT_SUPPRESSIONS_BYTES_MAX),
         response: { 200: reply("How many rows were added, and which were refused.", importReport) },
         summary: "Suppresses the recipients of a list for good.",
         description:
@@ -91,7 +90,6 @@ export function suppressionEndpoints(deps: AppDeps) {
     .get(
       "/suppressions",
       ({ request, call }) => {
-        const reader = identifyReader(deps, call);
         const { searchParams } = new URL(request.url);
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
         // A mistyped wish would disclose names.
@@ -101,7 +99,7 @@ export function suppressionEndpoints(deps: AppDeps) {
           const [contacts, to] = [projector.state("contacts"), projector.position];
           return exportSuppressions(encryptedLog, { contacts, to, hashesOf, format, isHashed });
         };
-        return sendFile(deps, call, reader, { ...FILES[format], open });
+        return sendFile(deps, call, { ...FILES[format], open });
       },
       route("exportSuppressions", "outreach", ["session", "read"], {
         response: {

@@ -47,7 +47,7 @@ export function whatIfEndpoints(deps: AppDeps) {
   // Each holds all recipients twice.
   const comparisons = createSlot(BUSY);
   const parse = (given: Readonly<Record<string, unknown>>): OtherRules =>
-    parseOtherRules(given, SOURCE, deps.rules.with);
+    parseOtherRules(given, SOURCE, deps.config.outreachWith);
   const form: Form = {
     path: "/console/what-if",
     description: "Answers with the page that shows the comparison, or what is wrong with the rules.",
@@ -67,7 +67,7 @@ export function whatIfEndpoints(deps: AppDeps) {
     async ({ request, body, call }) => {
       const rules = refusing(() => parse(body));
       const signal = AbortSignal.any([stopping, request.signal]);
-      const asked = { log, hashesOf, today: deps.rules.today, clock, metadata: call.metadata, signal };
+      const asked = { log, hashesOf, today: deps.config.outreach, clock, metadata: call.metadata, signal };
       const found = await appendedOrNothing(comparisons.take(() => answerWhatIf(rules, asked)));
       if (found === undefined) throw problems.logUnavailable(true);
       return found;

@@ -232,14 +232,14 @@ export interface SentFile<Kind = string> {
   readonly kind: Kind;
 }
 
-interface FileOptions<Kind> {
-  /** Media types that are taken; what each stands for, and what a file of it holds at its simplest. */
-  readonly kinds: ReadonlyMap<string, readonly [Kind, TSchema]>;
-  readonly bytesMax: number;
-}
-
-/** A body that is a file, such as `curl --data-binary` sends. What it holds is not looked at. */
-export function fileBody<Kind>({ kinds, bytesMax }: FileOptions<Kind>): RequestBody<SentFile<Kind>> {
+/**
+ * A body that is a file, such as `curl --data-binary` sends. What it holds is not looked at. `kinds`: the media types that are
+ * taken; what each stands for, and what a file of it holds at its simplest.
+ */
+export function fileBody<Kind>(
+  kinds: ReadonlyMap<string, readonly [Kind, TSchema]>,
+  bytesMax: number,
+): RequestBody<SentFile<Kind>> {
   const [[type, schema] = ["", Type.String()] as const, ...others] = [...kinds].map(
     ([name, [, held]]) => [name, held] as const,
   );

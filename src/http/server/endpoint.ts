@@ -146,18 +146,12 @@ export function textReply(description: string, rest: Omit<Success, "description"
 }
 
 /** One line of the table: a route as it is registered, and what it declares. */
-export interface Endpoint {
+export interface Endpoint extends Operation {
   readonly method: "GET" | "POST";
   readonly path: string;
-  readonly protection: Protection;
-  readonly scope: TokenScope | undefined;
-  readonly exemptFromLoadShedding: true | undefined;
-  readonly anyHost: true | undefined;
-  readonly operation: Operation &
-    Required<Pick<Operation, "problems">> & {
-      readonly answers: Answers;
-      readonly body: RequestBody<unknown> | undefined;
-    };
+  readonly problems: readonly ProblemName[];
+  readonly answers: Answers;
+  readonly body: RequestBody<unknown> | undefined;
 }
 
 /** The endpoints that an app's routes declare, in their order. Throws where a route leaves something out. */
@@ -169,12 +163,8 @@ export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly E
       throw new Error(`${method} ${path} declares no operation, no answer, or no body that fits its method`);
     if (declared.scope === "read" && declared.personalRead === undefined)
       throw new Error(`${method} ${path} declares no personalRead: what personal data its answers hold, or false`);
-    const { protection, scope, exemptFromLoadShedding, anyHost } = declared;
-    const entry = { method: method as Endpoint["method"], path, protection, scope, exemptFromLoadShedding, anyHost };
-    return {
-      ...entry,
-      operation: { problems: [], ...declared, answers: response as Answers, body: body as RequestBody<unknown> },
-    };
+    const route = { method: method as Endpoint["method"], path, answers: response as Answers };
+    return { problems: [], ...declared, ...route, body: body as RequestBody<unknown> };
   });
 }
 

@@ -11,12 +11,6 @@ export interface AppendedBy {
   readonly key: IdempotencyKey | undefined;
 }
 
-/** `stream`: default that of requests. `isChecked`: the event fits its schema, since the request's body fitted its own. */
-interface HowAppended {
-  readonly stream?: string;
-  readonly isChecked?: boolean;
-}
-
 /** Where an event is, and which one. */
 export type Recorded = Pick<Awaited<ReturnType<EventLog["append"]>>, "first" | "ids">;
 
@@ -64,11 +58,12 @@ export function createEventIntake(
     /**
      * Appends the events of a request. A repeated key gives the first ones' ids and position. Throws Problem, or as the
      * store does. No caller waits for a database that is away until the connection is closed without an answer.
+     * `isChecked`: the event fits its schema, since the request's body fitted its own.
      */
     append(
       newEvents: readonly NewEvent[],
       { metadata, key }: AppendedBy,
-      { stream = STREAMS.requests, isChecked = false }: HowAppended = {},
+      { stream = STREAMS.requests, isChecked = false }: { readonly stream?: string; readonly isChecked?: boolean } = {},
     ): Promise<Recorded> {
       const options = { ...key, isChecked, givesUpInDoubt: true };
       const { type } = newEvents[0]!;

@@ -66,20 +66,6 @@ export type Idempotency = ReturnType<typeof createIdempotency>;
 export function createIdempotency(deps: IdempotencyDeps) {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
-  const answerAll = async (scoped: Scoped, perform: Perform, options: OnceOptions): Promise<KeptAnswer> => {
-    const { scope, digest } = scoped;
-    const running = inFlight.get(scope);
-    if (running !== undefined) {
-      if (running.digest !== digest) throw problems.keyReused();
-      return await running.answer;
-    }
-    const answer = answerOnce(deps, scoped, perform, options);
-    inFlight.set(scope, { digest, answer });
-    // Swallow here; the caller awaits the same promise.
-    answer.catch(() => {}).finally(() => inFlight.delete(scope));
-    return await answer;
-  };
-
   return {
     /**
      * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
@@ -95,10 +81,18 @@ export function createIdempotency(deps: IdempotencyDeps) {
     ): Promise<Returned> {
       const header = call.request.headers.get("idempotency-key");
       // Only a key is worth the way through the log of answers. Forms take none.
-      const takesKey = call.endpoint.operation.requestHeaders?.includes("Idempotency-Key") === true;
+      const takesKey = call.endpoint.requestHeaders?.includes("Idempotency-Key") === true;
       if (header === null || !takesKey) return await perform(undefined);
       const scoped = toScoped(call, header, body);
-      return whole(await answerAll(scoped, async (key) => toHttpResponse(await perform(key)), options)) as Returned;
+      const { scope, digest } = scoped;
+      const running = inFlight.get(scope);
+      if (running !== undefined && running.digest !== digest) throw problems.keyReused();
+      if (running !== undefined) return whole(await running.answer) as Returned;
+      const answer = answerOnce(deps, scoped, async (key) => toHttpResponse(await perform(key)), options);
+      inFlight.set(scope, { digest, answer });
+      // Swallow here; the caller awaits the same promise.
+      answer.catch(() => {}).finally(() => inFlight.delete(scope));
+      return whole(await answer) as Returned;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { toWebStream } from "../../platform/web-stream.ts";
+import { ReadableStream } from "node:stream/web";
 
 /** Ms until all headers of a request have come. */
 const HEADERS_MS_MAX = 10_000;
@@ -21,17 +21,16 @@ export const HEADER_BYTES_MAX = 16 * 1024;
 /** Headers of a request. `node:http` would leave out in silence what is beyond its own limit. */
 const HEADERS_MAX = 200;
 
-export interface NodeServerOptions {
-  readonly hostname: string;
-  readonly port: number;
-  /** Seconds without a byte after which a connection is closed. */
-  readonly idleTimeout: number;
-}
-
 type Fetch = (request: Request) => Response | Promise<Response>;
 
-/** Serves `fetch` by `node:http`, where there is no Bun. Rejects with the system's error when the port cannot be had. */
-export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }: NodeServerOptions) {
+/**
+ * Serves `fetch` by `node:http`, where there is no Bun. `idleTimeout`: seconds without a byte after which a connection is
+ * closed. Rejects with the system's error when the port cannot be had.
+ */
+export async function serveByNode(
+  fetch: Fetch,
+  { hostname, port, idleTimeout }: { readonly hostname: string; readonly port: number; readonly idleTimeout: number },
+) {
   const incomingOf = new WeakMap<Request, IncomingMessage>();
   let pendingRequests = 0;
   let isStopping = false;
@@ -89,7 +88,8 @@ function toRequest(incoming: IncomingMessage): Request | number {
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   // Takes of the connection only what is read; to leave it in the middle does not break the connection off.
-  const body = hasBody(method, headers) ? toWebStream(incoming.iterator({ destroyOnReturn: false })) : null;
+  const read = () => ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never;
+  const body = hasBody(method, headers) ? read() : null;
   // A Request takes no TRACE. No endpoint has either, so both are answered the same.
   const init = { method: method === "TRACE" ? "OPTIONS" : method, headers, body, duplex: "half" };
   try {

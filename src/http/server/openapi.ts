@@ -122,7 +122,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
 }
 
 function toOperation(endpoint: Endpoint, guards: Guards): Json {
-  const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint.operation;
+  const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint;
   return {
     operationId: id,
     tags: [tag],
@@ -146,7 +146,7 @@ function isVisited(answers: Answers): boolean {
 }
 
 function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
-  const { answers, limit, requestHeaders = [] } = endpoint.operation;
+  const { answers, limit, requestHeaders = [] } = endpoint;
   const mayHave = [...(isGuarded ? [] : LIMIT_HEADERS), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses = Object.entries(answers).map(([status, success]: [string, Success]) => {
@@ -171,8 +171,8 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
 }
 
 /** What its handler says, and what follows from what it takes. */
-function listProblems({ method, scope, exemptFromLoadShedding, anyHost, operation }: Endpoint): ProblemName[] {
-  const { body, requestHeaders, problems: own } = operation;
+function listProblems(endpoint: Endpoint): ProblemName[] {
+  const { method, scope, exemptFromLoadShedding, anyHost, body, requestHeaders, problems: own } = endpoint;
   const all = [
     ...ANYWHERE,
     ...(anyHost === true ? [] : (["misdirected"] as const)),

@@ -49,18 +49,14 @@ export function openEventStream(
 ): EventStream {
   const { pace } = options;
   return createStream(signal, options, async function* (ended) {
-    const batches = store.subscribeBatches({ ...query, signal: ended })[Symbol.asyncIterator]();
-    try {
-      for (;;) {
-        const sent = await pace?.turn(ended);
-        const { done, value } = await batches.next();
-        sent?.(done === true ? 0 : value.length);
-        if (done === true) return;
-        yield value.map(formatMessage).join("");
-      }
-    } finally {
-      await batches.return?.();
+    const batches = store.subscribeBatches({ ...query, signal: ended });
+    let sent = await pace?.turn(ended);
+    for await (const batch of batches) {
+      sent?.(batch.length);
+      yield batch.map(formatMessage).join("");
+      sent = await pace?.turn(ended);
     }
+    sent?.(0);
   });
 }
 
@@ -125,6 +121,10 @@ function createStream(
           }
           if (text !== BEAT) next = undefined;
           controller.enqueue(encoder.encode(text));
+        } catch (fault) {
+          // A stream that fails is not cancelled by its reader.
+          await end();
+          throw fault;
         } finally {
           beat.cancel();
         }
@@ -196,8 +196,6 @@ export function createStreamPace(
 function toMs(events: number): number {
   return (events / EVENTS_PER_SECOND) * 1_000;
 }
-
-export type StreamReader = ReturnType<typeof identifyReader>;
 
 /**
  * Who reads a stream, which may outlast their token and their session. `name`: by which their streams are counted, one for a

@@ -3,7 +3,7 @@ import { errorFields, requestFields } from "../../platform/logger.ts";
 import type { AppDeps } from "../deps.ts";
 import { attachment, whole, type HttpResponse } from "../server/answer.ts";
 import type { RequestContext } from "../server/endpoint.ts";
-import type { StreamReader } from "./event-stream.ts";
+import { identifyReader } from "./event-stream.ts";
 
 export interface Download {
   /** Media type. */
@@ -17,12 +17,10 @@ export interface Download {
  * Answers with a file. Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is
  * cut off then. Throws the problem 429 when the reader has too many streams open.
  */
-export async function sendFile(
-  { load, stopping, streamPace, encryptedLog, logger }: AppDeps,
-  { request, metadata }: RequestContext,
-  { name: reader, isKnown }: StreamReader,
-  { type, name, open }: Download,
-) {
+export async function sendFile(deps: AppDeps, call: RequestContext, { type, name, open }: Download) {
+  const { load, stopping, streamPace, encryptedLog, logger } = deps;
+  const { request, metadata } = call;
+  const { name: reader, isKnown } = identifyReader(deps, call);
   const headers = attachment(type, name);
   if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
   // An export that has begun can only be cut off.

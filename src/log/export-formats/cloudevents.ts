@@ -1,3 +1,4 @@
+import { escapeUnits } from "../../platform/escape-controls.ts";
 import { readJsonLines, type ExportFormat, type ShownEvent, type StoredEvent } from "./format.ts";
 
 const SPEC_VERSION = "1.0";
@@ -70,13 +71,5 @@ function fromCloudEvent(line: Readonly<Record<string, unknown>>): StoredEvent {
 }
 
 function jsonText(value: unknown): string {
-  return JSON.stringify(value).replace(NOT_IN_ATTRIBUTES, escaped);
-}
-
-/** As JSON writes it, unit by unit. */
-function escaped(character: string): string {
-  return Array.from(
-    { length: character.length },
-    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
-  ).join("");
+  return JSON.stringify(value).replace(NOT_IN_ATTRIBUTES, escapeUnits);
 }

@@ -1,5 +1,5 @@
 import { CsvError, parse } from "csv-parse/sync";
-import { escapeControls } from "../../platform/escape-controls.ts";
+import { escapeControls, escapeUnits } from "../../platform/escape-controls.ts";
 import { attempt, LineFault, type ExportFormat, type ReadLines, type StoredEvent } from "./format.ts";
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
@@ -44,7 +44,7 @@ const NEXT_CELL_TO_BE_GUARDED = /(;\s*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 function formatJson(value: unknown): string {
   return JSON.stringify(value).replace(
     NEXT_CELL_TO_BE_GUARDED,
-    (_, divider: string, sign: string) => `${divider}\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    (_, divider: string, sign: string) => divider + escapeUnits(sign),
   );
 }
 

@@ -11,19 +11,18 @@ const TEXT_UNITS_MAX = 5_000;
 /** A retry key holds for 24 hours; an hour less, for clocks that differ and requests on their way. */
 const RECOGNISES_MS = 23 * 3_600_000;
 
-export interface LineOptions {
+/**
+ * LINE's push messages as the messaging channel. The dispatch's id is the retry key, so LINE accepts each message once
+ * within 24 hours. A digest gets a new id for each attempt, so after an unclear answer its delivery stays unknown.
+ */
+export function createLineChannel(options: {
   readonly accessToken: Secret;
   /** Id of a user, group or room. */
   readonly to: string;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
-}
-
-/**
- * LINE's push messages as the messaging channel. The dispatch's id is the retry key, so LINE accepts each message once
- * within 24 hours. A digest gets a new id for each attempt, so after an unclear answer its delivery stays unknown.
- */
-export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineOptions): Channel {
+}): Channel {
+  const { accessToken, to, baseUrl, safeFetch } = options;
   const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
   return {
     name: "messaging",

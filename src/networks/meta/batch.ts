@@ -22,9 +22,7 @@ export const REQUESTS_MAX = 300;
 /** The whole may take as long as so many requests that run into their time-out. */
 const DEADLINE_REQUESTS = 10;
 
-type Unasked = Extract<DispatchResult, { outcome: "retryable" }>;
-
-const UNASKED: Unasked = {
+const UNASKED: Extract<DispatchResult, { outcome: "retryable" }> = {
   outcome: "retryable",
   detail: "Meta was not asked: the batch took too long",
   unasked: true,

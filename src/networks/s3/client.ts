@@ -53,7 +53,8 @@ export type S3Client = ReturnType<typeof createS3Client>;
 
 /**
  * Asks an S3-compatible store, each request signed (AWS Signature Version 4) with the hash of its body, so that the store
- * refuses one that was altered on the way. Errors name bucket and key, never the access.
+ * refuses one that was altered on the way. Resolves with the last answer, whatever its status below 500. Throws a
+ * ServiceError (unavailable, configuration), which names bucket and key, never the access.
  */
 export function createS3Client(access: S3Access, { objectFetch, clock, sleep, random }: S3Deps) {
   const attempt = async (request: S3Request): Promise<ObjectAnswer | NetworkFault> => {
@@ -67,19 +68,14 @@ export function createS3Client(access: S3Access, { objectFetch, clock, sleep, ra
     }
   };
 
-  return {
-    /** Resolves with the last answer, whatever its status below 500. Throws a ServiceError (unavailable, configuration). */
-    async ask(request: S3Request): Promise<ObjectAnswer> {
-      for (let tried = 1; ; tried++) {
-        const found = await attempt(request);
-        if (!mayRetry(found)) {
-          if (found instanceof NetworkFault) throw toStoreFault(request, found);
-          return found;
-        }
-        if (tried === REQUEST_ATTEMPTS_MAX) throw toStoreFault(request, found);
-        await sleep(backoffMs(tried, random(), BACKOFF), new AbortController().signal);
-      }
-    },
+  return async (request: S3Request): Promise<ObjectAnswer> => {
+    for (let tried = 1; ; tried++) {
+      const found = await attempt(request);
+      const isPassing = mayRetry(found);
+      if (!isPassing && !(found instanceof NetworkFault)) return found;
+      if (!isPassing || tried === REQUEST_ATTEMPTS_MAX) throw toStoreFault(request, found);
+      await sleep(backoffMs(tried, random(), BACKOFF), new AbortController().signal);
+    }
   };
 }
 

@@ -14,7 +14,7 @@ const PAGES_MAX = 10_000;
  * Keeps files in an S3-compatible store, below one address. A name may have slashes. `read` throws {@link SegmentDamaged}
  * where a file is not as it was written; all methods throw a ServiceError (unavailable, configuration, rejected) too.
  */
-export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address): SegmentStorage {
+export function createS3Storage(ask: S3Client, { bucket, prefix }: S3Address): SegmentStorage {
   const createRequest = (method: S3Request["method"], name: string): S3Request => ({
     method,
     bucket,
@@ -23,7 +23,7 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
 
   const read = async (name: string): Promise<Uint8Array | undefined> => {
     const request = createRequest("GET", name);
-    const answer = await client.ask(request);
+    const answer = await ask(request);
     if (answer.status === 404 && readErrorCode(answer) !== "NoSuchBucket") return undefined;
     if (answer.status !== 200) throw toStoreFault(request, answer);
     const { headers, bytes } = answer;
@@ -40,7 +40,7 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
         const more: Record<string, string> = token === undefined ? {} : { "continuation-token": token };
         const query = { "list-type": "2", "encoding-type": "url", prefix, ...more };
         const request = { ...createRequest("GET", ""), key: "", query };
-        const answer = await client.ask(request);
+        const answer = await ask(request);
         if (answer.status !== 200) throw toStoreFault(request, answer);
         const text = Buffer.from(answer.bytes).toString("utf8");
         for (const [, key = ""] of text.matchAll(/<Key>([^<]*)<\/Key>/g)) {
@@ -61,7 +61,7 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
       }
       const headers = { "if-none-match": "*", [HASH_HEADER]: hash("sha256", bytes) };
       const request = { ...createRequest("PUT", name), headers, body: bytes };
-      const answer = await client.ask(request);
+      const answer = await ask(request);
       if (answer.status === 200) return;
       if (answer.status !== 412) throw toStoreFault(request, answer);
       // Also where an earlier attempt was stored and its answer was lost.
@@ -71,7 +71,7 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
     },
     async remove(name) {
       const request = createRequest("DELETE", name);
-      const answer = await client.ask(request);
+      const answer = await ask(request);
       if (answer.status !== 204 && answer.status !== 200 && answer.status !== 404) throw toStoreFault(request, answer);
     },
   };

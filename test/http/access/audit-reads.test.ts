@@ -169,14 +169,14 @@ const isIn = (text: string, needle: string): boolean =>
 
 test("each endpoint of the scope `read` declares whether it reads personal data, and has a request below", () => {
   const reading = describeEndpoints().filter(({ scope }) => scope === "read");
-  expect(reading.filter(({ operation }) => operation.personalRead === undefined)).toEqual([]);
-  const declared = reading.filter(({ operation }) => operation.personalRead !== false);
+  expect(reading.filter(({ personalRead }) => personalRead === undefined)).toEqual([]);
+  const declared = reading.filter(({ personalRead }) => personalRead !== false);
   const names = declared.map(({ method, path }) => `${method} ${path}`);
   expect(names.toSorted()).toEqual(Object.keys(READS).toSorted());
-  for (const { method, path, operation } of declared) {
-    expect([path, READS[`${method} ${path}`]![1].resource]).toEqual([path, operation.personalRead as Read["resource"]]);
+  for (const { method, path, personalRead } of declared) {
+    expect([path, READS[`${method} ${path}`]![1].resource]).toEqual([path, personalRead as Read["resource"]]);
   }
-  const others = reading.filter(({ operation }) => operation.personalRead === false).map(({ path }) => path);
+  const others = reading.filter(({ personalRead }) => personalRead === false).map(({ path }) => path);
   expect(others.toSorted()).toEqual(
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
       .concat(["/api/deliveries", "/links", "/runs", "/setup", "/what-if"])

@@ -33,6 +33,7 @@ async function openRecord(replaced: Partial<EventLog> = {}) {
     record,
     clock,
     logged,
+    passWithoutRecord: () => passed.resolve(),
     async pass(): Promise<void> {
       const { position } = await world.store.head();
       passed.resolve();
@@ -108,6 +109,37 @@ test("what failed last is recorded when the service stops", async () => {
   await opened.record.fail("192.0.2.1");
   await opened.record[Symbol.asyncDispose]();
   expect(await opened.events()).toHaveLength(1);
+});
+
+test("a stop waits for what is being recorded, and records what failed meanwhile", async () => {
+  const appends: { readonly count: number; readonly end: () => void }[] = [];
+  const begun = Promise.withResolvers<void>();
+  await using opened = await openRecord({
+    append(_stream, newEvents) {
+      const { promise, resolve } = Promise.withResolvers<
+        { readonly repeated: boolean } & Awaited<ReturnType<EventLog["append"]>>
+      >();
+      appends.push({
+        count: newEvents.length,
+        end: () => resolve({ first: 1, last: 1, version: 1, repeated: false, ids: [] }),
+      });
+      begun.resolve();
+      return promise;
+    },
+  });
+  await opened.record.fail("192.0.2.1");
+  opened.passWithoutRecord();
+  await begun.promise;
+  await opened.record.fail("192.0.2.2");
+  let isStopped = false;
+  const stopped = Promise.resolve(opened.record[Symbol.asyncDispose]()).then(() => (isStopped = true));
+  while (appends.length < 2) await new Promise(setImmediate);
+  appends[1]?.end();
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  expect(isStopped).toBe(false);
+  appends[0]?.end();
+  await stopped;
+  expect(appends.map(({ count }) => count)).toEqual([1, 1]);
 });
 
 test("a log that takes nothing fails no caller, and the operator's log shows it without addresses", async () => {

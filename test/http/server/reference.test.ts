@@ -13,9 +13,9 @@ test("the page shows each operation for programs, with its example, and runs not
   ]);
   const page = await response.text();
   const shown = [...page.matchAll(/<details id="(\w+)"><summary><code>([A-Z]+) ([^<]+)<\/code>/g)];
-  const programs = describeEndpoints().filter(({ operation }) => operation.tag !== "console");
+  const programs = describeEndpoints().filter(({ tag }) => tag !== "console");
   expect(shown.map(([, id, method, path]) => `${id} ${method} ${path}`).sort()).toEqual(
-    programs.map(({ method, path, operation }) => `${operation.id} ${method} ${documentedPath(path)}`).sort(),
+    programs.map(({ method, path, id }) => `${id} ${method} ${documentedPath(path)}`).sort(),
   );
   expect(page).toContain("&quot;original_url&quot;: &quot;https://shop.example/?utm_source=dm&quot;");
   expect(page.match(/<script|style=|javascript:/g)).toBeNull();

@@ -134,6 +134,26 @@ test("a client that goes ends its subscription", async () => {
   expect(ended).toBe(true);
 });
 
+test("a log that cannot be read any further ends the stream, and its reader counts as gone", async () => {
+  const store = await newStore();
+  await addClicks(store, 1);
+  let goneTimes = 0;
+  const failing: Pick<EventStore<Event>, "subscribeBatches"> = {
+    async *subscribeBatches(query) {
+      for await (const batch of store.subscribeBatches(query)) {
+        yield batch;
+        throw new Error("disk I/O error");
+      }
+    },
+  };
+  const onGone = () => void goneTimes++;
+  const reader = openEventStream(failing, { from: 1 }, new AbortController().signal, { onGone }).getReader();
+  // How long to wait before connecting again, then the click.
+  for (let message = 0; message < 2; message++) expect((await reader.read()).done).toBe(false);
+  expect(await reader.read().catch((fault: unknown) => fault)).toEqual(new Error("disk I/O error"));
+  expect(goneTimes).toBe(1);
+});
+
 test("of positions the newest is told, once in a second, and nothing while the log stands still", async () => {
   const waits: { readonly run: () => void; readonly ms: number }[] = [];
   const timer = (run: () => void, ms: number) => {
