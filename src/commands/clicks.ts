@@ -95,6 +95,8 @@ function allAsText(counted: Counted, place: Place): string {
   return `${table(HEAD, [...rows, formatSums("total", all)])}(${describeMoment(place)})\n`;
 }
 
+type LinkCounts = ReturnType<typeof listLinks>[number];
+
 /** Most clicks of people first; of equals the one clicked last. `suspected` of its `clicks`. */
 function listLinks({ clicks: { links }, suspected }: Counted) {
   return byLastClick(links)
@@ -104,14 +106,7 @@ function listLinks({ clicks: { links }, suspected }: Counted) {
     .sort((a, b) => b.clicks - a.clicks || b.bots - a.bots);
 }
 
-function row({
-  link,
-  clicks: people,
-  suspected,
-  bots,
-  first,
-  last,
-}: ReturnType<typeof listLinks>[number]): (string | number)[] {
+function row({ link, clicks: people, suspected, bots, first, last }: LinkCounts): (string | number)[] {
   return [link, people, suspected, bots, first, last];
 }
 

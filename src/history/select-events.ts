@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
-import type { ShownEvent, Show } from "../log/export-formats/format.ts";
+import type { Show } from "../log/export-formats/format.ts";
 import type { EventLike } from "./run-events.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -92,11 +92,7 @@ async function readIfFew(store: LogStore, types: readonly EventType[], from: num
 }
 
 /** All events of a selection as they are stored and as `show` shows them, in the order of the log. */
-export async function* storedEvents(
-  store: Pick<EventStore, "readStored">,
-  selection: Selection,
-  show: Show,
-): AsyncGenerator<ShownEvent, void, void> {
+export async function* storedEvents(store: Pick<EventStore, "readStored">, selection: Selection, show: Show) {
   for await (const stored of inChunks(readSelected(store, selection), SHOWN_AT_ONCE)) {
     for (const event of await show(stored)) if (isIn(selection, event as unknown as Recorded)) yield event;
   }

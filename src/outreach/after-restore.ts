@@ -1,4 +1,4 @@
-import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
+import { SocialError, type SocialUser } from "../networks/network.ts";
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RetryPolicy, type RunContext } from "./context.ts";
 import { dayIn } from "./quota-day.ts";
@@ -49,11 +49,7 @@ export function wasRestoredToday(context: OutreachContext): boolean {
  * outcome. `unknown`: the conversation cannot be read, so the recipient gets no second message. Throws the network's
  * SocialError, except one about this recipient.
  */
-export async function findOurs(
-  run: RunContext,
-  retry: RetryPolicy,
-  user: SocialUser,
-): Promise<SentDm | "none" | "unknown"> {
+export async function findOurs(run: RunContext, retry: RetryPolicy, user: SocialUser) {
   const restored = restoredAt(run);
   if (restored === undefined || run.clock() - restored > VISIBLE_FOR_MS) return "none";
   const own = outreachState(run).account.user?.id;

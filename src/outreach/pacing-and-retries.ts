@@ -17,12 +17,7 @@ const JITTER = 0.2;
  * is configured; else what is left of the window is spread over the time to its reset, a little sooner or later by
  * chance (`random` from 0 to 1): the next answer says what is left, so that nothing adds up. All times in ms.
  */
-export function spacingMs(
-  rate: RateWindow | undefined,
-  now: number,
-  fixedMs: number | undefined,
-  random: number,
-): number {
+export function spacingMs(rate: RateWindow | undefined, now: number, fixedMs: number | undefined, random: number) {
   const untilReset = rate === undefined ? 0 : Math.max(0, rate.resetAt - now);
   if (rate !== undefined && rate.remaining <= 0) return untilReset;
   if (fixedMs !== undefined) return fixedMs;

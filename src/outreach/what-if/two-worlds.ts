@@ -102,11 +102,7 @@ export function countSkip(comparison: Comparison, side: "was" | "would", reason:
 type Invented = "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished";
 
 /** Folds an event that the log does not hold into the world of the other rules. */
-export function invent<Type extends Invented>(
-  { would, position, ms }: Comparison,
-  type: Type,
-  data: DataOf<Type>,
-): void {
+export function invent<Type extends Invented>({ would, position, ms }: Comparison, type: Type, data: DataOf<Type>) {
   would.fold({ type, data, position, version: 0, time: isoTime(ms) } as unknown as Folded);
 }
 
