@@ -93,12 +93,7 @@ function chooseWriter(config: Config, folder: string, incremental: boolean): typ
   throw usageError(`${folder} takes --incremental backups only`);
 }
 
-/** `number`: of an incremental backup. */
-async function writeWhole(
-  source: BackupSource,
-  folder: string,
-  options: WriteOptions,
-): Promise<Omit<Increment, "number"> & { readonly number: number | undefined }> {
+async function writeWhole(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
   const { log: copied, made_at, files } = await writeBackup(source, folder, options);
   const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
   return { log: copied, made_at, bytes, number: undefined, first: 1 };
