@@ -16,10 +16,15 @@ interface Wanted {
   readonly recipient?: Recipient;
 }
 
+export interface PositionRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** Events of the log: those within a range that are wanted, or those at some positions, in their order. */
 export type Selection = Wanted &
   (
-    | { readonly kind: "range"; readonly range: { readonly first: number; readonly last: number } }
+    | { readonly kind: "range"; readonly range: PositionRange }
     | { readonly kind: "places"; readonly positions: readonly number[] }
   );
 
@@ -102,16 +107,12 @@ export async function* storedEvents(store: Pick<EventStore, "readStored">, selec
 const SHOWN_AT_ONCE = 512;
 
 async function* readSelected(store: Pick<EventStore, "readStored">, selection: Selection) {
-  for (const query of toQueries(selection)) yield* store.readStored(query);
-}
-
-function* toQueries(selection: Selection) {
   if (selection.kind === "places") {
-    for (const position of selection.positions) yield { from: position, to: position };
+    for (const position of selection.positions) yield* store.readStored({ from: position, to: position });
     return;
   }
   const { range, types, stream } = selection;
-  yield { ...omitUndefined({ types, stream }), from: range.first, to: range.last };
+  yield* store.readStored({ ...omitUndefined({ types, stream }), from: range.first, to: range.last });
 }
 
 function isIn(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {
