@@ -60,15 +60,14 @@ async function countLink(store: LogStore, link: string, { position }: Place): Pr
   return states.all();
 }
 
-async function* flatten(batches: AsyncIterable<readonly Folded[]>): AsyncGenerator<Folded, undefined, void> {
+type Events = AsyncGenerator<Folded, undefined, void>;
+
+async function* flatten(batches: AsyncIterable<readonly Folded[]>): Events {
   for await (const batch of batches) yield* batch;
   return undefined;
 }
 
-async function* mergeInLogOrder(
-  one: AsyncGenerator<Folded, undefined, void>,
-  other: AsyncGenerator<Folded, undefined, void>,
-): AsyncGenerator<Folded, void, void> {
+async function* mergeInLogOrder(one: Events, other: Events) {
   let [first, second] = [(await one.next()).value, (await other.next()).value];
   while (first !== undefined || second !== undefined) {
     if (first !== undefined && (second === undefined || first.position < second.position)) {

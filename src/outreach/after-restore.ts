@@ -6,14 +6,10 @@ import { dayIn } from "./quota-day.ts";
 /** Messages read of a conversation, one limit after the other: each message costs money, and ours is among the newest. */
 const CONVERSATION_READ_LIMITS = [5, 25, 100];
 
-/** The newest messages of a conversation, more of them each time. Throws the network's SocialError. */
-export async function* readConversation(
-  { credentials, network }: Pick<OutreachContext, "credentials" | "network">,
-  retry: RetryPolicy,
-  recipientId: string,
-) {
+/** The newest messages of the conversation with the recipient `id`, more of them each time. Throws the network's SocialError. */
+export async function* readConversation({ credentials, network }: OutreachContext, retry: RetryPolicy, id: string) {
   for (const limit of CONVERSATION_READ_LIMITS) {
-    const read = () => credentials.use((token) => network.conversation(token, recipientId, limit));
+    const read = () => credentials.use((token) => network.conversation(token, id, limit));
     yield { conversation: await retry(read), limit };
   }
 }

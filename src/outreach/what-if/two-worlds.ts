@@ -1,7 +1,6 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
-import type { Recipient, RunEnd, SkipReason } from "../../../events/outreach.ts";
+import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
-import type { RecipientSource } from "../../../events/outreach.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
