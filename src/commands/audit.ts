@@ -10,7 +10,6 @@ import { signHeadNow } from "../log/signed-heads.ts";
 import { systemClock } from "../platform/clock.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log-session.ts";
 import { makeNewFile } from "./shared/new-file.ts";
-import type { Recorded } from "../../events/catalog.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
 
 const head: MakeCommand = (terminal) =>
@@ -56,17 +55,15 @@ const tail: MakeCommand = (terminal) =>
     .examples("reachlog audit tail --from 1")
     .action(async ({ from, json }) => {
       await using store = await openExistingLog(terminal);
-      const { position } = await store.head();
+      const { position: newest } = await store.head();
       await recordRead(terminal, store, { resource: "stream" });
-      const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
+      const start = from ?? Math.max(1, newest - TAIL_EVENTS + 1);
       for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
-        terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : formatEvent(event));
+        const { position, time, type, stream, data } = event;
+        const text = `${position} ${time} ${type} ${printable(stream)} ${printable(JSON.stringify(data))}\n`;
+        terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : text);
       }
     });
-
-function formatEvent({ position, time, type, stream, data }: Recorded): string {
-  return `${position} ${time} ${type} ${printable(stream)} ${printable(JSON.stringify(data))}\n`;
-}
 
 export const audit = group(
   "audit",

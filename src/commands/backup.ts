@@ -38,14 +38,14 @@ and restores it.`,
     .option("--incremental", "add to the folder what is new since the last backup there; see below")
     .option("--verify", "only prove all incremental backups of the folder; nothing is written")
     .option(...JSON_OPTION)
+    .examples(
+      "reachlog backup /mnt/backup/monday",
+      "reachlog backup /mnt/backup/all --incremental",
+      "reachlog backup s3://my-bucket/reachlog --incremental",
+    )
     .addHelpText(
       "after",
       `
-Examples:
-  reachlog backup /mnt/backup/monday
-  reachlog backup /mnt/backup/all --incremental
-  reachlog backup s3://my-bucket/reachlog --incremental
-
 With --incremental, the first backup makes the folder, and all later ones add to
 it. Each seals the events since the one before in a compressed file that is
 never written again, and replaces keys, vault, head and manifest. reachlog
@@ -93,12 +93,7 @@ function chooseWriter(config: Config, folder: string, incremental: boolean): typ
   throw usageError(`${folder} takes --incremental backups only`);
 }
 
-/** `number`: of an incremental backup. */
-async function writeWhole(
-  source: BackupSource,
-  folder: string,
-  options: WriteOptions,
-): Promise<Omit<Increment, "number"> & { readonly number: number | undefined }> {
+async function writeWhole(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
   const { log: copied, made_at, files } = await writeBackup(source, folder, options);
   const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
   return { log: copied, made_at, bytes, number: undefined, first: 1 };

@@ -60,15 +60,14 @@ async function countLink(store: LogStore, link: string, { position }: Place): Pr
   return states.all();
 }
 
-async function* flatten(batches: AsyncIterable<readonly Folded[]>): AsyncGenerator<Folded, undefined, void> {
+type Events = AsyncGenerator<Folded, undefined, void>;
+
+async function* flatten(batches: AsyncIterable<readonly Folded[]>): Events {
   for await (const batch of batches) yield* batch;
   return undefined;
 }
 
-async function* mergeInLogOrder(
-  one: AsyncGenerator<Folded, undefined, void>,
-  other: AsyncGenerator<Folded, undefined, void>,
-): AsyncGenerator<Folded, void, void> {
+async function* mergeInLogOrder(one: Events, other: Events) {
   let [first, second] = [(await one.next()).value, (await other.next()).value];
   while (first !== undefined || second !== undefined) {
     if (first !== undefined && (second === undefined || first.position < second.position)) {
@@ -95,6 +94,8 @@ function allAsText(counted: Counted, place: Place): string {
   return `${table(HEAD, [...rows, formatSums("total", all)])}(${describeMoment(place)})\n`;
 }
 
+type LinkCounts = ReturnType<typeof listLinks>[number];
+
 /** Most clicks of people first; of equals the one clicked last. `suspected` of its `clicks`. */
 function listLinks({ clicks: { links }, suspected }: Counted) {
   return byLastClick(links)
@@ -104,14 +105,7 @@ function listLinks({ clicks: { links }, suspected }: Counted) {
     .sort((a, b) => b.clicks - a.clicks || b.bots - a.bots);
 }
 
-function row({
-  link,
-  clicks: people,
-  suspected,
-  bots,
-  first,
-  last,
-}: ReturnType<typeof listLinks>[number]): (string | number)[] {
+function row({ link, clicks: people, suspected, bots, first, last }: LinkCounts): (string | number)[] {
   return [link, people, suspected, bots, first, last];
 }
 

@@ -39,8 +39,8 @@ export async function showContacts(
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
-  // Who has the code of a recipient's own link can click as that recipient.
-  const objects = found.map(({ personal_links: _codes, ...others }) => others);
+  // Who has the code of a recipient's own link can click as that recipient; what an event replaced may hold one too.
+  const objects = found.map(({ personal_links: _codes, replaced: _earlier, ...others }) => others);
   return answerEach(terminal, json, objects, `${shown}(${describeMoment(place)})\n`);
 }
 

@@ -87,33 +87,28 @@ async function askToConfirm({ ask }: Terminal, name: string): Promise<boolean> {
 const GROUNDS = erasureGround.anyOf.map((one) => one.const);
 const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
 
-/** Writes the certificate. Where that fails the erasure stays, and the operator gets what proves it. */
-async function certify(terminal: Terminal, file: string, deps: Session, forgotten: Forgotten, reason: ErasureReason) {
+/** Writes the certificate, one JSON object. Where that fails the erasure stays, and the operator gets what proves it. */
+async function certify(
+  terminal: Terminal,
+  file: string,
+  { encryptedLog, logClock }: Session,
+  { id, position, lastPosition, events, keys }: Forgotten,
+  { ground, requested_by }: ErasureReason,
+) {
   try {
-    await writeCertificate(file, deps, forgotten, reason);
+    const positions = Array.from({ length: lastPosition - position + 1 }, (_, at) => position + at);
+    const proved = await proveEvents(encryptedLog, encryptedLog.checkpoints, logClock.now, positions);
+    if ("loss" in proved) throw new ServiceError("invalid", proved.loss);
+    const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
+    const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
+    const certificate = { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
+    await makeNewFile(file, `${JSON.stringify(certificate, undefined, 2)}\n`);
     return undefined;
   } catch (fault) {
-    const { id, position, lastPosition } = forgotten;
     const others = lastPosition === position ? "" : `, and the same with each position up to ${lastPosition}`;
     const proof = `prove it with reachlog audit prove ${id}${others}`;
     const why = fault instanceof Error ? describeFault(fault) : String(fault);
     terminal.err(`no certificate was written: ${why}\n`);
     return fail(terminal, `the erasure is event ${id} at position ${position}: ${proof}`);
   }
-}
-
-/** One JSON object. Throws a ServiceError (conflict) where the file is there, and (invalid) where the log proves nothing. */
-async function writeCertificate(
-  file: string,
-  { encryptedLog, logClock }: Session,
-  { id, position, lastPosition, events, keys }: Forgotten,
-  { ground, requested_by }: ErasureReason,
-): Promise<void> {
-  const positions = Array.from({ length: lastPosition - position + 1 }, (_, at) => position + at);
-  const proved = await proveEvents(encryptedLog, encryptedLog.checkpoints, logClock.now, positions);
-  if ("loss" in proved) throw new ServiceError("invalid", proved.loss);
-  const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
-  const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
-  const certificate = { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
-  await makeNewFile(file, `${JSON.stringify(certificate, undefined, 2)}\n`);
 }

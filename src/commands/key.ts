@@ -48,15 +48,8 @@ rotation. Console sessions end. Earlier backups still need the former key.`,
     .option("--keep <file>", "write the former key to a new file; keep it for the backups made before", absolutePath)
     .addOption(new Option("--end", "on PostgreSQL: retire the former key").conflicts("keep"))
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      `
-Examples:
-  reachlog key rotate --keep former.key
-  reachlog key rotate --end
-
-Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`,
-    )
+    .examples("reachlog key rotate --keep former.key", "reachlog key rotate --end")
+    .addHelpText("after", "\nExit codes: 0 done, 75 the service is running, 78 the key is not the right one.")
     .action(({ keep, end, json }) =>
       end === true ? endKeyRotation(terminal, json) : rotateMasterKey(terminal, keep, json),
     );

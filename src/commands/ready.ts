@@ -11,14 +11,8 @@ whose image has no other HTTP client.`,
     )
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      `
-Example:
-  reachlog ready
-
-Exit codes: 0 ready, 75 not ready, or no service answers.`,
-    )
+    .examples("reachlog ready")
+    .addHelpText("after", "\nExit codes: 0 ready, 75 not ready, or no service answers.")
     .action(async ({ url, json }) => {
       const { status, checks } = await askReadiness(terminal, url);
       const failed = Object.entries(checks).flatMap(([name, holds]) => (holds ? [] : [name.replaceAll("_", " ")]));

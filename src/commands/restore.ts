@@ -40,14 +40,14 @@ of this help says. Run the command as the service's user.`,
     .option("--accept-lost-keys", "restore despite missing keys: what they encrypted reads as erased")
     .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
+    .examples(
+      "reachlog restore /mnt/backup/monday --rehearse",
+      "reachlog restore /mnt/backup/monday",
+      "reachlog restore /mnt/backup/all --as-of 2026-11-21T09:00:00Z",
+    )
     .addHelpText(
       "after",
       () => `
-Examples:
-  reachlog restore /mnt/backup/monday --rehearse
-  reachlog restore /mnt/backup/monday
-  reachlog restore /mnt/backup/all --as-of 2026-11-21T09:00:00Z
-
 Incremental backups are restored with the newest keys and vault among them, so
 what was erased since that moment stays erased.
 
@@ -96,10 +96,8 @@ what may have been sent or delivered.
 On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
     )
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      "\nExample:\n  reachlog restored\n\nStop the service first: beside a running one this is refused (75).",
-    )
+    .examples("reachlog restored")
+    .addHelpText("after", "\nStop the service first: beside a running one this is refused (75).")
     .action(async ({ json }) => {
       const config = await requireLog(terminal);
       await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);

@@ -5,7 +5,6 @@ import {
   parseInterval,
   type Figures,
   type Grouping,
-  type ResultRate,
   type ResultRow,
   type ResultTable,
 } from "../history/results.ts";
@@ -101,7 +100,7 @@ const MESSAGE_COLUMNS: readonly Column[] = [
   ["replied", ({ replied }) => replied],
   ["opted out", ({ opted_out }) => opted_out],
   ["reply rate", ({ reply_rate }) => reply_rate && formatPercent(reply_rate.rate)],
-  ["95 % interval", ({ reply_rate }) => reply_rate && formatInterval(reply_rate)],
+  ["95 % interval", ({ reply_rate: of }) => of && `${formatPercent(of.low)} to ${formatPercent(of.high)}`],
 ];
 
 const FIRST_CLICK: Column = [
@@ -133,7 +132,3 @@ const TRACKED_COLUMNS: readonly Column[] = [
 const BEFORE_COLUMNS: readonly Column[] = [...MESSAGE_COLUMNS, ...LINK_COLUMNS, ...TRACKED_COLUMNS].filter(([name]) =>
   ["sent", "reply rate", "clicks (total)", "clicks (unique)", "click rate"].includes(name),
 );
-
-function formatInterval({ low, high }: ResultRate): string {
-  return `${formatPercent(low)} to ${formatPercent(high)}`;
-}

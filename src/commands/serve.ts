@@ -38,16 +38,12 @@ Exit codes: 0 stopped, 1 a file or a port is not available, 70 the log failed
 not answer (try later), 78 the configuration is wrong or differs from that of
 the other instances, or the log contradicts its checkpoint.`,
     )
-    .action(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
+    .action(async ({ acceptLoss = false, acceptLostKeys = false, takeOverKeys = false }) => {
       const config = await readServedConfig(terminal);
       const logger = createLogger(config.logLevel, terminal.err, Date.now);
       for (const warning of config.warnings) logger.warn(warning);
       const { startService } = await import("../service/service.ts");
-      const service = await startService(config, logger, {
-        acceptLoss: acceptLoss === true,
-        acceptLostKeys: acceptLostKeys === true,
-        takeOverKeys: takeOverKeys === true,
-      });
+      const service = await startService(config, logger, { acceptLoss, acceptLostKeys, takeOverKeys });
       if (terminal.interactive) welcome(terminal, service, config);
       return untilStopped(service, config, terminal);
     });
@@ -73,24 +69,19 @@ Stop with Ctrl-C.
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
   const logger = createLogger(config.logLevel, terminal.err, Date.now);
   const stopped = untilAborted(terminal.signal).then(() => "stopped" as const);
+  const stop = async () => service[Symbol.asyncDispose]().then(() => true);
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
     logger.error("the log failed; restart", { error: String(why) });
     // Nothing more can be recorded, but waiting callers get an answer: a 503 says what happened, a broken connection does not.
-    const stopping = stop(service).catch(() => {});
-    await within(FAILED_STOP_MS_MAX, stopping);
+    await within(FAILED_STOP_MS_MAX, stop()).catch(() => {});
     return EXIT.software;
   }
   logger.info("stopping");
-  const stopping = stop(service).then(() => true);
-  if ((await within(config.http.shutdownSeconds * 1000, stopping)) !== true) {
+  if ((await within(config.http.shutdownSeconds * 1000, stop())) !== true) {
     logger.warn("stopped before everything in flight had ended");
   }
   return EXIT.ok;
-}
-
-async function stop(service: Service): Promise<void> {
-  await service[Symbol.asyncDispose]();
 }
 
 /** Refusals take milliseconds; a supervisor should not wait for a hanging request. */

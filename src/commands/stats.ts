@@ -53,12 +53,7 @@ function countPeriods({ timeline, suspected }: Pick<States, "timeline" | "suspec
   });
 }
 
-function periodsAsText(
-  periods: ReturnType<typeof countPeriods>,
-  unit: "day" | "hour",
-  timezone: string,
-  place: Place,
-): string {
+function periodsAsText(periods: ReturnType<typeof countPeriods>, unit: "day" | "hour", timezone: string, place: Place) {
   const rows = periods.map(({ start, ...counts }) => {
     return [labelOf(start, { unit, timezone }), ...PERIOD_HEAD.map((kind) => counts[kind])];
   });

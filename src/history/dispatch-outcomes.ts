@@ -41,11 +41,7 @@ export async function readRequestedChannels({ store, to }: Reading): Promise<Fin
 }
 
 /** The events whose dispatches this one is about, beyond any retry: several of what went together, none of most. */
-export async function sourcesOfEvent(
-  { store }: Reading,
-  findChannels: FindChannels,
-  event: Recorded,
-): Promise<readonly Recorded[]> {
+export async function sourcesOfEvent({ store }: Reading, findChannels: FindChannels, event: Recorded) {
   // A webhook may carry what is about a dispatch to another channel, which is a dispatch of its own.
   const own = findOwnChannels(findChannels, event).length > 0 ? [event] : [];
   if (isDecision(event)) return [await eventAt(store, event.data.source), ...own];

@@ -1,10 +1,4 @@
-import {
-  type Dispatches,
-  findDispatches,
-  findOwnChannels,
-  readRequestedChannels,
-  sourcesOfEvent,
-} from "./dispatch-outcomes.ts";
+import { findDispatches, findOwnChannels, readRequestedChannels, sourcesOfEvent } from "./dispatch-outcomes.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
@@ -13,24 +7,20 @@ import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally } from "./link-tally.ts";
 import { contacts, positionsAbout, type Contact, type Contacts } from "../../projections/contacts.ts";
 
-/** All that the log knows of one recipient, link, event or run. */
-export interface History {
-  /** Of its events, in the order of the log. */
-  readonly positions: readonly number[];
-  /** The dispatches that belong to it: what an outcome event says of others does not. */
-  readonly dispatches: Dispatches;
-}
+/**
+ * All that the log knows of one recipient, link, event or run. `positions`: of its events, in the order of the log;
+ * `dispatches`: those that belong to it: what an outcome event says of others does not.
+ */
+export type History = Pick<EventHistory, "positions" | "dispatches">;
 
 /** What belongs to one event, or to one run, which is found by its start. */
-export interface EventHistory extends History {
-  readonly event: Recorded;
-}
+export type EventHistory = NonNullable<Awaited<ReturnType<typeof historyOfEvent>>>;
 
 /**
  * One event, and everything that caused it or that it caused: the same request, the same message or run, the
  * dispatches that it requests or is about. `id`: its id or position, or a run's id. Undefined: the log has no such event.
  */
-export async function historyOfEvent(reading: Reading, id: string): Promise<EventHistory | undefined> {
+export async function historyOfEvent(reading: Reading, id: string) {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
   // A run's request caused all of its messages: the history of one of them leaves out the others.
@@ -95,9 +85,7 @@ export async function historyOfLink(reading: Reading, link: string) {
 }
 
 /** What happened to one recipient, and who that is as of the end of the reading. */
-export interface RecipientHistory extends History {
-  readonly contact: Contact;
-}
+export type RecipientHistory = NonNullable<Awaited<ReturnType<typeof historyOfRecipient>>>;
 
 /**
  * What happened to the recipient that `find` answers: under every handle they had while they had it, also before their id
@@ -106,12 +94,12 @@ export interface RecipientHistory extends History {
 export async function historyOfRecipient(
   { store, to, onProgress }: Reading,
   find: (contacts: Contacts) => Contact | undefined,
-): Promise<RecipientHistory | undefined> {
+) {
   const state = contacts.initial();
   for await (const batch of store.readFolded({ types: contacts.types, to })) {
     for (const event of batch) contacts.evolve(state, event);
     onProgress(batch.at(-1)?.position ?? 0);
   }
   const contact = find(state);
-  return contact === undefined ? undefined : { positions: positionsAbout(contact), dispatches: new Map(), contact };
+  return contact && { positions: positionsAbout(contact), dispatches: new Map<number, number>(), contact };
 }

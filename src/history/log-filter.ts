@@ -5,7 +5,7 @@ import { escapeControls } from "../platform/escape-controls.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
 import { findRunEnd, isOfRun, findRunStart } from "./run-events.ts";
-import type { Selection } from "./select-events.ts";
+import type { PositionRange, Selection } from "./select-events.ts";
 import { usageError } from "../platform/service-error.ts";
 
 /** A selection of events, as the caller wrote it; an event must match all members. */
@@ -110,11 +110,7 @@ async function firstPosition(from: string, { store, position: to, timezone }: Fi
 }
 
 /** From its start to its end, as far as that is wanted; null: there is no such run. */
-async function runRange(
-  run: string,
-  { first, last }: { readonly first: number; readonly last: number },
-  { store, position: to }: FilterSources,
-) {
+async function runRange(run: string, { first, last }: PositionRange, { store, position: to }: FilterSources) {
   if (!EVENT_ID.test(run))
     throw usageError(`a run has an id such as 01a1fd59-3b3a-7515-964c-67ff53c10ed1, not "${shown(run)}"`);
   const reading = { store, to, onProgress: () => {} };

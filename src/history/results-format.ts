@@ -75,12 +75,8 @@ export function resultsAsCsv(by: Grouping, { rows, mergedTo }: ResultTable): str
   const members = GROUP_MEMBERS[by].flatMap((member) =>
     member === "template" ? ([member, "template_name"] as const) : [member],
   );
-  const head = [
-    ...members,
-    ...Object.keys(CELLS),
-    ...Object.keys(CELLS).map((name) => `previous_${name}`),
-    "clicks_merged_to",
-  ];
+  const names = Object.keys(CELLS);
+  const head = [...members, ...names, ...names.map((name) => `previous_${name}`), "clicks_merged_to"];
   const lines = rows.map(({ group, figures, previous }) => [
     ...members.map((member) => group[member] ?? ""),
     ...Object.values(CELLS).map((cell) => cell(figures)),

@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
-import type { ShownEvent, Show } from "../log/export-formats/format.ts";
+import type { Show } from "../log/export-formats/format.ts";
 import type { EventLike } from "./run-events.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -16,10 +16,15 @@ interface Wanted {
   readonly recipient?: Recipient;
 }
 
+export interface PositionRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** Events of the log: those within a range that are wanted, or those at some positions, in their order. */
 export type Selection = Wanted &
   (
-    | { readonly kind: "range"; readonly range: { readonly first: number; readonly last: number } }
+    | { readonly kind: "range"; readonly range: PositionRange }
     | { readonly kind: "places"; readonly positions: readonly number[] }
   );
 
@@ -92,11 +97,7 @@ async function readIfFew(store: LogStore, types: readonly EventType[], from: num
 }
 
 /** All events of a selection as they are stored and as `show` shows them, in the order of the log. */
-export async function* storedEvents(
-  store: Pick<EventStore, "readStored">,
-  selection: Selection,
-  show: Show,
-): AsyncGenerator<ShownEvent, void, void> {
+export async function* storedEvents(store: Pick<EventStore, "readStored">, selection: Selection, show: Show) {
   for await (const stored of inChunks(readSelected(store, selection), SHOWN_AT_ONCE)) {
     for (const event of await show(stored)) if (isIn(selection, event as unknown as Recorded)) yield event;
   }
@@ -106,16 +107,12 @@ export async function* storedEvents(
 const SHOWN_AT_ONCE = 512;
 
 async function* readSelected(store: Pick<EventStore, "readStored">, selection: Selection) {
-  for (const query of toQueries(selection)) yield* store.readStored(query);
-}
-
-function* toQueries(selection: Selection) {
   if (selection.kind === "places") {
-    for (const position of selection.positions) yield { from: position, to: position };
+    for (const position of selection.positions) yield* store.readStored({ from: position, to: position });
     return;
   }
   const { range, types, stream } = selection;
-  yield { ...omitUndefined({ types, stream }), from: range.first, to: range.last };
+  yield* store.readStored({ ...omitUndefined({ types, stream }), from: range.first, to: range.last });
 }
 
 function isIn(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {

@@ -1,4 +1,4 @@
-import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
+import { SocialError, type SocialUser } from "../networks/network.ts";
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RetryPolicy, type RunContext } from "./context.ts";
 import { dayIn } from "./quota-day.ts";
@@ -6,14 +6,10 @@ import { dayIn } from "./quota-day.ts";
 /** Messages read of a conversation, one limit after the other: each message costs money, and ours is among the newest. */
 const CONVERSATION_READ_LIMITS = [5, 25, 100];
 
-/** The newest messages of a conversation, more of them each time. Throws the network's SocialError. */
-export async function* readConversation(
-  { credentials, network }: Pick<OutreachContext, "credentials" | "network">,
-  retry: RetryPolicy,
-  recipientId: string,
-) {
+/** The newest messages of the conversation with the recipient `id`, more of them each time. Throws the network's SocialError. */
+export async function* readConversation({ credentials, network }: OutreachContext, retry: RetryPolicy, id: string) {
   for (const limit of CONVERSATION_READ_LIMITS) {
-    const read = () => credentials.use((token) => network.conversation(token, recipientId, limit));
+    const read = () => credentials.use((token) => network.conversation(token, id, limit));
     yield { conversation: await retry(read), limit };
   }
 }
@@ -49,11 +45,7 @@ export function wasRestoredToday(context: OutreachContext): boolean {
  * outcome. `unknown`: the conversation cannot be read, so the recipient gets no second message. Throws the network's
  * SocialError, except one about this recipient.
  */
-export async function findOurs(
-  run: RunContext,
-  retry: RetryPolicy,
-  user: SocialUser,
-): Promise<SentDm | "none" | "unknown"> {
+export async function findOurs(run: RunContext, retry: RetryPolicy, user: SocialUser) {
   const restored = restoredAt(run);
   if (restored === undefined || run.clock() - restored > VISIBLE_FOR_MS) return "none";
   const own = outreachState(run).account.user?.id;

@@ -1,4 +1,3 @@
-import type { ProjectionName } from "../../projections/all.ts";
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
@@ -73,16 +72,7 @@ export interface OutreachContext extends PartDeps {
 }
 
 /** All states that a run reads from its start to its end. */
-export const RUN_STATES = [
-  "run",
-  "quota",
-  "contacts",
-  "account",
-  "links",
-  "inbox",
-  "sources",
-  "restores",
-] as const satisfies ProjectionName[];
+export const RUN_STATES = ["run", "quota", "contacts", "account", "links", "inbox", "sources", "restores"] as const;
 
 /**
  * Throws ProjectionFolding while one of the states that a run reads is folded from the log: the run would end in the midst

@@ -19,7 +19,7 @@ import {
   toSkips,
 } from "./decide.ts";
 import type { Meter } from "./network-cost.ts";
-import { pause, retryBriefly, retryPersistently } from "./pacing-and-retries.ts";
+import { createRetry, pause, QUICK_ATTEMPTS_MAX, READ_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
 import { screenRecipients, type Ended } from "./screening.ts";
@@ -112,7 +112,7 @@ function runSendLoop(run: RunContext): Promise<Ended> {
   let isSaid = false;
   let rejectedInARow = 0;
   return screenRecipients(run, {
-    retry: retryPersistently(run),
+    retry: createRetry(run, run, READ_ATTEMPTS_MAX),
     pausesWhenClosed: run.rules.window?.whenClosed === "pause",
     planned: () => 0,
     async skip(refused) {
@@ -157,7 +157,7 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
   const variants: DryRun["variants"][number][] = [];
   const refused: Refused[] = [];
   const ended = await screenRecipients(run, {
-    retry: retryBriefly(run),
+    retry: createRetry(run, run, QUICK_ATTEMPTS_MAX, true),
     pausesWhenClosed: false,
     planned: () => would_send.length,
     async skip(more) {

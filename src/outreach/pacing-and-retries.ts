@@ -17,12 +17,7 @@ const JITTER = 0.2;
  * is configured; else what is left of the window is spread over the time to its reset, a little sooner or later by
  * chance (`random` from 0 to 1): the next answer says what is left, so that nothing adds up. All times in ms.
  */
-export function spacingMs(
-  rate: RateWindow | undefined,
-  now: number,
-  fixedMs: number | undefined,
-  random: number,
-): number {
+export function spacingMs(rate: RateWindow | undefined, now: number, fixedMs: number | undefined, random: number) {
   const untilReset = rate === undefined ? 0 : Math.max(0, rate.resetAt - now);
   if (rate !== undefined && rate.remaining <= 0) return untilReset;
   if (fixedMs !== undefined) return fixedMs;
@@ -67,19 +62,9 @@ export const READ_ATTEMPTS_MAX = 7;
 export const QUICK_ATTEMPTS_MAX = 3;
 
 /**
- * Waits for the window after a 429, and a little after no answer at all, and asks again; once the run has to end, the
- * SocialError is thrown on.
+ * Waits for the window after a 429, and a little after no answer at all, and asks again; once the work has to end, the
+ * SocialError is thrown on. `throwsLimit`: a 429 is thrown like any other fault, for a caller who waits for the answer.
  */
-export function retryPersistently(run: RunContext): RetryPolicy {
-  return createRetry(run, run, READ_ATTEMPTS_MAX);
-}
-
-/** For a caller who waits for the answer: throws a 429 like any other fault, and retries briefly during an outage. */
-export function retryBriefly(run: RunContext): RetryPolicy {
-  return createRetry(run, run, QUICK_ATTEMPTS_MAX, true);
-}
-
-/** `throwsLimit`: a 429 is thrown like any other fault. */
 export function createRetry(
   { clock, random }: Pick<OutreachContext, "clock" | "random">,
   { signal, pause }: Waiting,

@@ -120,11 +120,7 @@ const CLOCK_SKEW_MS = 48 * 60 * 60_000;
  * nothing before that counts as sent, so the same text is this one's, or that of an earlier attempt which was given up
  * as not delivered; either way they have it.
  */
-export function findSent(
-  conversation: readonly SentDm[],
-  { text }: { readonly text: string },
-  ownId: string,
-): SentDm | undefined {
+export function findSent(conversation: readonly SentDm[], { text }: Pick<OpenAttempt, "text">, ownId: string) {
   const wanted = comparable(text);
   return conversation.find((dm) => dm.senderId === ownId && comparable(dm.text) === wanted);
 }
@@ -133,11 +129,7 @@ export function findSent(
 const SEND_SKEW_MS = 5 * 60_000;
 
 /** Whether something of ours was sent since the attempt that is not its text: the network may have changed that. */
-function hasUnknown(
-  conversation: readonly SentDm[],
-  { attempted_at }: { readonly attempted_at: string },
-  ownId: string,
-): boolean {
+function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttempt, ownId: string): boolean {
   const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;
   return conversation.some(({ senderId, createdAt }) => senderId === ownId && createdAt >= earliest);
 }
@@ -148,9 +140,9 @@ function hasUnknown(
  */
 export function reachesBack(
   conversation: readonly SentDm[],
-  { attempted_at }: { readonly attempted_at: string },
+  { attempted_at }: Pick<OpenAttempt, "attempted_at">,
   limit: number,
-): boolean {
+) {
   const earliest = Date.parse(attempted_at) - CLOCK_SKEW_MS;
   return conversation.length < limit || conversation.some(({ createdAt }) => createdAt < earliest);
 }

@@ -277,10 +277,7 @@ async function writeUnlessFound(screening: Screening, user: SocialUser, source: 
  * Asks the network for those entries whose source did not: at most one request by id and one by handle.
  * `user` is undefined where the network knows none of that name. Throws the network's SocialError.
  */
-async function lookUp(
-  { network, credentials }: Pick<RunContext, "network" | "credentials">,
-  entries: readonly BatchEntry[],
-) {
+async function lookUp({ network, credentials }: RunContext, entries: readonly BatchEntry[]) {
   const asked = entries.filter(({ user }) => user === undefined).map(({ recipient }) => recipient);
   const ids = asked.flatMap(({ id }) => id ?? []);
   const handles = asked.flatMap(({ id, username }) => (id === undefined ? (username ?? []) : []));

@@ -1,3 +1,4 @@
+import type { Contact } from "../../projections/contacts.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { OpenHours, SendWindow } from "../config/send-window.ts";
@@ -65,11 +66,7 @@ export function windowZone(window: SendWindow, own: string | undefined, { timezo
 }
 
 /** True if no message may go out to the recipient. */
-export function isClosedFor(
-  window: SendWindow | undefined,
-  recipient: { readonly timezone?: string } | undefined,
-  now: TurnMoment,
-): boolean {
+export function isClosedFor(window: SendWindow | undefined, recipient: Contact | undefined, now: TurnMoment): boolean {
   return window !== undefined && isClosed(window, windowZone(window, recipient?.timezone, now), now);
 }
 

@@ -1,4 +1,4 @@
-import type { KnownRecipient, RecipientSource } from "../../events/outreach.ts";
+import type { RecipientSource } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contacts.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
@@ -58,16 +58,10 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
   }
 }
 
-interface Intent {
-  readonly attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: KnownRecipient };
-  readonly text: string;
-  readonly day: string;
-}
-
-type Intention = Intent | (TurnRefused & { readonly attempt: undefined });
+type Intent = Extract<Awaited<ReturnType<typeof intend>>, { readonly text: string }>;
 
 /** Decides on the newest state whether the recipient gets a message, and records the intent or the skip. */
-async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined): Promise<Intention> {
+async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   const { runId: run_id, accountId, metadata, lease } = context;
   const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
   const linkSecret = context.newLinkSecret?.();
@@ -78,7 +72,7 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
     return decideTurn(outreachState(context), context.rules, command);
   };
   const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
-  if ("refusal" in handled) return { attempt: undefined, ...handled.refusal };
+  if ("refusal" in handled) return { ...handled.refusal, attempt: undefined };
   const intent = handled.events.at(-1);
   if (intent?.type !== "DirectMessageAttempted") return { attempt: undefined, end: undefined };
   return { attempt, text: intent.data.text, day: intent.data.day };

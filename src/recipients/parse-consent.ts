@@ -89,11 +89,7 @@ export function isFault(parsed: unknown): parsed is ConsentFault {
 }
 
 /** `Opt-In`, `opt in` and `opt_in` are one. */
-function parseWord<Word extends string>(
-  given: GivenConsent,
-  member: Subject,
-  words: readonly Word[],
-): Word | ConsentFault | undefined {
+function parseWord<Word extends string>(given: GivenConsent, member: Subject, words: readonly Word[]) {
   const raw = given(member)?.trim() ?? "";
   if (raw === "") return undefined;
   const wanted = raw.toLowerCase().replace(/[\s_-]+/g, "_");

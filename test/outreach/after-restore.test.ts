@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { followersSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
@@ -149,7 +149,7 @@ test("who was forgotten after the backup is not written to, whatever source give
   // The key file is as it was before the restore.
   const isForgotten = ({ id }: Recipient): boolean => id === "10";
   const rules = { ...RULES, requireConsent: false, isForgotten };
-  const { run } = await world.start({ rules, sources: [followersSource()] });
+  const { run } = await world.start({ rules, sources: [openSource("followers")] });
   expect(await run()).toMatchObject({ sent: 1 });
   expect(world.network.asked).toEqual(["11"]);
 });

@@ -4,14 +4,7 @@ import * as fc from "fast-check";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { isSkipRecorded } from "../../src/outreach/decide.ts";
 import { outreachState } from "../../src/outreach/context.ts";
-import {
-  againSource,
-  followersSource,
-  inboundSource,
-  lastSource,
-  listMembersSource,
-  listSource,
-} from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { OWN, person, type Answer } from "../harness/memory/social-network.ts";
@@ -52,7 +45,12 @@ type Phase = typeof phase extends fc.Arbitrary<infer T> ? T : never;
 const answer = fc.constantFrom<(Answer | undefined)[]>(undefined, "recipient_closed", "not_permitted", "unreachable");
 
 /** In the order in which they are merged. */
-const SOURCES = [listSource(), inboundSource(), followersSource(), listMembersSource("1")];
+const SOURCES = [
+  openSource("list"),
+  openSource("inbound"),
+  openSource("followers"),
+  openSource("list_members", { listId: "1" }),
+];
 
 const given = fc.record({
   sources: fc.shuffledSubarray(SOURCES, { minLength: 1 }),
@@ -107,7 +105,10 @@ test("a dry run says what the run after it does: which recipients get which text
         world.network.pageMax = pageMax;
         world.network.lists.set("1", PEOPLE.toReversed());
         const rules = { ...RULES, requireConsent, dailyLimit, template: parseTemplate(template) };
-        const { run, context } = await world.start({ rules, sources: [againSource(), ...sources, lastSource()] });
+        const { run, context } = await world.start({
+          rules,
+          sources: [openSource("again"), ...sources, openSource("last")],
+        });
         await enter(world, before);
         world.network.answers.push(...answers);
         await run();

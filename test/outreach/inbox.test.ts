@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
-import { againSource, inboundSource, lastSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -123,7 +123,7 @@ describe("messages that cannot be read", () => {
 });
 
 describe("who wrote first", () => {
-  const inbound = { sources: [inboundSource()] };
+  const inbound = { sources: [openSource("inbound")] };
 
   test("has consented by that, whatever an import says, and is a source of its own", async () => {
     await using world = await worldOf("10", "11", "12");
@@ -231,7 +231,7 @@ test("a network that refuses even the cursors it just gave is not asked for olde
   }
   const refused = new SocialError("rejected", "told so");
   for (let round = 0; round < 50; round++) world.network.inboxFaults.push(undefined, refused);
-  const { run } = await world.start({ sources: [inboundSource()] });
+  const { run } = await world.start({ sources: [openSource("inbound")] });
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
   // The top, an older page, the top again, and an older page again: each page costs money.
   expect(world.network.inboxReads).toHaveLength(4);
@@ -327,7 +327,7 @@ test("a recipient with an allowed retry is written to again, though no source gi
   await using world = await worldOf("10");
   world.network.receive("10", "hello");
   world.network.answers.push("recipient_closed");
-  const { run } = await world.start({ sources: [againSource(), inboundSource(), lastSource()] });
+  const { run } = await world.start({ sources: [openSource("again"), openSource("inbound"), openSource("last")] });
   expect(await run()).toMatchObject({ sent: 0, failed: 1 });
   expect(await run()).toMatchObject({ sent: 0, failed: 0 });
   const retry = { type: "RecipientRetryAllowed", data: { recipient: { id: "10" } } } as const;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
-import { followersSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 const down = new SocialError("unavailable", "X answered 503");
@@ -21,7 +21,7 @@ describe("a 5xx on a read", () => {
     await using world = await openOutreach("10", "11");
     world.network.faults.push(undefined, down);
     world.network.pageMax = 1;
-    const sources = [followersSource()];
+    const sources = [openSource("followers")];
     const { run } = await world.start({ sources, rules: { ...RULES, requireConsent: false } });
     expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
     expect(world.network.reads).toEqual(["followers ", "followers 1", "followers 1"]);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { EMPTY_PAGES_MAX } from "../../src/outreach/sources/paged.ts";
-import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
@@ -99,7 +99,7 @@ describe("an inbox whose cursors lead nowhere", () => {
       const read = await inbox(token, { limit: page.limit });
       return { ...read, next: "again" };
     });
-    const { run } = await world.start({ sources: [inboundSource()] });
+    const { run } = await world.start({ sources: [openSource("inbound")] });
     expect(await run()).toMatchObject({ reason: "completed" });
     expect(asked.asked).toBeLessThanOrEqual(4);
     expect((await world.events("InboxRead")).at(-1)?.data).not.toHaveProperty("backlog");
@@ -107,7 +107,7 @@ describe("an inbox whose cursors lead nowhere", () => {
 });
 
 describe("a source whose cursors lead nowhere", () => {
-  const sources = [followersSource()];
+  const sources = [openSource("followers")];
 
   test.each([
     ["stays the same", () => "again"],
@@ -153,7 +153,7 @@ test.each(["inbox", "followers"] as const)(
     const { run } = await world.start({
       runMaxMs,
       sleep: (ms, signal) => (ms === runMaxMs ? limit.promise : world.time.sleep(ms, signal)),
-      sources: [followersSource()],
+      sources: [openSource("followers")],
       rules,
     });
     if (method === "inbox") {

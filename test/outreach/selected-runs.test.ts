@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
-import { followersSource, listSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import { chooseVariant, parseTemplate } from "../../src/template/template.ts";
 import { METADATA } from "../harness/memory/log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -109,7 +109,7 @@ describe("a run for some recipients", () => {
   test("of one source reads no other one", async () => {
     await using world = await openOutreach("10");
     world.network.people.set("11", person("11"));
-    const sources = [listSource(), followersSource()];
+    const sources = [openSource("list"), openSource("followers")];
     const { run } = await world.start({ sources, rules: { ...RULES, requireConsent: false } });
     expect(await run({ selection: { source: "list" } })).toMatchObject({ reason: "completed", sent: 1 });
     expect(world.network.reads).toEqual(["usersById 10"]);
@@ -123,7 +123,7 @@ describe("a run for some recipients", () => {
     const ids = ["10", "11", "12", "13", "14"];
     for (const id of ids) world.network.people.set(id, person(id));
     const rules = { ...RULES, template, requireConsent: false };
-    const { run } = await world.start({ sources: [followersSource()], rules });
+    const { run } = await world.start({ sources: [openSource("followers")], rules });
     const ofA = ids.filter((id) => chooseVariant(template, id).label === "A").length;
     expect(await run({ selection: { variant: "A" } })).toMatchObject({ reason: "completed", sent: ofA });
     expect(await run()).toMatchObject({ reason: "completed", sent: ids.length - ofA });
@@ -229,7 +229,7 @@ describe("a run outside of the sending window", () => {
     world.network.people.set("10", person("10"));
     const window = windowOf("Sun 09:00-19:00", { zone: "recipient" });
     const rules = { ...RULES, window, requireConsent: false };
-    const { run } = await world.start({ sources: [followersSource()], rules });
+    const { run } = await world.start({ sources: [openSource("followers")], rules });
     expect(await run()).toMatchObject({ reason: "window_closed", usage: { followers: 0 } });
     world.time.jump(HOUR_MS);
     expect(await run()).toMatchObject({ reason: "completed", sent: 1 });

@@ -2,13 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { followersSource, listMembersSource, listSource, searchSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const rules = { ...RULES, template: parseTemplate("Hi {{name}}"), requireConsent: false };
-const followers = followersSource();
+const followers = openSource("followers");
 
 async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
   const world = await openOutreach();
@@ -84,7 +84,7 @@ test("a dry run does not wait for a 429, and does not ask again at once either",
 test("a question that the network refuses ends the run with that reason, and it is announced", async () => {
   await using world = await worldOf("10");
   world.network.faults.push(new SocialError("rejected", "told so"));
-  const { run, announced } = await world.start({ sources: [listMembersSource("7")], rules });
+  const { run, announced } = await world.start({ sources: [openSource("list_members", { listId: "7" })], rules });
   expect(await run()).toMatchObject({ reason: "request_rejected", sent: 0 });
   expect(announced).toEqual(["outreach stopped: request_rejected"]);
 });
@@ -93,7 +93,10 @@ test("sources are merged in order, and who is in two of them gets one message an
   await using world = await worldOf("10", "11", "12");
   world.network.lists.set("7", ["12", "10"]);
   await world.append([addedOf({ username: "user_11" })]);
-  const { run } = await world.start({ sources: [listSource(), listMembersSource("7"), followers], rules });
+  const { run } = await world.start({
+    sources: [openSource("list"), openSource("list_members", { listId: "7" }), followers],
+    rules,
+  });
   expect(await run()).toMatchObject({ sent: 3, skipped: 0 });
   expect(reached(world)).toEqual(["11", "12", "10"]);
 });
@@ -200,7 +203,7 @@ describe("what one run left", () => {
     world.network.post("10", "tracking links");
     world.network.post("11", "links, links");
     world.network.post("10", "more links");
-    const { run } = await world.start({ sources: [searchSource("links")], rules });
+    const { run } = await world.start({ sources: [openSource("search", { searchQuery: "links" })], rules });
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, usage: { posts: 3 } });
     expect(reached(world)).toEqual(["10", "11"]);
     world.network.post("12", "links at last");

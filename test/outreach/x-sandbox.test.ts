@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createSafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/sources.ts";
 import { authorized, personId, postJson } from "../sandbox/client.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
@@ -53,7 +53,7 @@ describe("a run against X's ways", () => {
     sandbox.faults.add({ network: "x", kind: "over_capacity", count: 1, path });
     const { start } = await openWithX("linus_k");
     const first = await start({});
-    const sources = [...first.context.sources, followersSource()];
+    const sources = [...first.context.sources, openSource("followers")];
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
     expect(await run()).toMatchObject({ reason: "completed", sent: 5 });
     expect(sandbox.faults.list()).toEqual([]);
@@ -72,7 +72,7 @@ describe("a run against X's ways", () => {
       await postJson(`${sandbox.url}/_sandbox/inbound`, { from, to: "acme_team", text: "hello" });
     }
     const { world, start } = await openWithX();
-    const { run } = await start({ sources: [inboundSource()] });
+    const { run } = await start({ sources: [openSource("inbound")] });
     expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
     expect((await world.events("InboxRead")).at(-1)?.data).not.toHaveProperty("backlog");
   });
@@ -80,7 +80,7 @@ describe("a run against X's ways", () => {
   test("cursors that repeat end the reading of an empty inbox, of the followers and of older messages", async () => {
     sandbox.faults.add({ network: "x", kind: "repeated_cursor" });
     const { start } = await openWithX();
-    const sources = [inboundSource(), followersSource()];
+    const sources = [openSource("inbound"), openSource("followers")];
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
     const before = asked();
     expect(await run()).toMatchObject({ reason: "completed", sent: 4 });

@@ -47,7 +47,7 @@ export async function extractBackup(folder: string, master: Uint8Array, target: 
 
 /** Those with positions up to `to`, each proved before it is given. */
 function* readSegments(folder: string, { log, segments }: Increments, to = Infinity) {
-  let after: { readonly position: number; readonly hash: string } = BEGINNING;
+  let after = BEGINNING;
   for (const segment of segments) {
     if (segment.first > to) return;
     yield readSegment(folder, log, segment, after);
@@ -91,7 +91,7 @@ export async function verifyIncrements(
   for (const name of SECRET_FILES) attempt(() => refuseAltered(secretFile(folder, increments, name), files[name]));
   const ends = new Map<number, string>([[0, BEGINNING.hash]]);
   const tree = createTreeRange(0);
-  let after: { readonly position: number; readonly hash: string } = BEGINNING;
+  let after = BEGINNING;
   for (const segment of segments) {
     const opened = attempt(() => readSegment(folder, log, segment, after));
     if (opened !== undefined) tree.join(opened.tree);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { openSegment, type OpenedSegment } from "eventstore-lite";
+import { type Head, openSegment, type OpenedSegment } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { refuseAltered } from "./copy-file.ts";
@@ -79,12 +79,7 @@ export function readIncrements(folder: string, master: Uint8Array): Increments {
 }
 
 /** Reads one segment and proves it. Throws a ServiceError (invalid) that names the file. */
-export function readSegment(
-  folder: string,
-  log: string,
-  segment: SegmentEntry,
-  after: { readonly position: number; readonly hash: string },
-): OpenedSegment {
+export function readSegment(folder: string, log: string, segment: SegmentEntry, after: ChainEnd): OpenedSegment {
   const file = segmentFile(folder, segment);
   refuseAltered(file, segment);
   const bytes = withPath(file, () => readFileSync(file));
@@ -98,5 +93,7 @@ export function readSegment(
   throw new ServiceError("invalid", `${file} does not end where the backup's manifest says`);
 }
 
+type ChainEnd = Pick<Head, "position" | "hash">;
+
 /** Where the log is before its first event. */
-export const BEGINNING = { position: 0, hash: "00".repeat(32) } as const;
+export const BEGINNING: ChainEnd = { position: 0, hash: "00".repeat(32) };

@@ -55,10 +55,7 @@ export type Copied = Static<typeof copied>;
  * Signs the manifest with the master key. Chain, signature and ciphertexts do not prove all that is in the files: the log
  * has idempotency keys, states of projections, and an engine's own statements beside its events.
  */
-export function signManifest<Signed extends { readonly mac: string }>(
-  manifest: Omit<Signed, "mac">,
-  master: Uint8Array,
-): Omit<Signed, "mac"> & { readonly mac: string } {
+export function signManifest<Signed extends { mac: string }>(manifest: Omit<Signed, "mac">, master: Uint8Array) {
   const unsigned = { ...manifest, mac: "" };
   const mac = createHmac("sha256", deriveKey(master, "backup-manifest")).update(JSON.stringify(unsigned));
   return { ...unsigned, mac: mac.digest("base64url") };
@@ -81,11 +78,7 @@ export function decodeManifest<Schema extends TSchema>(folder: string, schema: S
 }
 
 /** Throws a ServiceError (configuration, invalid) unless a holder of this master key wrote the manifest. */
-export function refuseForged(
-  folder: string,
-  manifest: { readonly master_key: string; readonly mac: string },
-  master: Uint8Array,
-): void {
+export function refuseForged(folder: string, manifest: Pick<Manifest, "master_key" | "mac">, master: Uint8Array): void {
   if (keyId(master) !== manifest.master_key) throw new KeyMismatch(folder, keyId(master), [manifest.master_key]);
   if (signManifest(manifest, master).mac !== manifest.mac) {
     throw new ServiceError("invalid", `${join(folder, MANIFEST)} was not written by reachlog backup, or altered since`);

@@ -40,12 +40,10 @@ is the REACHLOG_KEY of the new place.`,
     )
     .argument("<settings>", "a file with the settings of the new place", absolutePath)
     .option(...JSON_OPTION)
+    .examples("reachlog migrate postgres.env")
     .addHelpText(
       "after",
       `
-Example:
-  reachlog migrate postgres.env
-
 Stop the service first: a running service's log is not moved. The command needs
 room for two copies of the log, beside the one that is a file, or in TMPDIR. You
 may delete a reachlog-*-* there, and a schema "eventstore import ..." on a

@@ -49,11 +49,7 @@ export async function writeRemoteIncrement(
 }
 
 /** A copy on this machine of the backups at an address; a folder is used as it is. Messages name the address. */
-export async function openIncrements(
-  place: string,
-  config: Pick<Config, "objectStore">,
-  master: Uint8Array,
-): Promise<Scratch> {
+export async function openIncrements(place: string, config: Config, master: Uint8Array): Promise<Scratch> {
   if (!isS3Address(place)) return { folder: place, work: (act) => act(place), [Symbol.dispose]() {} };
   const storage = openSegmentStorage(place, config);
   using opening = new DisposableStack();

@@ -28,7 +28,8 @@ const OWN_NAME = /^(?:segments|secrets-\d+|backup\.(?:lock|owner)|manifest\.json
 export interface Increment {
   readonly log: { readonly id: string; readonly position: number; readonly hash: string };
   readonly made_at: string;
-  readonly number: number;
+  /** Undefined: it is not one of several in a folder. */
+  readonly number: number | undefined;
   /** Position of the first event that no backup before it had. */
   readonly first: number;
   /** Written by this backup. */

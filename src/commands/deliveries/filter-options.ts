@@ -8,17 +8,15 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 /** Completed are the channels that each log has; webhooks with a name are known once the log is open. */
-export function channelOption() {
-  const option = new Option("--channel <name>", "only this channel, also webhook-NAME").argParser(parseChannel);
-  option.argChoices = [...CHANNELS];
-  return option;
-}
+const completed = { argChoices: [...CHANNELS] };
 
-export function channelArgument() {
-  const argument = new Argument("<channel>", "the channel, also webhook-NAME").argParser(parseChannel);
-  argument.argChoices = [...CHANNELS];
-  return argument;
-}
+export const channelOption = () =>
+  Object.assign(
+    new Option("--channel <name>", "only this channel, also webhook-NAME").argParser(parseChannel),
+    completed,
+  );
+export const channelArgument = () =>
+  Object.assign(new Argument("<channel>", "the channel, also webhook-NAME").argParser(parseChannel), completed);
 
 function parseChannel(name: string): ChannelName {
   if (Value.Check(channelName, name)) return name;

@@ -51,9 +51,8 @@ export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">)
   ];
 }
 
-const as_of = Type.Optional(
-  Type.String({ description: "An earlier moment: a time or day in ISO 8601, or a position of the log. Absent: now." }),
-);
+const optionalText = (description: string) => Type.Optional(Type.String({ description }));
+const as_of = optionalText("An earlier moment: a time or day in ISO 8601, or a position of the log. Absent: now.");
 const recipient = Type.String({ description: "A recipient: id, handle or @handle." });
 
 const status = Type.Union(oneOf("open", "attempted", "in_doubt", "sent", "failed").anyOf, {
@@ -108,7 +107,7 @@ export const TOOLS: readonly Tool[] = [
     name: "clicks",
     title: "Clicks of links",
     description: "The clicks of all links or of one: visitors, suspected fetchers of X, and bots.",
-    input: closedObject({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }),
+    input: closedObject({ link: optionalText("domain/short_code."), as_of }),
     command: clicks,
   },
   {
@@ -133,10 +132,8 @@ export const TOOLS: readonly Tool[] = [
       "same length before where `from` is given. By run, source and basis clicks are those of recipients who granted tracking.",
     input: closedObject({
       by: Type.Optional(Type.Union(oneOf(...GROUPINGS).anyOf, { description: "What to group by. Absent: variant." })),
-      from: Type.Optional(
-        Type.String({ description: "First day (UTC), or a time in it. Absent: from the beginning." }),
-      ),
-      to: Type.Optional(Type.String({ description: "Last day (UTC), or a time in it. Absent: now." })),
+      from: optionalText("First day (UTC), or a time in it. Absent: from the beginning."),
+      to: optionalText("Last day (UTC), or a time in it. Absent: now."),
       as_of,
     }),
     command: results,
@@ -154,11 +151,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       "Of each channel what is pending and whether it is suspended; and the dead letters, or the dispatches in doubt, " +
       "that match the filter, with their number.",
-    input: closedObject(
-      Object.fromEntries(
-        FILTER_NAMES.map((name) => [name, Type.Optional(Type.String({ description: FILTER_SENTENCES[name] }))]),
-      ),
-    ),
+    input: closedObject(Object.fromEntries(FILTER_NAMES.map((name) => [name, optionalText(FILTER_SENTENCES[name])]))),
     command: list,
     filter: FILTER_NAMES,
   },

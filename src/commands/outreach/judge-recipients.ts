@@ -21,20 +21,14 @@ export interface Skipped {
   readonly people: Recipient[];
 }
 
-/** Judges all imported recipients, as a run does before it asks the network. */
+/**
+ * Judges all imported recipients, as a run does before it asks the network. `person`: the recipient of the texts; `limit`: of
+ * people named for each reason; `selection`: which recipients a run is for.
+ */
 export function survey(
   state: OutreachState,
   rules: OutreachRules,
-  /** `person`: the recipient of the texts; `limit`: of people named for each reason; `selection`: which recipients a run is for. */
-  {
-    person,
-    limit,
-    selection,
-  }: {
-    readonly person: Contact | undefined;
-    readonly limit: number;
-    readonly selection: Pick<RunSelection, "variant" | "basis">;
-  },
+  { person, limit, selection }: { person: Contact | undefined; limit: number; selection: RunSelection },
 ) {
   const samples = new Map(person === undefined ? [] : renderSamples(rules, person));
   const open: Contact[] = [];

@@ -28,12 +28,11 @@ while a run is in progress, which does it itself.`,
 
 async function reconcileAttempts(terminal: Terminal, json: true | undefined): Promise<number | void> {
   await using session = await openSession(terminal);
-  const show = (settlement: Settlement): void =>
-    answer(terminal, json, settlementJson(settlement), settlementText(settlement));
+  const show = (settlement: Settlement): void => answer(terminal, json, settlement, settlementText(settlement));
   const runState = (): Run => session.projector.state("run");
   const { current, open } = runState();
   if (open.size === 0 && current === null) {
-    return show({ sent: 0, notDelivered: 0, stay: [], closed: undefined, inDoubt: 0 });
+    return show({ in_doubt: 0, sent: 0, not_delivered: 0, still_in_doubt: [], closed_run: null });
   }
   const before = new Map(open);
   const from = session.projector.position + 1;
@@ -45,10 +44,11 @@ async function reconcileAttempts(terminal: Terminal, json: true | undefined): Pr
   }
   await session.projector.until((await session.eventLog.store.head()).position);
   const outcomes = await settledSince(session.eventLog.store, from, before);
-  const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
-  const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
+  const closed_run = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : null;
+  const stay = [...before].flatMap(([id, attempt]) => (runState().open.has(id) ? [attempt] : []));
   if (stay.length > 0) await recordRead(terminal, session.eventLog.store, { resource: "run", records: stay.length });
-  show({ ...outcomes, stay, closed, inDoubt: before.size });
+  const still_in_doubt = stay.map(({ recipient, attempted_at, run_id }) => ({ recipient, attempted_at, run_id }));
+  show({ in_doubt: before.size, ...outcomes, still_in_doubt, closed_run });
   if (terminal.signal.aborted) return Number(terminal.signal.reason);
   return stay.length === 0 ? EXIT.ok : EXIT.fault;
 }
@@ -81,34 +81,29 @@ async function settle(terminal: Terminal, session: Session) {
 
 /** Counts how `attempts` were settled from a position on, by any process. */
 async function settledSince(store: LogStore, from: number, attempts: ReadonlyMap<string, OpenAttempt>) {
-  const outcomes = { sent: 0, notDelivered: 0 };
+  const outcomes = { sent: 0, not_delivered: 0 };
   for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {
     if (!("attempt_id" in data) || !attempts.has(data.attempt_id)) continue;
     if (type === "DirectMessageSent") outcomes.sent++;
-    else outcomes.notDelivered++;
+    else outcomes.not_delivered++;
   }
   return outcomes;
 }
 
 interface Settlement {
-  readonly inDoubt: number;
+  readonly in_doubt: number;
   readonly sent: number;
-  readonly notDelivered: number;
-  readonly stay: readonly OpenAttempt[];
+  readonly not_delivered: number;
+  readonly still_in_doubt: readonly Pick<OpenAttempt, "recipient" | "attempted_at" | "run_id">[];
   /** A run whose process had died. */
-  readonly closed: string | undefined;
-}
-
-function settlementJson({ inDoubt, sent, notDelivered, stay, closed }: Settlement): object {
-  const still_in_doubt = stay.map(({ recipient, attempted_at, run_id }) => ({ recipient, attempted_at, run_id }));
-  return { in_doubt: inDoubt, sent, not_delivered: notDelivered, still_in_doubt, closed_run: closed ?? null };
+  readonly closed_run: string | null;
 }
 
 /** Says what was found, and lists what stays in doubt. */
-function settlementText({ inDoubt, sent, notDelivered, stay, closed }: Settlement): string {
-  if (inDoubt === 0 && closed === undefined) return "nothing is in doubt\n";
-  const counts = `${inDoubt} in doubt: ${sent} found sent, ${notDelivered} not delivered, ${stay.length} still in doubt\n`;
-  const run = closed === undefined ? "" : `run ${printable(closed)} was closed after its process died\n`;
+function settlementText({ in_doubt, sent, not_delivered, still_in_doubt: stay, closed_run }: Settlement): string {
+  if (in_doubt === 0 && closed_run === null) return "nothing is in doubt\n";
+  const counts = `${in_doubt} in doubt: ${sent} found sent, ${not_delivered} not delivered, ${stay.length} still in doubt\n`;
+  const run = closed_run === null ? "" : `run ${printable(closed_run)} was closed after its process died\n`;
   if (stay.length === 0) return counts + run;
   const rows = stay.map(({ recipient, attempted_at, run_id }) => [formatRecipient(recipient), attempted_at, run_id]);
   return `${counts}${run}\n${table(["in doubt", "since", "run"], rows)}`;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { importRecipients, type Imported } from "../../recipients/import.ts";
-import { parseRecipients } from "../../recipients/recipients-file.ts";
+import { parseRecipients, type RefusedRow } from "../../recipients/recipients-file.ts";
 import {
   formatOfName,
   RECIPIENTS_FORMATS,
@@ -18,10 +18,15 @@ import { withPath } from "../shared/system-fault.ts";
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
 export const CHUNK_ROWS = 5_000;
 
+export interface ImportFileOptions {
+  readonly format?: RecipientsFormat | undefined;
+  readonly json?: true | undefined;
+}
+
 export async function importFile(
   terminal: Terminal,
   path: string,
-  { format, json }: { readonly format?: RecipientsFormat | undefined; readonly json?: true | undefined },
+  { format, json }: ImportFileOptions,
 ): Promise<number> {
   const read: RecipientsFormat = chooseFormat(path, format);
   const input = await readInput(path);
@@ -36,10 +41,9 @@ export async function importFile(
   const updated = rows.length - added;
   const without = { without_consent: withoutConsent, without_evidence: withoutEvidence };
   const report = { added, updated, refused, duplicates, ...without, fields };
-  const { requireConsent } = session.config.outreach;
   const text =
     `${added} added, ${updated} updated, ${refused.length} refused\n` +
-    consentLines(imported, requireConsent) +
+    consentLines(imported, session.config.outreach) +
     fieldsLine(fields) +
     duplicates.map(({ line, of }) => `line ${line}: the same person as line ${of}; the later row counts\n`).join("");
   answer(terminal, json, report, text);
@@ -50,11 +54,7 @@ export const importFormatOption = () =>
   new Option("--format <name>", "the file's format, if its name does not say (stdin: csv)").choices(RECIPIENTS_FORMATS);
 
 /** Lists the refused rows, unless the answer is JSON, which holds them. Returns the exit code. */
-export function reportRefused(
-  { err }: Terminal,
-  json: true | undefined,
-  refused: readonly { readonly line: number; readonly reason: string }[],
-): number {
+export function reportRefused({ err }: Terminal, json: true | undefined, refused: readonly RefusedRow[]): number {
   if (json !== true) for (const { line, reason } of refused) err(`line ${line}: ${printable(reason)}\n`);
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
 }
@@ -62,7 +62,7 @@ export function reportRefused(
 /** Says how far an interrupted import came. Returns the exit code. */
 export function reportInterruption(
   { err, signal }: Terminal,
-  rows: readonly { readonly line: number }[],
+  rows: readonly { line: number }[],
   taken: number,
 ): number {
   const last = rows[taken - 1];
@@ -75,10 +75,7 @@ export function reportInterruption(
 const NAMED_MAX = 50;
 
 /** What an import says of recipients without consent or evidence of it; nothing where there are none. */
-function consentLines(
-  { withoutConsent, withoutEvidence }: Imported,
-  requireConsent: Config["outreach"]["requireConsent"],
-): string {
+function consentLines({ withoutConsent, withoutEvidence }: Imported, { requireConsent }: Config["outreach"]): string {
   const then =
     requireConsent === false
       ? "and get messages anyway, since REQUIRE_CONSENT is false"

@@ -1,5 +1,4 @@
 import { exportSuppressions, SUPPRESSIONS_FORMATS } from "../../recipients/export-suppressions.ts";
-import type { RecipientsFormat } from "../../recipients/file/format.ts";
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";
 import { parseSuppressions } from "../../recipients/recipients-file.ts";
@@ -7,6 +6,7 @@ import { createSuppressionHashes, nameHashKey } from "../../recipients/suppress.
 import {
   chooseFormat,
   CHUNK_ROWS,
+  type ImportFileOptions,
   importFormatOption,
   readInput,
   reportInterruption,
@@ -38,11 +38,6 @@ rest.`,
     .option(...JSON_OPTION)
     .examples("reachlog suppressions import unsubscribed.csv")
     .action((path, options) => importFile(terminal, path, options));
-
-interface ImportFileOptions {
-  readonly format?: RecipientsFormat | undefined;
-  readonly json?: true | undefined;
-}
 
 async function importFile(terminal: Terminal, path: string, { format, json }: ImportFileOptions): Promise<number> {
   const chosen = chooseFormat(path, format);

@@ -39,12 +39,7 @@ export function answer({ out }: Terminal, json: boolean | undefined, object: obj
 }
 
 /** The same of a list: with `--json` one object a line. */
-export function answerEach(
-  { out }: Terminal,
-  json: boolean | undefined,
-  objects: readonly object[],
-  text: string,
-): void {
+export function answerEach({ out }: Terminal, json: boolean | undefined, objects: readonly object[], text: string) {
   out(json === true ? objects.map((one) => `${JSON.stringify(one)}\n`).join("") : text);
 }
 

@@ -35,7 +35,7 @@ export const DELIVERY_WORDS = {
   DispatchRetryRequested: (data) => {
     const { channel, doubtful_since, may_double, in_doubt } = data;
     const double = may_double === true ? ", though it may arrive twice" : "";
-    return say`an operator retried ${in_doubt === true ? dispatchInDoubt(data) : deadLetter(data)}${double}${doubt(doubtful_since)}; ${queuedFor([channel])}`;
+    return say`an operator retried ${decided(in_doubt === true ? "dispatch in doubt" : "dead letter", data)}${double}${doubt(doubtful_since)}; ${queuedFor([channel])}`;
   },
   DispatchSucceeded: ({ channel, requests }) =>
     sayEach(requests, (request) => {
@@ -60,7 +60,8 @@ export const DELIVERY_WORDS = {
       const since = doubt(request.doubtful_since);
       return say`${channel}: ${carriedBy(request)} became a dead letter, ${why} ${attempt(request)}${since}${because(request.detail)}`;
     }),
-  DispatchDiscarded: (data) => say`an operator discarded ${deadLetter(data)} for ${data.channel}: ${quote(data.why)}`,
+  DispatchDiscarded: (data) =>
+    say`an operator discarded ${decided("dead letter", data)} for ${data.channel}: ${quote(data.why)}`,
   DispatchClaimed: ({ channel, sources }) => say`${channel}: about to send ${carriedBy({ sources })}`,
   CircuitOpened: ({ channel, failures, until }) =>
     say`${failures} requests to ${channel} failed in a row; no request before ${moment(until)}`,
@@ -88,16 +89,8 @@ function queuedFor(channels: readonly ChannelName[]): string {
   return channels.length === 0 ? "not dispatched" : `queued for ${channels.join(", ")}`;
 }
 
-interface Decided {
-  readonly event_id: string;
-  readonly source: number;
-}
-
-const deadLetter = (data: Decided): Sentence => say`the dead letter of ${decided(data)}`;
-const dispatchInDoubt = (data: Decided): Sentence => say`the dispatch in doubt of ${decided(data)}`;
-
-function decided({ event_id, source }: Decided): Sentence {
-  return say`position ${position(source)} (event ${other(event_id)})`;
+function decided(what: string, { event_id, source }: { readonly event_id: string; readonly source: number }): Sentence {
+  return say`the ${what} of position ${position(source)} (event ${other(event_id)})`;
 }
 
 function sayEach<R>(requests: readonly R[], sayOne: (request: R) => Sentence): Sentence {

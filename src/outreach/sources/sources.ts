@@ -1,11 +1,12 @@
 import { isTriedLast, toRecipient, type Contact } from "../../../projections/contacts.ts";
-import type { RecipientSource } from "../../../events/outreach.ts";
+import type { PagedSource, RecipientSource } from "../../../events/outreach.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
 import { LOOKUP_BATCH, type Batch, type Source } from "../context.ts";
 import { openOlderMessages } from "../inbox.ts";
-import { pagedSource } from "./paged.ts";
+import { pagedSource, type PagedOptions } from "./paged.ts";
 
-type SourcesConfig = Pick<OutreachConfig, "sources" | "searchQuery" | "listId">;
+/** What the network's lists are read by. */
+type ListSettings = { readonly [Setting in "searchQuery" | "listId"]?: string | undefined };
 
 interface SourceKind {
   /** Whether reading on costs money: then nothing is read that the day has no place for. */
@@ -33,26 +34,35 @@ export function namedSource(name: Source["name"]): RecipientSource | undefined {
   return name === "again" || name === "last" ? undefined : name;
 }
 
-export const againSource = (): Source => contactsSource("again");
-export const lastSource = (): Source => contactsSource("last");
-export const listSource = (): Source => contactsSource("list");
-
-/** A configuration in which a source lacks what it reads is refused. */
-const SOURCES: Readonly<Record<RecipientSource, (config: SourcesConfig) => Source>> = {
-  list: listSource,
-  inbound: inboundSource,
-  followers: followersSource,
-  search: ({ searchQuery }) => searchSource(searchQuery!),
-  list_members: ({ listId }) => listMembersSource(listId!),
+/** Lists of the network. A configuration in which a source lacks what it reads is refused. */
+const PAGED: Readonly<Record<PagedSource, (config: ListSettings) => Omit<PagedOptions, "name">>> = {
+  /** Those who follow the account of the run. */
+  followers: () => ({ scope: ownId, read: (run, token, page) => run.network.followers(token, ownId(run), page) }),
+  /** Authors of recent posts that match a query. */
+  search: ({ searchQuery: query = "" }) => ({
+    scope: () => query,
+    read: ({ network }, token, page) => network.searchAuthors(token, query, page),
+  }),
+  /** The members of one of the network's own lists. */
+  list_members: ({ listId = "" }) => ({
+    scope: () => listId,
+    read: ({ network }, token, page) => network.listMembers(token, listId, page),
+  }),
 };
 
 /** The configured sources in their order, between those of recipients who are tried once more. */
-export function openSources(config: SourcesConfig): readonly Source[] {
-  return [againSource(), ...config.sources.map((name) => SOURCES[name](config)), lastSource()];
+export function openSources(config: Pick<OutreachConfig, "sources" | keyof ListSettings>): readonly Source[] {
+  return (["again", ...config.sources, "last"] as const).map((name) => openSource(name, config));
+}
+
+export function openSource(name: Source["name"], config: ListSettings = {}): Source {
+  if (name === "inbound") return inboundSource();
+  if (name === "again" || name === "list" || name === "last") return contactsSource(name);
+  return pagedSource({ name, ...PAGED[name](config) });
 }
 
 /** Who wrote to us before we did to them: first those known, in the order in which they were read, then older ones. */
-export function inboundSource(): Source {
+function inboundSource(): Source {
   return {
     name: "inbound",
     async *batches({ run, retry, wanted }) {
@@ -71,35 +81,8 @@ export function inboundSource(): Source {
   };
 }
 
-/** Those who follow the account of the run. */
-export function followersSource(): Source {
-  return pagedSource({
-    name: "followers",
-    scope: ownId,
-    read: (run, token, page) => run.network.followers(token, ownId(run), page),
-  });
-}
-
 function ownId({ accountId = "" }: { readonly accountId: string | undefined }): string {
   return accountId;
-}
-
-/** Authors of recent posts that match a query. */
-export function searchSource(query: string): Source {
-  return pagedSource({
-    name: "search",
-    scope: () => query,
-    read: ({ network }, token, page) => network.searchAuthors(token, query, page),
-  });
-}
-
-/** The members of one of the network's own lists. */
-export function listMembersSource(listId: string): Source {
-  return pagedSource({
-    name: "list_members",
-    scope: () => listId,
-    read: ({ network }, token, page) => network.listMembers(token, listId, page),
-  });
 }
 
 /** Who is known already, in the order in which they were met. */

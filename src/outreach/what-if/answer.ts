@@ -94,14 +94,8 @@ function toQuestion({ names, outreach, bots }: OtherRules, today: OutreachConfig
   };
 }
 
-function toRulesInForce({
-  dailyLimit,
-  timezone,
-  requireConsent,
-  stopAfterFailures,
-  window,
-  template = parseTemplate("-"),
-}: OutreachConfig): RulesInForce {
+function toRulesInForce(config: OutreachConfig): RulesInForce {
+  const { dailyLimit, timezone, requireConsent, stopAfterFailures, window, template = parseTemplate("-") } = config;
   return { dailyLimit, timezone, requireConsent, stopAfterFailures, window, template };
 }
 

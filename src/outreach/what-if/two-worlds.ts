@@ -1,7 +1,6 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
-import type { Recipient, RunEnd, SkipReason } from "../../../events/outreach.ts";
+import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
-import type { RecipientSource } from "../../../events/outreach.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
@@ -102,11 +101,7 @@ export function countSkip(comparison: Comparison, side: "was" | "would", reason:
 type Invented = "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished";
 
 /** Folds an event that the log does not hold into the world of the other rules. */
-export function invent<Type extends Invented>(
-  { would, position, ms }: Comparison,
-  type: Type,
-  data: DataOf<Type>,
-): void {
+export function invent<Type extends Invented>({ would, position, ms }: Comparison, type: Type, data: DataOf<Type>) {
   would.fold({ type, data, position, version: 0, time: isoTime(ms) } as unknown as Folded);
 }
 

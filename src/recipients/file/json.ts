@@ -5,9 +5,10 @@ import type { Cells, FileRow } from "./row.ts";
 
 /** An array of objects, or an object that has it as its only member. */
 export function* readJsonRows(text: string, columns: Columns): Generator<FileRow> {
+  const scanned = scan(text);
+  if ("fault" in scanned) throw new ServiceError("invalid", `the file ${scanned.fault}`);
   const entries = readEntries(text, columns);
-  const lines = entryLines(text);
-  for (const [index, entry] of entries.entries()) yield toRow(entry, lines[index] ?? 1, columns);
+  for (const [index, entry] of entries.entries()) yield toRow(entry, scanned.lines[index] ?? 1, columns);
 }
 
 /** One object a line; blank lines are passed over. */
@@ -19,16 +20,14 @@ export function* readJsonlRows(text: string, columns: Columns): Generator<FileRo
 }
 
 function readLine(content: string, line: number, columns: Columns): FileRow {
-  const fault = shapeFault(content);
-  if (fault !== undefined) return { line, refused: { value: content, reason: `the line ${fault}` } };
+  const scanned = scan(content);
+  if ("fault" in scanned) return { line, refused: { value: content, reason: `the line ${scanned.fault}` } };
   const value = tryParse(content);
   if (value === undefined) return { line, refused: { value: content, reason: "the line is not valid JSON" } };
   return toRow(value, line, columns);
 }
 
 function readEntries(text: string, { list }: Columns): readonly unknown[] {
-  const fault = shapeFault(text);
-  if (fault !== undefined) throw new ServiceError("invalid", `the file ${fault}`);
   const value = tryParse(text);
   if (value === undefined) throw new ServiceError("invalid", "the file is not valid JSON");
   if (Array.isArray(value)) return value;
@@ -77,27 +76,6 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The line on which each entry of the list begins. Expects text that parsed: strings are skipped, brackets counted. */
-function entryLines(text: string): number[] {
-  const lines: number[] = [];
-  const listDepth = text.trimStart().startsWith("[") ? 1 : 2;
-  let line = 1;
-  let depth = 0;
-  let awaitsEntry = false;
-  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|\r\n|[\n\r[\]{},]|[^\s"[\]{},]+/g)) {
-    if (/^[\r\n]/.test(token)) {
-      line += 1;
-      continue;
-    }
-    if (awaitsEntry && token !== "]") lines.push(line);
-    awaitsEntry = false;
-    if (token === "[" || token === "{") depth += 1;
-    if (token === "]" || token === "}") depth -= 1;
-    awaitsEntry = depth === listDepth && (token === "[" || token === ",");
-  }
-  return lines;
-}
-
 /** Levels of objects and lists: a recipient has three at the most, and what stands in one by mistake a few more. */
 const DEPTH_MAX = 16;
 
@@ -106,27 +84,35 @@ const OPENED_MAX = ROWS_MAX + 2;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
-const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
 /**
- * Why JSON is not to be parsed, or undefined. A parser keeps a hundred bytes for each bracket: ten megabytes of nothing else
- * would take a gigabyte. Anything else that is wrong is left to the parser.
+ * Looks JSON through before it is parsed: the line on which each entry of its list begins, or why it is not to be parsed. A
+ * parser keeps a hundred bytes for each bracket: ten megabytes of nothing else would take a gigabyte. Anything else that is
+ * wrong is left to the parser.
  */
-function shapeFault(text: string): string | undefined {
-  let depth = 0;
-  let opened = 0;
+function scan(text: string): { readonly lines: readonly number[] } | { readonly fault: string } {
+  const listDepth = text.trimStart().startsWith("[") ? 1 : 2;
+  const lines: number[] = [];
+  let [line, depth, opened, awaitsEntry] = [1, 0, 0, false];
   for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(text, at);
-    else if (CLOSING.has(code)) depth -= 1;
-    else if (OPENING.has(code)) {
+    const sign = text[at]!;
+    if (sign <= " ") {
+      if (sign === "\n" || (sign === "\r" && text[at + 1] !== "\n")) line += 1;
+      continue;
+    }
+    if (awaitsEntry && sign !== "]") lines.push(line);
+    awaitsEntry = false;
+    if (sign === '"') at = endOfString(text, at);
+    else if (sign === "]" || sign === "}") depth -= 1;
+    else if (sign === "[" || sign === "{") {
       depth += 1;
       opened += 1;
-      if (depth > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels: a recipient is an object of texts`;
+      if (depth > DEPTH_MAX)
+        return { fault: `is nested deeper than ${DEPTH_MAX} levels: a recipient is an object of texts` };
     }
+    awaitsEntry = depth === listDepth && (sign === "[" || sign === ",");
   }
-  return opened > OPENED_MAX ? `has more than ${OPENED_MAX} objects and lists` : undefined;
+  return opened > OPENED_MAX ? { fault: `has more than ${OPENED_MAX} objects and lists` } : { lines };
 }
 
 /** Where the quote is that ends the string; the text's end where none does. */

@@ -9,7 +9,7 @@ import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import { createRunner, type Runner, type TriggerRequest } from "../../../src/outreach/start-run.ts";
-import { lastSource, listSource } from "../../../src/outreach/sources/sources.ts";
+import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, person, type SimulatedNetwork } from "./social-network.ts";
@@ -117,7 +117,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     projector,
     network: life.wrap(network),
     credentials: { use: (call) => call("token"), send: (call) => call("token") },
-    sources: [listSource(), lastSource()],
+    sources: [openSource("list"), openSource("last")],
     rules: { ...RULES, findLinkKeys: (codes) => RULES.findLinkKeys(codes).filter((key) => !deleted.has(key)) },
     prices: X_PRICES,
     isOptOut: createStopWords(["stop", "unsubscribe"], ["stop tracking"]),

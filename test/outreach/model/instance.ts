@@ -12,13 +12,7 @@ import { SocialError, type SocialNetwork } from "../../../src/networks/network.t
 import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end.ts";
-import {
-  againSource,
-  followersSource,
-  inboundSource,
-  lastSource,
-  listSource,
-} from "../../../src/outreach/sources/sources.ts";
+import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
@@ -91,8 +85,8 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     refresh: (token: string) => process.call("refresh", () => grant.oauth.refresh(token)),
   } as OAuth;
   const credentials = createTokens({ ...common, vault: grant.vault, oauth });
-  const list = [againSource(), listSource(), inboundSource()];
-  const others = setting.followers ? [followersSource(), lastSource()] : [lastSource()];
+  const list = [openSource("again"), openSource("list"), openSource("inbound")];
+  const others = setting.followers ? [openSource("followers"), openSource("last")] : [openSource("last")];
   const runner = createRunner({
     ...common,
     network: witness.watch(process, {

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { toSendWindow } from "../../../src/config/send-window.ts";
-import { againSource, inboundSource, lastSource, listSource } from "../../../src/outreach/sources/sources.ts";
+import { openSource } from "../../../src/outreach/sources/sources.ts";
 import type { RulesInForce } from "../../../src/outreach/run-rules.ts";
 import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
@@ -93,7 +93,7 @@ async function live({ hour, steps, daysOfRun }: Given, under: RulesInForce) {
     timezone,
     runMaxMs: RUN_MAX_MS,
     spacingMs: 0,
-    sources: [againSource(), listSource(), inboundSource(), lastSource()],
+    sources: [openSource("again"), openSource("list"), openSource("inbound"), openSource("last")],
   });
   let at = world.time.now() + hour * HOUR_MS;
   for (const { days, step: happening } of steps) {
