@@ -40,7 +40,7 @@ export async function showContacts(
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
   // Who has the code of a recipient's own link can click as that recipient; what an event replaced may hold one too.
-  const objects = found.map(({ personal_links: _codes, replaced: _earlier, ...others }) => others);
+  const objects = found.map(({ personal_links: _codes, replaced: _earlier, met: _met, ...others }) => others);
   return answerEach(terminal, json, objects, `${shown}(${describeMoment(place)})\n`);
 }
 
