@@ -25,7 +25,7 @@ import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readText, type View } from "../page-context.ts";
-import { numbers, Row, Table } from "../parts/table.tsx";
+import { numbers, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
 const TAIL_EVENTS_MAX = 2_000;
@@ -125,33 +125,28 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
         "state",
         ...numbers("pending", "oldest click", "settled a minute", "requested a minute", "drained in"),
       ]}
-    >
-      {lags.map((lag) => (
-        <Row
-          cells={[
-            lag.channel,
-            <>
-              <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
-              {lag.suspended === null ? null : (
-                <ActionForm
-                  view={view}
-                  back={deliveriesHref(view)}
-                  action="/console/deliveries/resume"
-                  fields={{ channel: lag.channel }}
-                >
-                  <button>Resume {lag.channel}</button>
-                </ActionForm>
-              )}
-            </>,
-            lag.backlog,
-            lag.oldest_click_seconds === null ? null : formatDuration(lag.oldest_click_seconds),
-            lag.settled_per_minute,
-            lag.requested_per_minute,
-            drainInWords(lag),
-          ]}
-        />
-      ))}
-    </Table>
+      rows={lags.map((lag) => [
+        lag.channel,
+        <>
+          <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
+          {lag.suspended === null ? null : (
+            <ActionForm
+              view={view}
+              back={deliveriesHref(view)}
+              action="/console/deliveries/resume"
+              fields={{ channel: lag.channel }}
+            >
+              <button>Resume {lag.channel}</button>
+            </ActionForm>
+          )}
+        </>,
+        lag.backlog,
+        lag.oldest_click_seconds === null ? null : formatDuration(lag.oldest_click_seconds),
+        lag.settled_per_minute,
+        lag.requested_per_minute,
+        drainInWords(lag),
+      ])}
+    />
   );
 }
 

@@ -6,17 +6,16 @@ import { COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { hrefForLink } from "../hrefs.ts";
 import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { EventList } from "../parts/events.tsx";
+import { EventList, LinkName } from "../parts/events.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { renderSentTo } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
 import { newestEvents, type View } from "../page-context.ts";
-import { createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
+import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -92,21 +91,18 @@ function LinkTable({
     head("last click", "last", "descending"),
   ];
   return (
-    <Table label="Links" columns={columns} isTall>
-      {links.map(({ link, clicks, suspected, bots, last }) => (
-        <Row
-          cells={[
-            <a href={hrefForLink(link)}>
-              <bdi>{link}</bdi>
-            </a>,
-            clicks - suspected,
-            suspected,
-            bots,
-            <Time at={last} />,
-          ]}
-        />
-      ))}
-    </Table>
+    <Table
+      label="Links"
+      columns={columns}
+      rows={links.map(({ link, clicks, suspected, bots, last }) => [
+        <LinkName link={link} />,
+        clicks - suspected,
+        suspected,
+        bots,
+        <Time at={last} />,
+      ])}
+      isTall
+    />
   );
 }
 

@@ -8,13 +8,13 @@ import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
+import { eventHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { findGrounds } from "../parts/find-causes.ts";
-import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
+import { EventList, EventSentence, formatRun, LinkName, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { breakable, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
+import { breakable, type Cell, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../page-context.ts";
@@ -317,29 +317,20 @@ function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | nul
       <Table
         label="Clicks of the links sent to them"
         columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
-      >
-        {links.map((link) => toRow(view, link, isTracked))}
-      </Table>
+        rows={links.map((link) => toCells(view, link, isTracked))}
+      />
     </Section>
   );
 }
 
-function toRow(view: View, link: string, isTracked: boolean): VNode {
+function toCells(view: View, link: string, isTracked: boolean): readonly Cell[] {
   const messages = view.state("referrers").links.get(link)?.messages ?? 0;
   const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
-  return (
-    <tr>
-      <th scope="row">
-        <a href={hrefForLink(link)}>
-          <bdi>{link}</bdi>
-        </a>
-      </th>
-      <td>{messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`}</td>
-      {messages === 1 && !isTracked ? (
-        <td colSpan={3}>not shown, since they did not grant tracking</td>
-      ) : (
-        [clicks - suspected, suspected, bots].map((count) => <td>{grouped(count)}</td>)
-      )}
-    </tr>
-  );
+  return [
+    <LinkName link={link} />,
+    messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`,
+    ...(messages === 1 && !isTracked
+      ? ["not shown, since they did not grant tracking"]
+      : [clicks - suspected, suspected, bots]),
+  ];
 }

@@ -7,7 +7,7 @@ import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
 import { formatCaller, formatSentence, type Mention, type Sentence } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
+import { eventHref, hrefForLink, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
@@ -137,6 +137,15 @@ function cut(sentence: Sentence, most: number): { readonly shown: Sentence; read
 export function shorten(text: string, most: number, rest = ""): string {
   const { shown, isCut } = cut([text], most);
   return isCut ? `${formatSentence(shown)}…${rest}` : text;
+}
+
+/** The link by its name, which leads to its page. */
+export function LinkName({ link }: { readonly link: string }): VNode {
+  return (
+    <a href={hrefForLink(link)}>
+      <bdi>{link}</bdi>
+    </a>
+  );
 }
 
 interface OptionalLinkProps {

@@ -46,17 +46,11 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
     <p>
       {result === "whole" ? (
         <>
-          <Badge tone="good" icon="shield-check">
-            whole
-          </Badge>{" "}
-          up to position {grouped(position)}
+          <Badge state={["good", "shield-check", "whole"]} /> up to position {grouped(position)}
         </>
       ) : (
         <>
-          <Badge tone="bad" icon="triangle-alert">
-            broken
-          </Badge>
-          : <bdi>{last.data.fault}</bdi>
+          <Badge state={["bad", "triangle-alert", "broken"]} />: <bdi>{last.data.fault}</bdi>
           {broken === undefined ? null : (
             <>
               {" ("}
