@@ -15,7 +15,6 @@ import {
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import { formatCursor, parseCursor, readDispatchPage, type ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-letter-actions.tsx";
@@ -24,7 +23,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { readText, type View } from "../page-context.ts";
+import { readOrReason, readText, type View } from "../page-context.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
@@ -38,7 +37,7 @@ export async function deliveriesPage(view: View): Promise<VNode> {
       return text === undefined ? [] : [[name, text]];
     }),
   );
-  const filter = parseFilter(texts, view);
+  const filter = await readOrReason(() => parseDispatchFilter(texts, view.settings.timezone));
   const lags = await measureLags(
     {
       store: view.store,
@@ -70,16 +69,6 @@ export async function deliveriesPage(view: View): Promise<VNode> {
         : await Promise.all(statuses.map((status) => renderDispatches(view, { ...filter, status }, texts, listAll)))}
     </ConsoleDocument>
   );
-}
-
-/** What the page's address selects; a text: why it can select nothing. */
-function parseFilter(texts: FilterTexts, { settings }: View): DispatchFilter | string {
-  try {
-    return parseDispatchFilter(texts, settings.timezone);
-  } catch (fault) {
-    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
-    throw fault;
-  }
 }
 
 function FilterForm({ view, texts }: { readonly view: View; readonly texts: FilterTexts }): VNode {

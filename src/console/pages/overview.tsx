@@ -44,14 +44,13 @@ export async function overviewPage(view: View): Promise<VNode> {
         <QuotaCard view={view} />
       </div>
       {attention.length === 0 ? null : (
-        <section class="card attention" aria-labelledby="attention">
-          <h2 id="attention">Needs attention</h2>
+        <Section id="attention" title="Needs attention" class="card attention">
           <ul>
             {attention.map((sentence) => (
               <li>{sentence}</li>
             ))}
           </ul>
-        </section>
+        </Section>
       )}
       {await renderFigures(view, inDoubt)}
       <RangePicker view={view} path="/" />

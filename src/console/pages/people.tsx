@@ -21,14 +21,13 @@ import {
   toShownStatus,
   type FoundPeople,
   type Origin,
-  type PeopleColumn,
   type PeopleFilter,
   type ShownStatus,
 } from "../people-filter.ts";
 import { Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { listHref, readPlace, readSort, type Sort } from "../sorted-page.ts";
+import { listHref, readPlace, readSort } from "../sorted-page.ts";
 import type { DisclosingPage, View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 
@@ -77,6 +76,14 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   const known = people().size;
   const chosen = Object.keys(filter).length;
   const [only, other] = found.page;
+  const head = createSortedHeads(view, "/people", sort);
+  const columns = [
+    head("person", "person", "ascending", "breakable"),
+    head("status", "status", "ascending"),
+    head("basis", "basis", "ascending"),
+    head("skipped for", "skipped", "ascending"),
+    head("last message", "message", "descending"),
+  ];
   const page = (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
@@ -93,7 +100,20 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
           <Counts view={view} status={filter.status} counts={found.counts} known={known} />
         </>
       )}
-      {found.page.length === 0 ? null : <PeopleTable view={view} sort={sort} people={found.page} />}
+      {found.page.length === 0 ? null : (
+        <Table
+          label="People"
+          columns={columns}
+          rows={found.page.map((contact) => [
+            <RecipientLink recipient={contact} name={formatContactName(contact)} />,
+            <StatusBadge contact={contact} />,
+            BASIS_WORDS[effectiveBasis(contact)],
+            contact.skipped.join(", ").replaceAll("_", " ") || null,
+            contact.attempted_at && <Time at={contact.attempted_at} />,
+          ])}
+          isTall
+        />
+      )}
       {only === undefined || other !== undefined || after !== undefined ? null : (
         <RecipientActions view={view} contact={only} back={listHref(view, "/people", {})} />
       )}
@@ -167,39 +187,6 @@ function Counts({ view, status, counts, known }: CountsProps): VNode {
         ))}
       </ul>
     </>
-  );
-}
-
-function PeopleTable({
-  view,
-  sort,
-  people,
-}: {
-  view: View;
-  sort: Sort<PeopleColumn>;
-  people: readonly Contact[];
-}): VNode {
-  const head = createSortedHeads(view, "/people", sort);
-  const columns = [
-    head("person", "person", "ascending", "breakable"),
-    head("status", "status", "ascending"),
-    head("basis", "basis", "ascending"),
-    head("skipped for", "skipped", "ascending"),
-    head("last message", "message", "descending"),
-  ];
-  return (
-    <Table
-      label="People"
-      columns={columns}
-      rows={people.map((contact) => [
-        <RecipientLink recipient={contact} name={formatContactName(contact)} />,
-        <StatusBadge contact={contact} />,
-        BASIS_WORDS[effectiveBasis(contact)],
-        contact.skipped.join(", ").replaceAll("_", " ") || null,
-        contact.attempted_at && <Time at={contact.attempted_at} />,
-      ])}
-      isTall
-    />
   );
 }
 

@@ -197,8 +197,7 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
   const isClear = best.low > next.high;
   const more = Math.max(0, (requiredSampleSize(best.rate, next.rate) ?? 0) - Math.min(best.sent, next.sent));
   return (
-    <section class="card" aria-labelledby="verdict">
-      <h2 id="verdict">{isClear ? `${best.name} gets more replies` : "Too early to call"}</h2>
+    <Section id="verdict" title={isClear ? `${best.name} gets more replies` : "Too early to call"} class="card">
       <p>
         <bdi>{best.name}</bdi> is ahead of <bdi>{next.name}</bdi> by {points} points in replies,{" "}
         {isClear ? "and" : "but"} the intervals {isClear ? "do not " : ""}overlap.
@@ -206,7 +205,7 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
           ? null
           : ` A difference of this size needs about ${grouped(more)} more messages of each: ${grouped(Math.ceil((2 * more) / view.settings.dailyLimit))} days at the full quota.`}
       </p>
-    </section>
+    </Section>
   );
 }
 

@@ -14,7 +14,7 @@ import { ENDS } from "../parts/run-card.tsx";
 import { breakable, type Cell, createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
-import { readNumber, type Made, type View } from "../page-context.ts";
+import { readNumber, toReading, type Made, type View } from "../page-context.ts";
 
 const EVENTS_SHOWN = 200;
 
@@ -121,7 +121,7 @@ function toEndState(reason: RunOutcome["reason"] | undefined): BadgeState {
 export async function runPage(view: View): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
   if (!EVENT_ID.test(runId)) return undefined;
-  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const reading = toReading(view);
   const from = readNumber(view, "from");
   const startedAt = view.state("runs").started.get(runId)?.started_at;
   const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });
