@@ -75,16 +75,10 @@ export function createConsole({ store, projector, past, live, settings, clock }:
     const present = nowIn(projector.time);
     const span = await readSpan(store, present);
     const made = await makePast(page, { ...visit, store, settings, span, stateNow, asOf, present });
-    switch (made.outcome) {
-      case "shown":
-        return rendered(made.page);
-      case "not_ready":
-        return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
-      case "no_moment": {
-        const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
-        return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
-      }
-    }
+    if (made.outcome === "shown") return rendered(made.page);
+    if (made.outcome === "not_ready") return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
+    const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
+    return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
   };
 
   return {

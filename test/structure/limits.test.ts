@@ -7,7 +7,7 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 46_497,
+  lines: 46_358,
   files: 377,
   filesInAFolder: 25,
   linesInAFile: 400,

@@ -125,13 +125,7 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   return { page, disclosed: { records: found.page.length } };
 }
 
-interface FilterProps {
-  readonly view: View;
-  readonly filter: PeopleFilter;
-  readonly variants: readonly string[];
-}
-
-function Filter({ view, filter, variants }: FilterProps): VNode {
+function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; variants: readonly string[] }): VNode {
   return (
     <form class="filter" method="get" action="/people" data-apply>
       {["sort", "order"].map((name) => {

@@ -148,12 +148,6 @@ export function LinkName({ link }: { readonly link: string }): VNode {
   );
 }
 
-interface OptionalLinkProps {
-  /** Undefined: there is no page to link to. */
-  readonly href: string | undefined;
-  readonly children: ComponentChildren;
-}
-
 /** The recipient by this name, which leads to their page where there is one. */
 export function RecipientLink({ recipient, name }: { recipient: Recipient; name: string }): VNode {
   return (
@@ -164,7 +158,7 @@ export function RecipientLink({ recipient, name }: { recipient: Recipient; name:
 }
 
 /** A link, or only its content where there is no page to link to. */
-export function OptionalLink({ href, children }: OptionalLinkProps): VNode {
+export function OptionalLink({ href, children }: { href: string | undefined; children: ComponentChildren }): VNode {
   return href === undefined ? <>{children}</> : <a href={href}>{children}</a>;
 }
 
