@@ -9,12 +9,20 @@ import type { PastStates } from "../projector/past-states.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
-import type { ConsoleSettings, Live, LogSpan, Made, ConsolePage, OtherPage, View } from "./page-context.ts";
+import {
+  readOrReason,
+  type ConsoleSettings,
+  type Live,
+  type LogSpan,
+  type Made,
+  type ConsolePage,
+  type OtherPage,
+  type View,
+} from "./page-context.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
-import { ServiceError } from "../platform/service-error.ts";
-import { type Moment, parseMoment, type Place, findPlace } from "../projector/parse-moment.ts";
+import { parseMoment, findPlace } from "../projector/parse-moment.ts";
 
 export interface ConsoleSources {
   readonly store: EventStore<Event>;
@@ -67,16 +75,10 @@ export function createConsole({ store, projector, past, live, settings, clock }:
     const present = nowIn(projector.time);
     const span = await readSpan(store, present);
     const made = await makePast(page, { ...visit, store, settings, span, stateNow, asOf, present });
-    switch (made.outcome) {
-      case "shown":
-        return rendered(made.page);
-      case "not_ready":
-        return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
-      case "no_moment": {
-        const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
-        return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
-      }
-    }
+    if (made.outcome === "shown") return rendered(made.page);
+    if (made.outcome === "not_ready") return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
+    const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
+    return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
   };
 
   return {
@@ -133,11 +135,6 @@ export interface PastVisit extends Omit<
   readonly present: number;
 }
 
-export type PastPage =
-  | { readonly outcome: "shown"; readonly page: Made }
-  | { readonly outcome: "not_ready" }
-  | { readonly outcome: "no_moment"; readonly why: string };
-
 type ReadBy = Map<ConsolePage, Set<ProjectionName>>;
 
 function namesReadBy(readBy: ReadBy, page: ConsolePage): Set<ProjectionName> {
@@ -147,14 +144,14 @@ function namesReadBy(readBy: ReadBy, page: ConsolePage): Set<ProjectionName> {
 }
 
 /** Makes pages as of earlier moments, on which nothing can be done. `readBy`: what each page was made of so far, also now. */
-export function createPastPages(
-  past: PastStates,
-  readBy: ReadBy = new Map(),
-): (page: ConsolePage, visit: PastVisit) => Promise<PastPage> {
-  return async (page, visit) => {
+export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
+  return async (page: ConsolePage, visit: PastVisit) => {
     const { asOf, present, ...rest } = visit;
-    const found = await find(visit);
-    if ("why" in found) return { outcome: "no_moment", why: found.why };
+    const found = await readOrReason(async () => {
+      const moment = parseMoment(asOf, visit.settings.timezone);
+      return { ...(await findPlace(visit.store, moment)), ...moment };
+    });
+    if (typeof found === "string") return { outcome: "no_moment", why: `${found}.` } as const;
     const { position, time, until } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
     const verified = await findLast(visit.store, "LogVerified", position);
@@ -163,9 +160,9 @@ export function createPastPages(
     // Each time that it lacks some, `read` names more.
     for (;;) {
       const states = await past.at<ProjectionName>(position, [...read]);
-      if (states === undefined) return { outcome: "not_ready" };
+      if (states === undefined) return { outcome: "not_ready" } as const;
       const made = await makePage(page, view, states, read);
-      if (made !== LACKING) return { outcome: "shown", page: made };
+      if (made !== LACKING) return { outcome: "shown", page: made } as const;
     }
   };
 }
@@ -203,21 +200,6 @@ async function makePage(
 function keepMomentIn(made: Exclude<Made, undefined>, asOf: string): Made {
   if ("location" in made) return { ...made, location: hrefAt(made.location, asOf) };
   return "page" in made ? { ...made, page: keepMoment(made.page, asOf) as VNode } : (keepMoment(made, asOf) as VNode);
-}
-
-/** Where the moment is; or why there is none. */
-async function find({
-  asOf,
-  store,
-  settings,
-}: PastVisit): Promise<(Place & Pick<Moment, "until">) | { readonly why: string }> {
-  try {
-    const moment = parseMoment(asOf, settings.timezone);
-    return { ...(await findPlace(store, moment)), ...moment };
-  } catch (fault) {
-    if (fault instanceof ServiceError && fault.kind === "usage") return { why: `${fault.message}.` };
-    throw fault;
-  }
 }
 
 type Attributes = Readonly<Record<string, unknown>> & { readonly children?: ComponentChildren };

@@ -366,10 +366,17 @@ export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
   );
 }
 
+interface SectionProps {
+  readonly id: string;
+  readonly title: ComponentChildren;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
 /** A part of a page under a heading, which names it. */
-export function Section({ id, title, children }: { id: string; title: string; children: ComponentChildren }): VNode {
+export function Section({ id, title, class: look, children }: SectionProps): VNode {
   return (
-    <section aria-labelledby={id}>
+    <section class={look} aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
       {children}
     </section>

@@ -10,6 +10,7 @@ import type { ApiToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
 import type { PastStates } from "../projector/past-states.ts";
 
@@ -137,6 +138,21 @@ export async function newestEvents(
 ): Promise<readonly Recorded[]> {
   const to = Math.min(query.to ?? position, position);
   return to < 1 ? [] : Array.fromAsync(store.read({ ...query, to, backwards: true }));
+}
+
+/** What the readers of the log's history are given. */
+export function toReading({ store, position }: View) {
+  return { store, to: position, onProgress: () => {} };
+}
+
+/** What `read` makes of what the operator entered; a text: why it can mean nothing. */
+export async function readOrReason<Value>(read: () => Value | Promise<Value>): Promise<Value | string> {
+  try {
+    return await read();
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
+    throw fault;
+  }
 }
 
 /** A whole number of the page's address that is not negative; undefined for anything else. */

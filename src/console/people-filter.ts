@@ -1,4 +1,4 @@
-import type { Basis, SkipReason } from "../../events/outreach.ts";
+import { basis as basisSchema, skipReason, type Basis, type SkipReason } from "../../events/outreach.ts";
 import type { Contact, ContactStatus } from "../../projections/contacts.ts";
 import type { People } from "../../projections/rewind-contacts.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -17,18 +17,9 @@ export const SHOWN_STATUSES = [
   "suppressed",
 ] as const satisfies readonly ShownStatus[];
 
-export const BASES = ["dm_first", "opt_in", "none"] as const satisfies readonly Basis[];
+export const BASES = basisSchema.anyOf.map((one) => one.const);
 
-export const SKIP_REASONS = [
-  "already_contacted",
-  "suppressed",
-  "no_consent",
-  "cannot_receive_dm",
-  "protected",
-  "self",
-  "invalid_recipient",
-  "missing_field",
-] as const satisfies readonly SkipReason[];
+export const SKIP_REASONS = skipReason.anyOf.map((one) => one.const);
 
 /** Where a contact comes from. One contact may be of the first two. */
 export const ORIGINS = ["imported", "wrote_first", "met"] as const;

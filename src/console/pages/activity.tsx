@@ -7,7 +7,6 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
 import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
@@ -18,7 +17,15 @@ import { Icon } from "../parts/icon.tsx";
 import { renderStateChanges } from "../parts/projection-changes.tsx";
 import { type NamedValue, NamedValues } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../page-context.ts";
+import {
+  type DisclosingPage,
+  newestEvents,
+  readChoice,
+  readOrReason,
+  readNumber,
+  toReading,
+  type View,
+} from "../page-context.ts";
 import { Proof } from "../parts/proof.tsx";
 
 const EVENTS_SHOWN = 100;
@@ -43,7 +50,11 @@ const SHOWN = Object.keys(VIEWS) as readonly Shown[];
 /** The log in sentences, newest first: all of it, or what is asked for by type, stream, recipient, link, run and time. */
 export async function activityPage(view: View): Promise<DisclosingPage> {
   const { shown, filter } = readFilter(view);
-  const selection = await selected(view, filter);
+  const { store, position } = view;
+  const { timezone } = view.settings;
+  const selection = await readOrReason(() =>
+    toSelection(filter, { store, contacts: () => view.state("contacts"), timezone, position }),
+  );
   const chosen = readChosen(view.query);
   const page = (
     <ConsoleDocument title="Activity" path="/activity" view={view}>
@@ -94,17 +105,6 @@ function readFilter(view: View): { readonly shown: Shown | undefined; readonly f
   const types: readonly string[] | undefined = filter.types ?? (shown === undefined ? undefined : VIEWS[shown]);
   if (excluded.length === 0) return { shown, filter: types === undefined ? filter : { ...filter, types } };
   return { shown, filter: { ...filter, types: (types ?? EVENT_TYPES).filter((type) => !excluded.includes(type)) } };
-}
-
-/** What the filter means; a text: why it can mean nothing. */
-async function selected({ store, state, settings, position }: View, filter: LogFilter): Promise<Selection | string> {
-  const { timezone } = settings;
-  try {
-    return await toSelection(filter, { store, contacts: () => state("contacts"), timezone, position });
-  } catch (fault) {
-    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
-    throw fault;
-  }
 }
 
 async function found(view: View, selection: Selection, { types }: LogFilter, shown: Shown | undefined): Promise<VNode> {
@@ -309,7 +309,7 @@ function Cited({ view, id, title, events }: CitedProps): VNode | null {
 
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
 async function renderOutcomes(view: View, event: Recorded): Promise<VNode | null> {
-  const outcomes = await readOutcomes({ store: view.store, to: view.position, onProgress: () => {} }, event);
+  const outcomes = await readOutcomes(toReading(view), event);
   if (outcomes.length === 0) return null;
   return (
     <Section id="outcomes" title="Outcomes">

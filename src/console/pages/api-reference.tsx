@@ -85,17 +85,12 @@ function Operation(operation: Described & { readonly path: string; readonly meth
       <p>{description}</p>
       <p class="quiet">{security.some((scheme) => Object.keys(scheme).length === 0) ? "Open." : "Needs a token."}</p>
       {parameters.length === 0 ? null : (
-        <Table label={`Parameters of ${operationId}`} columns={["Parameter", "In", "Description"]}>
-          {parameters.map((parameter) => (
-            <tr>
-              <td>
-                <code>{parameter.name}</code>
-              </td>
-              <td>{parameter.in}</td>
-              <td>{parameter.description}</td>
-            </tr>
-          ))}
-        </Table>
+        <Table
+          label={`Parameters of ${operationId}`}
+          columns={["Parameter", "In", "Description"]}
+          rowHead={null}
+          rows={parameters.map((parameter) => [<code>{parameter.name}</code>, parameter.in, parameter.description])}
+        />
       )}
       {requestBody === undefined ? null : <Content label={`Body of ${operationId}`} content={requestBody.content} />}
       {Object.entries(responses).map(([status, { description: says, content = {} }]) => (
@@ -119,18 +114,19 @@ function Content({ label, content }: { readonly label: string; readonly content:
   if (schema === undefined || fields.length === 0) return null;
   return (
     <>
-      <Table label={label} columns={["Field", "Takes", "Says"]}>
-        {fields.map(([name, field]) => (
-          <tr>
-            <td>
-              <code>{name}</code>
-              {schema.required?.includes(name) === true ? "" : "?"}
-            </td>
-            <td>{describeType(field)}</td>
-            <td>{field.description ?? ""}</td>
-          </tr>
-        ))}
-      </Table>
+      <Table
+        label={label}
+        columns={["Field", "Takes", "Says"]}
+        rowHead={null}
+        rows={fields.map(([name, field]) => [
+          <>
+            <code>{name}</code>
+            {schema.required?.includes(name) === true ? "" : "?"}
+          </>,
+          describeType(field),
+          field.description ?? "",
+        ])}
+      />
       <pre>{JSON.stringify(example, null, 2)}</pre>
     </>
   );

@@ -15,7 +15,6 @@ import {
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import { formatCursor, parseCursor, readDispatchPage, type ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-letter-actions.tsx";
@@ -24,8 +23,8 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { readText, type View } from "../page-context.ts";
-import { numbers, Row, Table } from "../parts/table.tsx";
+import { readOrReason, readText, type View } from "../page-context.ts";
+import { numbers, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
 const TAIL_EVENTS_MAX = 2_000;
@@ -38,7 +37,7 @@ export async function deliveriesPage(view: View): Promise<VNode> {
       return text === undefined ? [] : [[name, text]];
     }),
   );
-  const filter = parseFilter(texts, view);
+  const filter = await readOrReason(() => parseDispatchFilter(texts, view.settings.timezone));
   const lags = await measureLags(
     {
       store: view.store,
@@ -70,16 +69,6 @@ export async function deliveriesPage(view: View): Promise<VNode> {
         : await Promise.all(statuses.map((status) => renderDispatches(view, { ...filter, status }, texts, listAll)))}
     </ConsoleDocument>
   );
-}
-
-/** What the page's address selects; a text: why it can select nothing. */
-function parseFilter(texts: FilterTexts, { settings }: View): DispatchFilter | string {
-  try {
-    return parseDispatchFilter(texts, settings.timezone);
-  } catch (fault) {
-    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
-    throw fault;
-  }
 }
 
 function FilterForm({ view, texts }: { readonly view: View; readonly texts: FilterTexts }): VNode {
@@ -125,33 +114,28 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
         "state",
         ...numbers("pending", "oldest click", "settled a minute", "requested a minute", "drained in"),
       ]}
-    >
-      {lags.map((lag) => (
-        <Row
-          cells={[
-            lag.channel,
-            <>
-              <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
-              {lag.suspended === null ? null : (
-                <ActionForm
-                  view={view}
-                  back={deliveriesHref(view)}
-                  action="/console/deliveries/resume"
-                  fields={{ channel: lag.channel }}
-                >
-                  <button>Resume {lag.channel}</button>
-                </ActionForm>
-              )}
-            </>,
-            lag.backlog,
-            lag.oldest_click_seconds === null ? null : formatDuration(lag.oldest_click_seconds),
-            lag.settled_per_minute,
-            lag.requested_per_minute,
-            drainInWords(lag),
-          ]}
-        />
-      ))}
-    </Table>
+      rows={lags.map((lag) => [
+        lag.channel,
+        <>
+          <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
+          {lag.suspended === null ? null : (
+            <ActionForm
+              view={view}
+              back={deliveriesHref(view)}
+              action="/console/deliveries/resume"
+              fields={{ channel: lag.channel }}
+            >
+              <button>Resume {lag.channel}</button>
+            </ActionForm>
+          )}
+        </>,
+        lag.backlog,
+        lag.oldest_click_seconds === null ? null : formatDuration(lag.oldest_click_seconds),
+        lag.settled_per_minute,
+        lag.requested_per_minute,
+        drainInWords(lag),
+      ])}
+    />
   );
 }
 

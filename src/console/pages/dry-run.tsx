@@ -14,7 +14,7 @@ import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
-import { breakable, OnlyFirst, Row, Table } from "../parts/table.tsx";
+import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */
 export interface DryRunAnswer extends RunSelection, DryRun {
@@ -97,17 +97,18 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
   if (sends.length === 0) return null;
   return (
     <Section id="sends" title="Would get a message">
-      <Table label="Table of messages" columns={["recipient", "variant", ...breakable("text")]} isTall>
-        {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
-          <Row
-            cells={[
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
-              variant,
-              <bdi>{shorten(text, CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}</bdi>,
-            ]}
-          />
-        ))}
-      </Table>
+      <Table
+        label="Table of messages"
+        columns={["recipient", "variant", ...breakable("text")]}
+        rows={sends
+          .slice(0, ROWS_SHOWN)
+          .map(({ recipient, variant, text }) => [
+            <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+            variant,
+            <bdi>{shorten(text, CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}</bdi>,
+          ])}
+        isTall
+      />
       <Cut count={sends.length} />
     </Section>
   );
@@ -125,11 +126,17 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
           </li>
         ))}
       </ul>
-      <Table label="Table of those skipped" columns={["recipient", "reason"]} isTall>
-        {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
-          <Row cells={[<RecipientLink recipient={recipient} name={formatContactName(recipient)} />, plain(reason)]} />
-        ))}
-      </Table>
+      <Table
+        label="Table of those skipped"
+        columns={["recipient", "reason"]}
+        rows={skips
+          .slice(0, ROWS_SHOWN)
+          .map(({ recipient, reason }) => [
+            <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+            plain(reason),
+          ])}
+        isTall
+      />
       <Cut count={skips.length} />
     </Section>
   );

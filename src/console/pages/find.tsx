@@ -8,7 +8,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { formatRun } from "../parts/events.tsx";
 import { formatContactName } from "./people.tsx";
-import { type DisclosingPage, type OtherPage, readText, type View } from "../page-context.ts";
+import { type DisclosingPage, type OtherPage, readText, toReading, type View } from "../page-context.ts";
 
 /**
  * Leads to the page of a recipient, a link, a run or an event, by whatever they are called; a handle may stand in a
@@ -86,7 +86,7 @@ function eventAt(view: View, wanted: string): Found | undefined {
 }
 
 async function withId(view: View, id: string): Promise<Found | undefined> {
-  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const reading = toReading(view);
   if ((await findRunStart(reading, id)) !== undefined)
     return { what: "Run", name: formatRun(view, id), href: runHref(id) };
   const event = await findEventNear(reading, id);

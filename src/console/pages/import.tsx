@@ -6,7 +6,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { join, other } from "../../history/words/sentence.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Words } from "../parts/events.tsx";
-import { breakable, OnlyFirst, Row, Table } from "../parts/table.tsx";
+import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
@@ -100,11 +100,14 @@ function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
   return (
     <Section id="refused" title="Refused rows">
       <OnlyFirst shown={ROWS_SHOWN_MAX} count={refused} />
-      <Table label="Table of refused rows" columns={["row", ...breakable("value", "reason")]} isTall>
-        {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
-          <Row cells={[`line ${grouped(line)}`, <bdi>{value}</bdi>, <bdi>{reason}</bdi>]} />
-        ))}
-      </Table>
+      <Table
+        label="Table of refused rows"
+        columns={["row", ...breakable("value", "reason")]}
+        rows={rows
+          .slice(0, ROWS_SHOWN_MAX)
+          .map(({ line, value, reason }) => [`line ${grouped(line)}`, <bdi>{value}</bdi>, <bdi>{reason}</bdi>])}
+        isTall
+      />
     </Section>
   );
 }

@@ -6,17 +6,16 @@ import { COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { hrefForLink } from "../hrefs.ts";
 import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { EventList } from "../parts/events.tsx";
+import { EventList, LinkName } from "../parts/events.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { renderSentTo } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
-import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorted-page.ts";
+import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
 import { newestEvents, type View } from "../page-context.ts";
-import { createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
+import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -38,6 +37,14 @@ export function linksPage(view: View): VNode {
   for (const link of view.state("clicks").links.keys()) sorted.add(valueIn(view, link, sort.by), link);
   const { keys, next } = sorted.end();
   const links = keys.flatMap((link) => findRow(view, link) ?? []);
+  const head = createSortedHeads(view, "/links", sort);
+  const columns = [
+    head("link", "link", "ascending", "breakable"),
+    head("people", "people", "descending", "number"),
+    head("suspected", "suspected", "descending", "number"),
+    head("bots", "bots", "descending", "number"),
+    head("last click", "last", "descending"),
+  ];
   return (
     <ConsoleDocument title="Links" path="/links" view={view}>
       <h1>Links</h1>
@@ -52,7 +59,18 @@ export function linksPage(view: View): VNode {
           No clicks yet. Have your link shortener post each click to <code>/api/tracking/event</code>.
         </p>
       ) : (
-        <LinkTable view={view} sort={sort} links={links} />
+        <Table
+          label="Links"
+          columns={columns}
+          rows={links.map(({ link, clicks, suspected, bots, last }) => [
+            <LinkName link={link} />,
+            clicks - suspected,
+            suspected,
+            bots,
+            <Time at={last} />,
+          ])}
+          isTall
+        />
       )}
       {others.clicks + others.bots === 0 ? null : (
         <p>
@@ -72,42 +90,6 @@ function valueIn(view: View, link: string, by: LinkColumn): string {
   if (by === "last") return toSortValue(view.state("clicks").links.get(link)?.last_position ?? 0);
   const { clicks = 0, suspected = 0, bots = 0 } = view.state("suspected").links.get(link) ?? {};
   return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
-}
-
-function LinkTable({
-  view,
-  sort,
-  links,
-}: {
-  view: View;
-  sort: Sort<LinkColumn>;
-  links: readonly NonNullable<ReturnType<typeof findRow>>[];
-}): VNode {
-  const head = createSortedHeads(view, "/links", sort);
-  const columns = [
-    head("link", "link", "ascending", "breakable"),
-    head("people", "people", "descending", "number"),
-    head("suspected", "suspected", "descending", "number"),
-    head("bots", "bots", "descending", "number"),
-    head("last click", "last", "descending"),
-  ];
-  return (
-    <Table label="Links" columns={columns} isTall>
-      {links.map(({ link, clicks, suspected, bots, last }) => (
-        <Row
-          cells={[
-            <a href={hrefForLink(link)}>
-              <bdi>{link}</bdi>
-            </a>,
-            clicks - suspected,
-            suspected,
-            bots,
-            <Time at={last} />,
-          ]}
-        />
-      ))}
-    </Table>
-  );
 }
 
 /** One link: its clicks over time, its visitors, and the recipients of its messages. */

@@ -44,14 +44,13 @@ export async function overviewPage(view: View): Promise<VNode> {
         <QuotaCard view={view} />
       </div>
       {attention.length === 0 ? null : (
-        <section class="card attention" aria-labelledby="attention">
-          <h2 id="attention">Needs attention</h2>
+        <Section id="attention" title="Needs attention" class="card attention">
           <ul>
             {attention.map((sentence) => (
               <li>{sentence}</li>
             ))}
           </ul>
-        </section>
+        </Section>
       )}
       {await renderFigures(view, inDoubt)}
       <RangePicker view={view} path="/" />
@@ -201,21 +200,19 @@ async function instances({ live }: View): Promise<VNode | null> {
   const holders = Object.entries(await live.roles());
   return (
     <Section id="instances" title="Instances">
-      <Table label="Table of instances" columns={["address", "version", "since", "does for all"]}>
-        {all.map(({ id, url, version, started_at }, index) => (
-          <tr>
-            <th scope="row">
-              <a href={url}>{url}</a>
-              {index === 0 ? " (this one)" : null}
-            </th>
-            <td>{version}</td>
-            <td>
-              <Time at={started_at} />
-            </td>
-            <td>{holders.flatMap(([role, holder]) => (holder === id ? [role] : [])).join(", ")}</td>
-          </tr>
-        ))}
-      </Table>
+      <Table
+        label="Table of instances"
+        columns={["address", "version", "since", "does for all"]}
+        rows={all.map(({ id, url, version, started_at }, index) => [
+          <>
+            <a href={url}>{url}</a>
+            {index === 0 ? " (this one)" : null}
+          </>,
+          version,
+          <Time at={started_at} />,
+          holders.flatMap(([role, holder]) => (holder === id ? [role] : [])).join(", "),
+        ])}
+      />
     </Section>
   );
 }

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import type { VNode } from "preact";
 import type { Basis } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { peopleAt } from "../../../projections/rewind-contacts.ts";
@@ -8,7 +8,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { ImportForm, SuppressionsForm } from "./import.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { Badge, type IconName, type Tone } from "../parts/icon.tsx";
+import { Badge, type BadgeState } from "../parts/icon.tsx";
 import {
   BASES,
   effectiveBasis,
@@ -21,46 +21,35 @@ import {
   toShownStatus,
   type FoundPeople,
   type Origin,
-  type PeopleColumn,
   type PeopleFilter,
   type ShownStatus,
 } from "../people-filter.ts";
-import { Select } from "../parts/action-form.tsx";
+import { Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { listHref, readPlace, readSort, type Sort } from "../sorted-page.ts";
+import { listHref, readPlace, readSort } from "../sorted-page.ts";
 import type { DisclosingPage, View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
 
-export const STATUS_WORDS: Readonly<Record<ShownStatus, string>> = {
-  open: "not contacted yet",
-  attempted: "being contacted",
-  in_doubt: "in doubt",
-  sent: "sent",
-  failed: "failed",
-  suppressed: "suppressed",
-};
-
-const STATUS_LOOKS: Readonly<Record<ShownStatus, readonly [Tone, IconName]>> = {
-  open: ["neutral", "clock"],
-  attempted: ["info", "send"],
-  in_doubt: ["warn", "circle-question-mark"],
-  sent: ["good", "send"],
-  failed: ["bad", "triangle-alert"],
-  suppressed: ["warn", "ban"],
+const STATUS_BADGES: Readonly<Record<ShownStatus, BadgeState>> = {
+  open: ["neutral", "clock", "not contacted yet"],
+  attempted: ["info", "send", "being contacted"],
+  in_doubt: ["warn", "circle-question-mark", "in doubt"],
+  sent: ["good", "send", "sent"],
+  failed: ["bad", "triangle-alert", "failed"],
+  suppressed: ["warn", "ban", "suppressed"],
 };
 
 export function StatusBadge({ contact }: { readonly contact: Contact }): VNode {
-  const status = toShownStatus(contact);
-  const [tone, icon] = STATUS_LOOKS[status];
-  return (
-    <Badge tone={tone} icon={icon}>
-      {STATUS_WORDS[status]}
-    </Badge>
-  );
+  return <Badge state={STATUS_BADGES[toShownStatus(contact)]} />;
+}
+
+function statusInWords(status: ShownStatus): string {
+  const [, , words] = STATUS_BADGES[status];
+  return words;
 }
 
 export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
@@ -87,6 +76,14 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   const known = people().size;
   const chosen = Object.keys(filter).length;
   const [only, other] = found.page;
+  const head = createSortedHeads(view, "/people", sort);
+  const columns = [
+    head("person", "person", "ascending", "breakable"),
+    head("status", "status", "ascending"),
+    head("basis", "basis", "ascending"),
+    head("skipped for", "skipped", "ascending"),
+    head("last message", "message", "descending"),
+  ];
   const page = (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
@@ -103,7 +100,20 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
           <Counts view={view} status={filter.status} counts={found.counts} known={known} />
         </>
       )}
-      {found.page.length === 0 ? null : <PeopleTable view={view} sort={sort} people={found.page} />}
+      {found.page.length === 0 ? null : (
+        <Table
+          label="People"
+          columns={columns}
+          rows={found.page.map((contact) => [
+            <RecipientLink recipient={contact} name={formatContactName(contact)} />,
+            <StatusBadge contact={contact} />,
+            BASIS_WORDS[effectiveBasis(contact)],
+            contact.skipped.join(", ").replaceAll("_", " ") || null,
+            contact.attempted_at && <Time at={contact.attempted_at} />,
+          ])}
+          isTall
+        />
+      )}
       {only === undefined || other !== undefined || after !== undefined ? null : (
         <RecipientActions view={view} contact={only} back={listHref(view, "/people", {})} />
       )}
@@ -115,29 +125,21 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   return { page, disclosed: { records: found.page.length } };
 }
 
-interface FilterProps {
-  readonly view: View;
-  readonly filter: PeopleFilter;
-  readonly variants: readonly string[];
-}
-
-function Filter({ view, filter, variants }: FilterProps): VNode {
+function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; variants: readonly string[] }): VNode {
   return (
     <form class="filter" method="get" action="/people" data-apply>
       {["sort", "order"].map((name) => {
         const value = view.query.get(name);
         return value === null ? null : <input type="hidden" name={name} value={value} />;
       })}
-      <label>
-        Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
-      </label>
-      <Select
-        name="status"
-        label="Status"
-        values={SHOWN_STATUSES}
-        chosen={filter.status}
-        inWords={(one) => STATUS_WORDS[one]}
+      <Field
+        label="Search"
+        name="search"
+        value={filter.search ?? ""}
+        maxLength={100}
+        placeholder="handle, name or id"
       />
+      <Select name="status" label="Status" values={SHOWN_STATUSES} chosen={filter.status} inWords={statusInWords} />
       <Select name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
       <Select name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
       {variants.length === 0 ? null : (
@@ -170,68 +172,15 @@ function Counts({ view, status, counts, known }: CountsProps): VNode {
         {grouped(status === undefined ? all : counts[status])} of {grouped(known)} {known === 1 ? "person" : "people"}.
       </p>
       <ul class="counts" aria-label="By status">
-        <li>
-          <Chosen isChosen={status === undefined} href={listHref(view, "/people", { status: undefined })}>
-            all {grouped(all)}
-          </Chosen>
-        </li>
-        {SHOWN_STATUSES.map((one) => (
+        {[undefined, ...SHOWN_STATUSES].map((one) => (
           <li>
-            <Chosen isChosen={status === one} href={listHref(view, "/people", { status: one })}>
-              {STATUS_WORDS[one]} {grouped(counts[one])}
-            </Chosen>
+            <a href={listHref(view, "/people", { status: one })} aria-current={status === one ? "true" : undefined}>
+              {one === undefined ? `all ${grouped(all)}` : `${statusInWords(one)} ${grouped(counts[one])}`}
+            </a>
           </li>
         ))}
       </ul>
     </>
-  );
-}
-
-interface ChosenProps {
-  readonly isChosen: boolean;
-  readonly href: string;
-  readonly children: ComponentChildren;
-}
-
-function Chosen({ isChosen, href, children }: ChosenProps): VNode {
-  return (
-    <a href={href} aria-current={isChosen ? "true" : undefined}>
-      {children}
-    </a>
-  );
-}
-
-interface PeopleTableProps {
-  readonly view: View;
-  readonly sort: Sort<PeopleColumn>;
-  readonly people: readonly Contact[];
-}
-
-function PeopleTable({ view, sort, people }: PeopleTableProps): VNode {
-  const head = createSortedHeads(view, "/people", sort);
-  const columns = [
-    head("person", "person", "ascending"),
-    head("status", "status", "ascending"),
-    head("basis", "basis", "ascending"),
-    head("skipped for", "skipped", "ascending"),
-    head("last message", "message", "descending"),
-  ];
-  return (
-    <Table label="People" columns={columns} isTall>
-      {people.map((contact) => (
-        <tr>
-          <th scope="row" class="breakable">
-            <RecipientLink recipient={contact} name={formatContactName(contact)} />
-          </th>
-          <td>
-            <StatusBadge contact={contact} />
-          </td>
-          <td>{BASIS_WORDS[effectiveBasis(contact)]}</td>
-          <td>{contact.skipped.join(", ").replaceAll("_", " ") || "–"}</td>
-          <td>{contact.attempted_at === undefined ? "–" : <Time at={contact.attempted_at} />}</td>
-        </tr>
-      ))}
-    </Table>
   );
 }
 

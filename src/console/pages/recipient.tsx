@@ -8,16 +8,16 @@ import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
+import { eventHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { findGrounds } from "../parts/find-causes.ts";
-import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
+import { EventList, EventSentence, formatRun, LinkName, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { breakable, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
+import { breakable, type Cell, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
-import { type Made, readNumber, type View } from "../page-context.ts";
+import { type DisclosingPage, readNumber, type View } from "../page-context.ts";
 import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
 
 /** Events of one page: of most recipients these are all. */
@@ -32,13 +32,12 @@ const MESSAGES_SHOWN = 10;
 type Attempt = Recorded<"DirectMessageAttempted">;
 
 /** One recipient: how far we got, on what grounds, the exact texts, and all that the log says of them. */
-export async function recipientPage(view: View): Promise<Made> {
+export async function recipientPage(view: View): Promise<DisclosingPage> {
   const asked = view.parameters["id"] ?? "";
   const contacts = view.state("contacts");
   const username = asked.replace(/^@/, "");
   const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
-  if (contact === undefined)
-    return isHashed(view, asked) ? unnamed(view, asked) : { page: unknown(view, asked), isMissing: true };
+  if (contact === undefined) return unnamedPage(view, asked);
   const before = readNumber(view, "before");
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
@@ -101,32 +100,31 @@ function isHashed(view: View, asked: string): boolean {
   return names.some((name) => hashes.has(name));
 }
 
-function unnamed(view: View, asked: string): VNode {
-  return (
-    <ConsoleDocument title="Person" path="/people" view={view}>
-      <h1>Erased or hashed</h1>
-      <p class="empty">
-        The person called <bdi class="breakable">{asked}</bdi> was erased, or suppressed by a hash alone. The log does
-        not say who they are, and no run contacts them.
-      </p>
-    </ConsoleDocument>
-  );
-}
-
-function unknown(view: View, asked: string): VNode {
+/** Of a name that is known by its hash alone, or not at all. */
+function unnamedPage(view: View, asked: string): DisclosingPage {
+  const name = <bdi class="breakable">{asked}</bdi>;
+  const isMissing = !isHashed(view, asked);
   const search = asked.replace(/^@/, "");
-  return (
+  const page = (
     <ConsoleDocument title="Person" path="/people" view={view}>
-      <h1>Unknown</h1>
-      <p class="empty">
-        The log has no person called <bdi class="breakable">{asked}</bdi>.
-      </p>
-      <p>
-        <a href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</a>, or import them
-        on the page <a href="/people">People</a>.
-      </p>
+      <h1>{isMissing ? "Unknown" : "Erased or hashed"}</h1>
+      {isMissing ? (
+        <>
+          <p class="empty">The log has no person called {name}.</p>
+          <p>
+            <a href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</a>, or import
+            them on the page <a href="/people">People</a>.
+          </p>
+        </>
+      ) : (
+        <p class="empty">
+          The person called {name} was erased, or suppressed by a hash alone. The log does not say who they are, and no
+          run contacts them.
+        </p>
+      )}
     </ConsoleDocument>
   );
+  return { page, isMissing };
 }
 
 interface CaseProps {
@@ -317,29 +315,20 @@ function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | nul
       <Table
         label="Clicks of the links sent to them"
         columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
-      >
-        {links.map((link) => toRow(view, link, isTracked))}
-      </Table>
+        rows={links.map((link) => toCells(view, link, isTracked))}
+      />
     </Section>
   );
 }
 
-function toRow(view: View, link: string, isTracked: boolean): VNode {
+function toCells(view: View, link: string, isTracked: boolean): readonly Cell[] {
   const messages = view.state("referrers").links.get(link)?.messages ?? 0;
   const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
-  return (
-    <tr>
-      <th scope="row">
-        <a href={hrefForLink(link)}>
-          <bdi>{link}</bdi>
-        </a>
-      </th>
-      <td>{messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`}</td>
-      {messages === 1 && !isTracked ? (
-        <td colSpan={3}>not shown, since they did not grant tracking</td>
-      ) : (
-        [clicks - suspected, suspected, bots].map((count) => <td>{grouped(count)}</td>)
-      )}
-    </tr>
-  );
+  return [
+    <LinkName link={link} />,
+    messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`,
+    ...(messages === 1 && !isTracked
+      ? ["not shown, since they did not grant tracking"]
+      : [clicks - suspected, suspected, bots]),
+  ];
 }

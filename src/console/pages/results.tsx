@@ -21,7 +21,6 @@ import {
   nameMember,
   TRACKED_NOTE,
 } from "../../history/results-format.ts";
-import type { Results } from "../../../projections/results.ts";
 import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
@@ -198,8 +197,7 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
   const isClear = best.low > next.high;
   const more = Math.max(0, (requiredSampleSize(best.rate, next.rate) ?? 0) - Math.min(best.sent, next.sent));
   return (
-    <section class="card" aria-labelledby="verdict">
-      <h2 id="verdict">{isClear ? `${best.name} gets more replies` : "Too early to call"}</h2>
+    <Section id="verdict" title={isClear ? `${best.name} gets more replies` : "Too early to call"} class="card">
       <p>
         <bdi>{best.name}</bdi> is ahead of <bdi>{next.name}</bdi> by {points} points in replies,{" "}
         {isClear ? "and" : "but"} the intervals {isClear ? "do not " : ""}overlap.
@@ -207,7 +205,7 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
           ? null
           : ` A difference of this size needs about ${grouped(more)} more messages of each: ${grouped(Math.ceil((2 * more) / view.settings.dailyLimit))} days at the full quota.`}
       </p>
-    </section>
+    </Section>
   );
 }
 
@@ -244,74 +242,94 @@ function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps)
           <li>bars from 0 to {formatPercent(top)}</li>
         </ul>
       </figcaption>
-      <Table label={title} columns={[...GROUP_MEMBERS[by], "rate", "before"]}>
-        {drawn.map((row) => (
-          <tr>
-            <Names view={view} by={by} row={row} />
-            <td>
-              <RateBar rate={rateOf(row.figures)} top={top} />
-            </td>
-            <td>
-              <RateBar rate={row.previous && rateOf(row.previous)} top={top} isBefore />
-            </td>
-          </tr>
-        ))}
-      </Table>
+      <Table
+        label={title}
+        columns={[...GROUP_MEMBERS[by], "rate", "before"]}
+        rowHead={GROUP_MEMBERS[by].length - 1}
+        rows={drawn.map((row) => [
+          ...renderNames(view, by, row),
+          <RateBar rate={rateOf(row.figures)} top={top} />,
+          <RateBar rate={row.previous && rateOf(row.previous)} top={top} isBefore />,
+        ])}
+      />
     </figure>
   );
 }
 
-function Names({ view, by, row: { group } }: { view: View; by: Grouping; row: ResultRow }): VNode {
-  return (
-    <>
-      {GROUP_MEMBERS[by].map((member, at) => {
-        const name = nameMember(group, member, view.state("results"));
-        const shown = member === "link" ? <a href={hrefForLink(name)}>{name}</a> : name;
-        const text = member === "run_id" ? <RunLink view={view} runId={name} /> : <bdi>{shown}</bdi>;
-        return at === GROUP_MEMBERS[by].length - 1 ? <th scope="row">{text}</th> : <td>{text}</td>;
-      })}
-    </>
-  );
+function renderNames(view: View, by: Grouping, { group }: ResultRow): readonly VNode[] {
+  return GROUP_MEMBERS[by].map((member) => {
+    const name = nameMember(group, member, view.state("results"));
+    if (member === "run_id") return <RunLink view={view} runId={name} />;
+    return <bdi>{member === "link" ? <a href={hrefForLink(name)}>{name}</a> : name}</bdi>;
+  });
 }
 
-const MESSAGE_COUNTS = ["sent", "failed", "in doubt", "replied", "opted out"] as const;
-const LINK_COUNTS = ["clicks, total", "clicks, unique", "suspected", "bots"] as const;
-const TRACKED_COUNTS = ["granted tracking", "clicked", "clicks", "suspected"] as const;
+/** Figures of a row, each under what its column is called. */
+type FiguresByHead = Readonly<Record<string, (row: ResultRow) => number | null | undefined>>;
+
+const MESSAGE_COUNTS: FiguresByHead = {
+  sent: ({ figures }) => figures.sent,
+  failed: ({ figures }) => figures.failed,
+  "in doubt": ({ figures }) => figures.in_doubt,
+  replied: ({ figures }) => figures.replied,
+  "opted out": ({ figures }) => figures.opted_out,
+};
+
+const LINK_COUNTS: FiguresByHead = {
+  "clicks, total": ({ figures }) => figures.clicks?.total,
+  "clicks, unique": ({ figures }) => figures.clicks?.unique,
+  suspected: ({ figures }) => figures.clicks?.suspected,
+  bots: ({ figures }) => figures.clicks?.bots,
+};
+
+const TRACKED_COUNTS: FiguresByHead = {
+  "granted tracking": ({ figures }) => figures.tracked.recipients,
+  clicked: ({ figures }) => figures.tracked.clicked,
+  clicks: ({ figures }) => figures.tracked.clicks,
+  suspected: ({ figures }) => figures.tracked.suspected,
+};
+
+const FIRST_CLICK = "first click";
 
 function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultTable }): VNode {
   const isTracked = isTrackedOnly(by);
-  const counts = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
-  const heads = [...members, ...counts, "first click", "sent before", "replied before"];
+  const figures: FiguresByHead = {
+    ...MESSAGE_COUNTS,
+    ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS),
+    [FIRST_CLICK]: (row) => row.figures.tracked.first_click_ms,
+    "sent before": ({ previous }) => previous?.sent,
+    "replied before": ({ previous }) => previous?.replied,
+  };
   const csv = addressWith("/social/results", new URLSearchParams({ by }), { ...toDays(table.interval), format: "csv" });
   // By no column: the newest row is the last one.
-  const sort = readSort<string>(view, heads, { by: "", order: "ascending" });
+  const sort = readSort<string>(view, [...members, ...Object.keys(figures)], { by: "", order: "ascending" });
+  const sortMember = members.find((member) => member === sort.by);
+  const sortValue = (row: ResultRow) =>
+    sortMember === undefined
+      ? figures[sort.by]?.(row)
+      : row.group[sortMember] && nameMember(row.group, sortMember, view.state("results"));
   const toColumn = createSortedHeads(view, "/results", sort);
-  const columns = heads.map((head, at) =>
-    at < members.length
-      ? toColumn(head, head, "ascending")
-      : toColumn(head, head, "descending", head === "first click" ? undefined : "number"),
-  );
   return (
     <Section id="rows" title={`By ${by}`}>
-      <Table label={`Results by ${by}`} columns={columns} isTall>
-        {sortRows(
-          table.rows,
-          (row) => valuesIn(row, members, isTracked, view.state("results"))[heads.indexOf(sort.by)],
-          sort,
-        ).map((row) => (
-          <tr>
-            <Names view={view} by={by} row={row} />
-            {countsIn(row.figures, isTracked).map((count) => (
-              <td>{count === undefined ? "–" : grouped(count)}</td>
-            ))}
-            <td>{row.figures.tracked.first_click_ms === null ? "–" : firstClick(row.figures)}</td>
-            {[row.previous?.sent, row.previous?.replied].map((count) => (
-              <td>{count === undefined ? "–" : grouped(count)}</td>
-            ))}
-          </tr>
-        ))}
-      </Table>
+      <Table
+        label={`Results by ${by}`}
+        columns={[
+          ...members.map((head) => toColumn(head, head, "ascending")),
+          ...Object.keys(figures).map((head) =>
+            toColumn(head, head, "descending", head === FIRST_CLICK ? undefined : "number"),
+          ),
+        ]}
+        rowHead={members.length - 1}
+        rows={sortRows(table.rows, sortValue, sort).map((row) => [
+          ...renderNames(view, by, row),
+          ...Object.entries(figures).map(([head, figureIn]) => {
+            const figure = figureIn(row);
+            return head === FIRST_CLICK && figure !== null ? firstClick(row.figures) : figure;
+          }),
+        ])}
+        isTall
+      />
       <p class="quiet">{isTracked ? TRACKED_NOTE : CLICKS_NOTE}</p>
       {table.omitted === 0 ? null : <p>{grouped(table.omitted)} earlier rows are left out: choose fewer days.</p>}
       <p>
@@ -319,25 +337,6 @@ function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultT
       </p>
     </Section>
   );
-}
-
-function countsIn(figures: Figures, isTracked: boolean): readonly (number | undefined)[] {
-  const { sent, failed, in_doubt, replied, opted_out, clicks, tracked } = figures;
-  const messages = [sent, failed, in_doubt, replied, opted_out];
-  if (isTracked) return [...messages, tracked.recipients, tracked.clicked, tracked.clicks, tracked.suspected];
-  return [...messages, clicks?.total, clicks?.unique, clicks?.suspected, clicks?.bots];
-}
-
-/** What a row is sorted by, column by column. */
-function valuesIn(
-  { group, figures, previous }: ResultRow,
-  members: (typeof GROUP_MEMBERS)[Grouping],
-  isTracked: boolean,
-  results: Results,
-) {
-  const numbers = [...countsIn(figures, isTracked), figures.tracked.first_click_ms, previous?.sent, previous?.replied];
-  const names = members.map((member) => (group[member] == null ? null : nameMember(group, member, results)));
-  return [...names, ...numbers];
 }
 
 /** The first and the last day of an interval, as addresses have them. */

@@ -9,12 +9,12 @@ import { eventsOfRun } from "../../history/run-events.ts";
 import { runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { EventList, formatRun } from "../parts/events.tsx";
-import { Badge } from "../parts/icon.tsx";
+import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { ENDS } from "../parts/run-card.tsx";
-import { breakable, type Cell, createSortedHeads, ListPages, Row, Table } from "../parts/table.tsx";
+import { breakable, type Cell, createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
-import { readNumber, type Made, type View } from "../page-context.ts";
+import { readNumber, toReading, type Made, type View } from "../page-context.ts";
 
 const EVENTS_SHOWN = 200;
 
@@ -49,11 +49,12 @@ export async function runsPage(view: View): Promise<VNode> {
           There was none yet. The <a href="/">Overview</a> starts one with a dry run.
         </p>
       ) : (
-        <Table label="Runs" columns={columns} isTall>
-          {keys.map((runId) => (
-            <Row cells={toCells(view, runId, started.get(runId)!, callers.get(runId))} />
-          ))}
-        </Table>
+        <Table
+          label="Runs"
+          columns={columns}
+          rows={keys.map((runId) => toCells(view, runId, started.get(runId)!, callers.get(runId)))}
+          isTall
+        />
       )}
       <p class="quiet">
         A dry run sends nothing: its figures are what it would have sent and skipped.
@@ -102,7 +103,7 @@ function toCells(view: View, runId: string, run: RunSummary, caller: string | un
     skipped,
     failed,
     <>
-      <EndBadge reason={end?.reason} />
+      <Badge state={toEndState(end?.reason)} />
       {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
     </>,
   ];
@@ -111,26 +112,16 @@ function toCells(view: View, runId: string, run: RunSummary, caller: string | un
 /** Ends that an operator wanted, or that lie in the nature of a run. */
 const WANTED: readonly RunOutcome["reason"][] = ["completed", "limit_reached", "daily_limit_reached", "window_closed"];
 
-function EndBadge({ reason }: { readonly reason: RunOutcome["reason"] | undefined }): VNode {
-  const [tone, icon, word] =
-    reason === undefined
-      ? (["info", "play", "in progress"] as const)
-      : WANTED.includes(reason)
-        ? (["good", "check", "done"] as const)
-        : reason === "stopped"
-          ? (["neutral", "pause", "stopped"] as const)
-          : (["bad", "triangle-alert", "broke off"] as const);
-  return (
-    <Badge tone={tone} icon={icon}>
-      {word}
-    </Badge>
-  );
+function toEndState(reason: RunOutcome["reason"] | undefined): BadgeState {
+  if (reason === undefined) return ["info", "play", "in progress"];
+  if (WANTED.includes(reason)) return ["good", "check", "done"];
+  return reason === "stopped" ? ["neutral", "pause", "stopped"] : ["bad", "triangle-alert", "broke off"];
 }
 
 export async function runPage(view: View): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
   if (!EVENT_ID.test(runId)) return undefined;
-  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const reading = toReading(view);
   const from = readNumber(view, "from");
   const startedAt = view.state("runs").started.get(runId)?.started_at;
   const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { ActionForm } from "../parts/action-form.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { Badge, type IconName, type Tone } from "../parts/icon.tsx";
+import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { toTokenId } from "../../config/tokens.ts";
@@ -53,36 +53,28 @@ function CallersSection({ view }: { readonly view: View }): VNode | null {
   if (tokens.length === 0) return null;
   return (
     <Section id="callers" title="Who may do what">
-      <Table label="Tokens of callers" columns={["Caller", "Token", "May", "Ends", "Last used"]}>
-        {tokens.map(({ name, sha256, scopes, links, expiresAt }) => (
-          <tr>
-            <td>{name}</td>
-            <td>
-              <code>{toTokenId(sha256)}</code>
-            </td>
-            <td>
-              {scopes?.join(", ") ?? "everything: its entry names no scopes"}
-              {links === undefined ? "" : ` (clicks of ${links.join(", ")} only)`}
-            </td>
-            <td>{expiresAt === undefined ? "never" : <Time at={isoTime(expiresAt)} />}</td>
-            <td>{usedOn.get(toTokenId(sha256)) ?? "never"}</td>
-          </tr>
-        ))}
-      </Table>
+      <Table
+        label="Tokens of callers"
+        columns={["Caller", "Token", "May", "Ends", "Last used"]}
+        rowHead={null}
+        rows={tokens.map(({ name, sha256, scopes, links, expiresAt }) => [
+          name,
+          <code>{toTokenId(sha256)}</code>,
+          `${scopes?.join(", ") ?? "everything: its entry names no scopes"}${links === undefined ? "" : ` (clicks of ${links.join(", ")} only)`}`,
+          expiresAt === undefined ? "never" : <Time at={isoTime(expiresAt)} />,
+          usedOn.get(toTokenId(sha256)) ?? "never",
+        ])}
+      />
     </Section>
   );
 }
 
 function StepItem({ step }: { readonly step: SetupStep }): VNode {
   const { title, status, says, env, command } = step;
-  const [tone, icon, words] = STATUS_LOOKS[status];
   return (
     <li>
       <h2>
-        {title}{" "}
-        <Badge tone={tone} icon={icon}>
-          {words}
-        </Badge>
+        {title} <Badge state={STATUS_BADGES[status]} />
       </h2>
       <p>{says}</p>
       {env === undefined ? null : <Lines where="In .env:" lines={env} />}
@@ -100,7 +92,7 @@ function Lines({ where, lines }: { readonly where: string; readonly lines: reado
   );
 }
 
-const STATUS_LOOKS: Readonly<Record<SetupStep["status"], readonly [Tone, IconName, words: string]>> = {
+const STATUS_BADGES: Readonly<Record<SetupStep["status"], BadgeState>> = {
   done: ["good", "check", "done"],
   to_do: ["warn", "triangle-alert", "to do"],
   left_out: ["neutral", "x", "left out"],

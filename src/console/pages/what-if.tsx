@@ -15,7 +15,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { numbers, OnlyFirst, Row, Table } from "../parts/table.tsx";
+import { numbers, OnlyFirst, Table } from "../parts/table.tsx";
 import type { ConsolePage, Notice, View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 
@@ -101,11 +101,19 @@ interface ReportProps {
 function Counts({ report }: ReportProps): VNode {
   return (
     <Section id="counts" title={report.days.length === 0 ? "Nothing differs" : "What differs"}>
-      <Table label="Counts" columns={["day", "what", ...numbers("was", "would be", "difference", "unknown")]} isTall>
-        {toRows(report).map(({ day, what, was, would, difference, unknown }) => (
-          <Row cells={[day, what, was, would, difference, unknown]} />
-        ))}
-      </Table>
+      <Table
+        label="Counts"
+        columns={["day", "what", ...numbers("was", "would be", "difference", "unknown")]}
+        rows={toRows(report).map(({ day, what, was, would, difference, unknown }) => [
+          day,
+          what,
+          was,
+          would,
+          difference,
+          unknown,
+        ])}
+        isTall
+      />
     </Section>
   );
 }
@@ -130,17 +138,16 @@ function List({ report: { recipients }, name }: ReportProps & { readonly name: k
   if (count === 0) return null;
   return (
     <Section id={name} title={`${grouped(count)} ${LISTS[name]}`}>
-      <Table label={`Table of those who ${LISTS[name]}`} columns={["recipient", "was", "would be"]} isTall>
-        {shown.map(({ recipient, was, would }) => (
-          <Row
-            cells={[
-              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
-              describeOutcome(was),
-              describeOutcome(would),
-            ]}
-          />
-        ))}
-      </Table>
+      <Table
+        label={`Table of those who ${LISTS[name]}`}
+        columns={["recipient", "was", "would be"]}
+        rows={shown.map(({ recipient, was, would }) => [
+          <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+          describeOutcome(was),
+          describeOutcome(would),
+        ])}
+        isTall
+      />
       <OnlyFirst shown={shown.length} count={count} />
     </Section>
   );

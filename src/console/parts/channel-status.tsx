@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findChannel, pendingOf } from "../../../projections/deliveries.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { Badge, type IconName, type Tone } from "./icon.tsx";
+import { Badge, type BadgeState } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
 
@@ -15,18 +15,16 @@ interface ChannelStatusProps {
 }
 
 export function ChannelStatus({ view, name, failuresInARow = 0 }: ChannelStatusProps): VNode {
-  const [tone, icon, word, why] = readStatus(view, name, failuresInARow);
+  const [tone, icon, words, why] = readStatus(view, name, failuresInARow);
   return (
     <>
-      <Badge tone={tone} icon={icon}>
-        {word}
-      </Badge>
+      <Badge state={[tone, icon, words]} />
       {why}
     </>
   );
 }
 
-type Status = readonly [tone: Tone, icon: IconName, word: string, why?: ComponentChildren];
+type Status = readonly [...BadgeState, why?: ComponentChildren];
 
 function readStatus(view: View, name: ChannelName, failures: number): Status {
   const channel = findChannel(view.state("deliveries"), name);

@@ -4,7 +4,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { QUARTER_MS } from "../../../projections/quarters.ts";
 import type { ResultRate } from "../../history/results.ts";
 import { formatPercent } from "../../history/results-format.ts";
-import { numbers, Row, Table } from "./table.tsx";
+import { numbers, Table } from "./table.tsx";
 
 /** One kind of what is stacked in each bar. */
 export interface Series<Kind extends string> {
@@ -182,13 +182,17 @@ function Numbers<Kind extends string>(props: BarsProps<Kind> & { readonly isComp
   return (
     <details>
       <summary>The numbers as a table</summary>
-      <Table label={`${title}: the numbers`} columns={["when", ...numbers(...names)]}>
-        {bars.toReversed().map((bar) => (
-          <Row
-            cells={[bar.label, ...series.map(({ kind }) => bar.counts[kind]), ...(isCompared ? [bar.before ?? 0] : [])]}
-          />
-        ))}
-      </Table>
+      <Table
+        label={`${title}: the numbers`}
+        columns={["when", ...numbers(...names)]}
+        rows={bars
+          .toReversed()
+          .map(({ label, counts, before = 0 }) => [
+            label,
+            ...series.map(({ kind }) => counts[kind]),
+            ...(isCompared ? [before] : []),
+          ])}
+      />
     </details>
   );
 }

@@ -7,7 +7,7 @@ import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
 import { formatCaller, formatSentence, type Mention, type Sentence } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
+import { eventHref, hrefForLink, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
@@ -139,10 +139,13 @@ export function shorten(text: string, most: number, rest = ""): string {
   return isCut ? `${formatSentence(shown)}…${rest}` : text;
 }
 
-interface OptionalLinkProps {
-  /** Undefined: there is no page to link to. */
-  readonly href: string | undefined;
-  readonly children: ComponentChildren;
+/** The link by its name, which leads to its page. */
+export function LinkName({ link }: { readonly link: string }): VNode {
+  return (
+    <a href={hrefForLink(link)}>
+      <bdi>{link}</bdi>
+    </a>
+  );
 }
 
 /** The recipient by this name, which leads to their page where there is one. */
@@ -155,7 +158,7 @@ export function RecipientLink({ recipient, name }: { recipient: Recipient; name:
 }
 
 /** A link, or only its content where there is no page to link to. */
-export function OptionalLink({ href, children }: OptionalLinkProps): VNode {
+export function OptionalLink({ href, children }: { href: string | undefined; children: ComponentChildren }): VNode {
   return href === undefined ? <>{children}</> : <a href={href}>{children}</a>;
 }
 

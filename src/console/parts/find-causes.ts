@@ -6,7 +6,7 @@ import { isOutcome } from "../../../events/dispatches.ts";
 import { findRunStart } from "../../history/run-events.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { effectiveBasis } from "../people-filter.ts";
-import type { View } from "../page-context.ts";
+import { toReading, type View } from "../page-context.ts";
 
 /** Events listed as causes: a batch of clicks may have a thousand. */
 const CAUSES_SHOWN = 20;
@@ -19,7 +19,7 @@ const EVENTS_READ = 200;
  * of what concerns one recipient in a run, the start of the run, the grounds for writing, and the attempt.
  */
 export async function findCauses(view: View, event: Recorded): Promise<readonly Recorded[]> {
-  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const reading = toReading(view);
   if (isOutcome(event) || isDecision(event)) {
     const sources = await sourcesOfEvent(reading, await readRequestedChannels(reading), event);
     return sources.slice(0, CAUSES_SHOWN);

@@ -88,12 +88,14 @@ export function IconSymbols(): VNode {
 
 export type Tone = "neutral" | "good" | "warn" | "bad" | "info" | "accent";
 
-/** A state in one or two words, with its icon and colour. */
-export function Badge({ tone, icon, children }: { tone: Tone; icon: IconName; children: string }): VNode {
+/** A state in one or two words. */
+export type BadgeState = readonly [tone: Tone, icon: IconName, words: string];
+
+export function Badge({ state: [tone, icon, words] }: { readonly state: BadgeState }): VNode {
   return (
     <span class={`badge ${tone}`}>
       <Icon name={icon} />
-      {children.charAt(0).toUpperCase() + children.slice(1)}
+      {words.charAt(0).toUpperCase() + words.slice(1)}
     </span>
   );
 }

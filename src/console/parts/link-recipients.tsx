@@ -13,7 +13,7 @@ import { Section } from "../document.tsx";
 import { RecipientLink, Words } from "./events.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
-import { breakable, Row, Table } from "./table.tsx";
+import { breakable, Table } from "./table.tsx";
 
 /** The recipients and messages of a link: where its clicks may come from. */
 export async function renderSentTo(view: View, domain: string, shortCode: string): Promise<VNode> {
@@ -54,17 +54,17 @@ async function renderRecipients(view: View, { newest, messages }: Referrers): Pr
   return (
     <>
       {attempts.length < messages ? <p>The newest {grouped(attempts.length)}:</p> : null}
-      <Table label="People it was sent to" columns={[...breakable("person", "variant"), "when"]}>
-        {attempts.toReversed().map(({ time, data: { recipient, variant } }) => (
-          <Row
-            cells={[
-              <RecipientLink recipient={recipient} name={isErased(recipient) ? ERASED : `@${recipient.username}`} />,
-              <bdi>{variant}</bdi>,
-              <Time at={time} />,
-            ]}
-          />
-        ))}
-      </Table>
+      <Table
+        label="People it was sent to"
+        columns={[...breakable("person", "variant"), "when"]}
+        rows={attempts
+          .toReversed()
+          .map(({ time, data: { recipient, variant } }) => [
+            <RecipientLink recipient={recipient} name={isErased(recipient) ? ERASED : `@${recipient.username}`} />,
+            <bdi>{variant}</bdi>,
+            <Time at={time} />,
+          ])}
+      />
     </>
   );
 }

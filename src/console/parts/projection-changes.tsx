@@ -9,7 +9,7 @@ import { eventHref } from "../hrefs.ts";
 import { readChoice, type View } from "../page-context.ts";
 import { Select } from "./action-form.tsx";
 import { shorten } from "./events.tsx";
-import { breakable, Table } from "./table.tsx";
+import { breakable, type Cell, Table } from "./table.tsx";
 
 /** Characters of a value or a path that are shown: the event's data, further down, is whole. */
 const SHOWN_CHARACTERS_MAX = 300;
@@ -80,11 +80,11 @@ function Change({ name, change }: { readonly name: string; readonly change: Stat
   const { differences, whole } = change;
   return (
     <>
-      <Table label={`Changes of ${name}`} columns={["Where", ...breakable("Before", "After")]}>
-        {differences.map((difference) => (
-          <Row difference={difference} />
-        ))}
-      </Table>
+      <Table
+        label={`Changes of ${name}`}
+        columns={["Where", ...breakable("Before", "After")]}
+        rows={differences.map(toCells)}
+      />
       {differences.length < DIFFERENCES_MAX ? null : <p>{`These are the first ${DIFFERENCES_MAX} changes.`}</p>}
       {whole === undefined ? null : (
         <details>
@@ -99,27 +99,17 @@ function Change({ name, change }: { readonly name: string; readonly change: Stat
   );
 }
 
-function Row({ difference: { path, values } }: { readonly difference: Difference }): VNode {
-  return (
-    <tr>
-      <th scope="row">
-        <bdi>{shorten(formatPath(path), SHOWN_CHARACTERS_MAX)}</bdi>
-      </th>
-      {values === "reordered" ? (
-        <td colSpan={2}>the same entries in another order</td>
-      ) : (
-        [values.before, values.after].map((value) => (
-          <td>
-            {value === undefined ? (
-              <span class="quiet">nothing</span>
-            ) : (
-              <code>{shorten(formatValue(value), SHOWN_CHARACTERS_MAX)}</code>
-            )}
-          </td>
-        ))
-      )}
-    </tr>
+function toCells({ path, values }: Difference): readonly Cell[] {
+  const where = <bdi>{shorten(formatPath(path), SHOWN_CHARACTERS_MAX)}</bdi>;
+  if (values === "reordered") return [where, "the same entries in another order"];
+  const [before, after] = [values.before, values.after].map((value) =>
+    value === undefined ? (
+      <span class="quiet">nothing</span>
+    ) : (
+      <code>{shorten(formatValue(value), SHOWN_CHARACTERS_MAX)}</code>
+    ),
   );
+  return [where, before, after];
 }
 
 /** Maps as objects, which are easier to read. */

@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "./action-form.tsx";
+import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { By } from "./events.tsx";
@@ -15,8 +16,7 @@ export function Proof({ view }: { readonly view: View }): VNode {
   const { verified } = view;
   const progress = view.live?.verification();
   return (
-    <section class="card" aria-labelledby="proof">
-      <h2 id="proof">Proof</h2>
+    <Section id="proof" title="Proof" class="card">
       {verified === undefined ? (
         <p>The log was not verified yet.</p>
       ) : (
@@ -35,7 +35,7 @@ export function Proof({ view }: { readonly view: View }): VNode {
         </a>
         . <span class="quiet">Kept elsewhere, it later proves that the log still holds all of today's events.</span>
       </p>
-    </section>
+    </Section>
   );
 }
 
@@ -46,17 +46,11 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
     <p>
       {result === "whole" ? (
         <>
-          <Badge tone="good" icon="shield-check">
-            whole
-          </Badge>{" "}
-          up to position {grouped(position)}
+          <Badge state={["good", "shield-check", "whole"]} /> up to position {grouped(position)}
         </>
       ) : (
         <>
-          <Badge tone="bad" icon="triangle-alert">
-            broken
-          </Badge>
-          : <bdi>{last.data.fault}</bdi>
+          <Badge state={["bad", "triangle-alert", "broken"]} />: <bdi>{last.data.fault}</bdi>
           {broken === undefined ? null : (
             <>
               {" ("}

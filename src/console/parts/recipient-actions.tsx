@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { erasureGround, erasureRequester } from "../../../events/personal.ts";
-import type { Tracking } from "../../../events/outreach.ts";
+import { tracking } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import {
   CONSENT_SOURCE_CHARS_MAX,
@@ -87,8 +87,7 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
 
 const GROUNDS = erasureGround.anyOf.map((one) => one.const);
 const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
-
-const TRACKINGS = ["granted", "denied", "unknown"] as const satisfies readonly Tracking[];
+const TRACKINGS = tracking.anyOf.map((one) => one.const);
 
 interface ConsentProps {
   readonly to: string;

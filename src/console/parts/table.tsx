@@ -1,13 +1,5 @@
 /** @jsxImportSource preact */
-import {
-  cloneElement,
-  Fragment,
-  isValidElement,
-  toChildArray,
-  type ComponentChildren,
-  type FunctionComponent,
-  type VNode,
-} from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
 import type { View } from "../page-context.ts";
@@ -61,30 +53,6 @@ export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
   );
 }
 
-interface TableProps {
-  /** Of the region that scrolls by itself where the table is wider than the screen. */
-  readonly label: string;
-  readonly columns: readonly Column[];
-  /** Longer than the screen: it scrolls in itself. */
-  readonly isTall?: boolean;
-  /** A {@link Row} each; of one that is different the `tr`, or a component that renders it. */
-  readonly children: ComponentChildren;
-}
-
-export type Cell = VNode | string | number | null | undefined;
-
-/** Begins with what the row is of. Numbers are grouped, and what there is none of is a dash. */
-export function Row({ cells: [head, ...cells] }: { readonly cells: readonly Cell[] }): VNode {
-  return (
-    <tr>
-      <th scope="row">{head}</th>
-      {cells.map((cell) => (
-        <td>{typeof cell === "number" ? grouped(cell) : (cell ?? "–")}</td>
-      ))}
-    </tr>
-  );
-}
-
 interface OnlyFirstProps {
   readonly shown: number;
   readonly count: number;
@@ -121,9 +89,43 @@ export function NamedValues({ of }: { readonly of: readonly NamedValue[] }): VNo
   );
 }
 
+/** Numbers are grouped, and what there is none of is a dash. */
+export type Cell = VNode | string | number | null | undefined;
+
+interface TableProps {
+  /** Of the region that scrolls by itself where the table is wider than the screen. */
+  readonly label: string;
+  readonly columns: readonly Column[];
+  /** The last cell of a row that is shorter than the head spans the rest of it. */
+  readonly rows: readonly (readonly Cell[])[];
+  /** Which column says what a row is of. Default: the first one; null: none does. */
+  readonly rowHead?: number | null;
+  /** Longer than the screen: it scrolls in itself. */
+  readonly isTall?: boolean;
+}
+
 /** On a phone each row is a list of labelled values. The roles keep it a table, however it is laid out. */
-export function Table({ label, columns, isTall = false, children }: TableProps): VNode {
+export function Table({ label, columns, rows, rowHead = 0, isTall = false }: TableProps): VNode {
   const heads = columns.map((column): ColumnHead => (typeof column === "string" ? { head: column } : column));
+  const toCell = (cell: Cell, at: number, { length }: readonly Cell[]): VNode => {
+    const { head, kind } = heads[at]!;
+    const span = at === length - 1 ? heads.length - at : 1;
+    const attributes = {
+      class: span === 1 ? kind : undefined,
+      role: at === rowHead ? "rowheader" : "cell",
+      "data-label": head.charAt(0).toUpperCase() + head.slice(1),
+    } as const;
+    const shown = typeof cell === "number" ? grouped(cell) : (cell ?? "–");
+    return at === rowHead ? (
+      <th scope="row" {...attributes}>
+        {shown}
+      </th>
+    ) : (
+      <td colSpan={span === 1 ? undefined : span} {...attributes}>
+        {shown}
+      </td>
+    );
+  };
   return (
     <div class={isTall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
       <table role="table">
@@ -136,35 +138,12 @@ export function Table({ label, columns, isTall = false, children }: TableProps):
             ))}
           </tr>
         </thead>
-        <tbody role="rowgroup">{elementsIn(children).map((row) => labelCells(row, heads))}</tbody>
+        <tbody role="rowgroup">
+          {rows.map((cells) => (
+            <tr role="row">{cells.map(toCell)}</tr>
+          ))}
+        </tbody>
       </table>
     </div>
   );
-}
-
-type Element = VNode<{ readonly children?: ComponentChildren; readonly colSpan?: number; readonly class?: string }>;
-
-function labelCells(row: Element, heads: readonly ColumnHead[]): VNode {
-  let column = 0;
-  const cells = elementsIn(row.props.children).map((cell) => {
-    const { head = "", kind } = heads[column] ?? {};
-    const { colSpan = 1, class: own = colSpan === 1 ? kind : undefined } = cell.props;
-    column += colSpan;
-    return cloneElement(cell, {
-      class: own,
-      role: cell.type === "th" ? "rowheader" : "cell",
-      "data-label": head.charAt(0).toUpperCase() + head.slice(1),
-    });
-  });
-  return cloneElement(row, { role: "row" }, cells);
-}
-
-/** The elements among these, also those that components without hooks render. */
-function elementsIn(children: ComponentChildren): readonly Element[] {
-  return toChildArray(children).flatMap((child): readonly Element[] => {
-    if (!isValidElement(child)) return [];
-    const { type, props } = child as Element;
-    if (type === Fragment) return elementsIn(props.children);
-    return typeof type === "function" ? elementsIn((type as FunctionComponent)(props)) : [child];
-  });
 }
