@@ -343,7 +343,12 @@ export const MUTATIONS: readonly Mutation[] = [
     "(wanted.source === undefined || wanted.source === found.source)",
     "true",
   ),
-  one("the projection does not mark who was forgotten", CONTACTS, "      mark(state, event.data.hashes, change);\n", ""),
+  one(
+    "the projection does not mark who was forgotten",
+    CONTACTS,
+    "      mark(state, event.data.hashes, change);\n",
+    "",
+  ),
   one(
     "one person's refusal is the account's",
     LIMITS,
