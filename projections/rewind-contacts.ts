@@ -11,13 +11,24 @@ type Entry = readonly [key: string, contact: Contact];
  */
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts, void> {
   const past = rewindRest(now, position);
-  // A copy: an entry that is absorbed from now on stays in its place.
+  // One copy a step, each a millisecond or two. The people last: what leads to one who is new by then is removed again.
+  past.ids = new Map(now.ids);
+  yield;
+  past.links = new Map(now.links);
+  yield;
+  past.handles = new Map(now.handles);
+  yield;
+  // An entry that is absorbed from now on stays in its place.
   const entries = new Map(now.people);
+  yield;
   const absorbed: Entry[] = [];
   let looked = 0;
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
-    if (contact.replaced !== undefined) absorbed.push(...absorbedBy(contact, position));
+    for (const [key, other, then] of absorbedBy(contact, position)) {
+      unlink(past, key, other, then);
+      if (then !== undefined) absorbed.push([key, then]);
+    }
   }
   absorbed.sort(([, one], [, other]) => metAt(other) - metAt(one));
   const renamed = [...absorbed];
@@ -33,11 +44,14 @@ export function* rewindContacts(now: Contacts, position: number): Generator<void
     place(past, [key, entry]);
   }
   while (absorbed.length > 0) place(past, absorbed.pop()!);
-  for (const [key, { username }] of renamed) if (username !== undefined) past.handles.set(username.toLowerCase(), key);
+  for (const [key, { username }] of renamed) {
+    if (++looked % STEP_ENTRIES === 0) yield;
+    if (username !== undefined) past.handles.set(username.toLowerCase(), key);
+  }
   return past;
 }
 
-/** All but the people and what is counted of them; what leads to them is as of now. */
+/** All but the people, what is counted of them and what leads to them. */
 function rewindRest(now: Contacts, position: number): Contacts {
   const isAt = ({ at }: { readonly at: number }): boolean => at <= position;
   const later = now.replaced.filter((one) => !isAt(one));
@@ -49,12 +63,12 @@ function rewindRest(now: Contacts, position: number): Contacts {
   }
   return {
     people: new Map(),
-    ids: new Map(now.ids),
-    handles: new Map(now.handles),
+    ids: new Map(),
+    handles: new Map(),
     former,
     fields: new Map(),
     hashes: new Map([...now.hashes].filter(([, at]) => at <= position)),
-    links: new Map(now.links),
+    links: new Map(),
     merged: now.merged.filter(({ until }) => until <= position),
     taken: upTo(now.taken, position),
     refused: [...(later.find(({ refused }) => refused !== undefined)?.refused ?? now.refused)],
@@ -62,13 +76,12 @@ function rewindRest(now: Contacts, position: number): Contacts {
   };
 }
 
-/** Those that this one has absorbed since, as they were: they had no id, and so had absorbed none themselves. */
-function* absorbedBy({ replaced = [] }: Contact, position: number): Generator<Entry, void, void> {
+/** Those that this one has absorbed since, now and as they were: they had no id, and so had absorbed none themselves. */
+function* absorbedBy({ replaced = [] }: Contact, position: number) {
   for (const { at, absorbed } of replaced) {
     if (at <= position || absorbed === undefined) continue;
     const [key, contact] = absorbed;
-    const entry = entryAt(contact, position);
-    if (entry !== undefined) yield [key, entry];
+    yield [key, contact, entryAt(contact, position)] as const;
   }
 }
 
@@ -82,7 +95,7 @@ export interface People extends Iterable<Entry> {
 export function peopleAt(now: Contacts, position: number): People {
   function* all(): Generator<Entry, void, void> {
     for (const [key, contact] of now.people) {
-      if (contact.replaced !== undefined) yield* absorbedBy(contact, position);
+      for (const [other, , then] of absorbedBy(contact, position)) if (then !== undefined) yield [other, then];
       const entry = putBack(contact, position);
       if (entry !== undefined) yield [key, entry];
     }
