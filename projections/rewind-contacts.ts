@@ -26,6 +26,8 @@ export function* rewindContacts(now: Contacts, position: number): Generator<void
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
+      // Absorbed since the copy, it is among the entries.
+      if (entries.get(key) === other) continue;
       unlink(past, key, other, then);
       if (then !== undefined) absorbed.push([key, then]);
     }
@@ -91,11 +93,23 @@ export interface People extends Iterable<Entry> {
   get(key: string): Contact | undefined;
 }
 
-/** The people of a position for a list, which needs none of their positions: nothing is copied that has not changed. */
-export function peopleAt(now: Contacts, position: number): People {
+/**
+ * The people of a position for a list, which needs none of their positions: nothing is copied that has not changed. `get`
+ * finds those that were listed.
+ */
+export function peopleAt(now: () => Contacts, position: number): People {
+  let listed: Contacts | undefined;
+  const absorbed = new Map<string, Contact>();
   function* all(): Generator<Entry, void, void> {
-    for (const [key, contact] of now.people) {
-      for (const [other, , then] of absorbedBy(contact, position)) if (then !== undefined) yield [other, then];
+    listed = now();
+    absorbed.clear();
+    const entries = new Map(listed.people);
+    for (const [key, contact] of entries) {
+      for (const [otherKey, other, then] of absorbedBy(contact, position)) {
+        if (then === undefined || entries.get(otherKey) === other) continue;
+        absorbed.set(otherKey, then);
+        yield [otherKey, then];
+      }
       const entry = putBack(contact, position);
       if (entry !== undefined) yield [key, entry];
     }
@@ -103,12 +117,14 @@ export function peopleAt(now: Contacts, position: number): People {
   return {
     [Symbol.iterator]: all,
     get size() {
-      return countPeopleAt(now, position);
+      return countPeopleAt(now(), position);
     },
     get(key) {
-      const contact = now.people.get(key);
+      const contacts = now();
+      const contact = contacts.people.get(key);
       const entry = contact && putBack(contact, position);
-      return entry ?? all().find(([one]) => one === key)?.[1];
+      // After an erasure the state is another one, and an entry of before may be of the person erased.
+      return entry ?? (contacts === listed ? absorbed.get(key) : undefined);
     },
   };
 }

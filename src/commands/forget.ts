@@ -61,9 +61,8 @@ docs/personal-data.md.`,
       const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
       // An interrupted command ends at once: the next process that opens the log finishes what it began.
       const options = { metadata: COMMAND_METADATA, signal: new AbortController().signal, reason };
-      const { position: to } = await deps.encryptedLog.head();
       const forgotten = await (isAddress
-        ? withProgress(terminal, "opening clicks", to, (onProgress) =>
+        ? withProgress(terminal, "opening clicks", deps.projector.position, (onProgress) =>
             forgetAddress(deps, name, { ...options, onProgress }),
           )
         : forgetPerson(deps, (contacts) => findNamed(contacts, name), options));

@@ -67,14 +67,16 @@ export function createConsole({ store, projector, past, live, settings, clock }:
     const now = nowIn(time);
     const verified = await findLast(store, "LogVerified", position);
     const span = await readSpan(store, now);
-    const moment = { state, stateNow, position, time, now, live, verified, asOf: undefined, span };
+    const moment = { state, stateNow, hasNow: () => true, position, time, now, live, verified, asOf: undefined, span };
     return rendered(await page({ ...visit, ...moment, past, store, settings }));
   };
 
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
     const present = nowIn(projector.time);
     const span = await readSpan(store, present);
-    const made = await makePast(page, { ...visit, store, settings, span, stateNow, asOf, present });
+    const hasNow = (name: ProjectionName, position: number): boolean =>
+      projector.isFolded(name) && projector.position >= position;
+    const made = await makePast(page, { ...visit, store, settings, span, stateNow, hasNow, asOf, present });
     if (made.outcome === "shown") return rendered(made.page);
     if (made.outcome === "not_ready") return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
     const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
@@ -128,9 +130,11 @@ function readAsset(type: string, file: URL) {
 /** What a page as of an earlier moment is made of, beside the states. */
 export interface PastVisit extends Omit<
   View,
-  "state" | "past" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified"
+  "state" | "past" | "hasNow" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified"
 > {
   readonly asOf: string;
+  /** Whether the state of now is there, and includes the position. */
+  hasNow(name: ProjectionName, position: number): boolean;
   /** The present, in ms since 1970. */
   readonly present: number;
 }
@@ -146,7 +150,7 @@ function namesReadBy(readBy: ReadBy, page: ConsolePage): Set<ProjectionName> {
 /** Makes pages as of earlier moments, on which nothing can be done. `readBy`: what each page was made of so far, also now. */
 export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
   return async (page: ConsolePage, visit: PastVisit) => {
-    const { asOf, present, ...rest } = visit;
+    const { asOf, present, hasNow, ...rest } = visit;
     const found = await readOrReason(async () => {
       const moment = parseMoment(asOf, visit.settings.timezone);
       return { ...(await findPlace(visit.store, moment)), ...moment };
@@ -155,7 +159,8 @@ export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
     const { position, time, until } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
     const verified = await findLast(visit.store, "LogVerified", position);
-    const view = { ...rest, past, asOf, position, time, now, verified, live: undefined, formToken: undefined };
+    const asked = { asOf, position, time, now, hasNow: (name: ProjectionName) => hasNow(name, position) };
+    const view = { ...rest, ...asked, past, verified, live: undefined, formToken: undefined };
     const read = namesReadBy(readBy, page);
     // Each time that it lacks some, `read` names more.
     for (;;) {

@@ -35,6 +35,8 @@ export interface View {
   readonly span: LogSpan | undefined;
   /** The states of now, also on a page of an earlier moment. */
   readonly stateNow: View["state"];
+  /** Whether that state of now is there, and includes the moment of the page. */
+  hasNow(name: ProjectionName): boolean;
   /** The newest verification of the log; undefined: there is none up to `position`. */
   readonly verified: Recorded<"LogVerified"> | undefined;
   /** What this process does at present, which no log knows; undefined on a page of the past. */

@@ -65,7 +65,7 @@ export function toShownStatus({ suppressed, status }: Contact): ShownStatus {
 
 /** Counts by status of all who match the rest of the filter, and one page of those who match all of it. */
 export interface FoundPeople {
-  /** Those of all messages, whatever the filter says, in alphabetical order. */
+  /** Those of their newest messages, whatever the filter says, and the one it asks for; in alphabetical order. */
   readonly variants: readonly string[];
   readonly counts: Readonly<Record<ShownStatus, number>>;
   readonly page: readonly Contact[];
@@ -96,7 +96,7 @@ export function* findPeople(
   const fits = createTest(filter);
   const valueIn = VALUES[sort.by];
   const sorted = createSortedPage(sort.order, after, limit);
-  const variants = new Set<string>();
+  const variants = new Set(filter.variant === undefined ? [] : [filter.variant]);
   let looked = 0;
   for (const [key, contact] of people()) {
     if (++looked % STEP_PEOPLE === 0) yield;

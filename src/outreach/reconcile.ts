@@ -15,8 +15,8 @@ const ABSENT_READS = 2;
 
 /**
  * Settles whatever any run left in doubt, the present one or an earlier one, by reading the conversations: found is sent,
- * absent twice is not delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read before
- * `settleMs` have passed since the request: since it was doubted, which may be long after the intent where a 429 was
+ * absent twice is not delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read
+ * before `settleMs` have passed since the request: since it was doubted, which may be long after the intent where a 429 was
  * waited for. A 429 is waited for here too. Ends early, leaving the rest in doubt, when the signal aborts.
  */
 export async function settleOpen(context: OutreachContext, waiting: Waiting): Promise<void> {

@@ -15,11 +15,18 @@ export interface Difference {
 
 /**
  * Where two states (JSON values and Maps) differ; the order of a Map's entries counts, for folds may go by it. Empty: they
- * are equal. Neither may change meanwhile, while others have their turns.
+ * are equal. Neither may change meanwhile, while others have their turns. Those that are not meant are left out.
  */
-export async function findDifferences(before: unknown, after: unknown): Promise<readonly Difference[]> {
+export async function findDifferences(
+  before: unknown,
+  after: unknown,
+  isMeant: (difference: Difference) => boolean = () => true,
+): Promise<readonly Difference[]> {
   const found: Difference[] = [];
-  await inTimeSlices(compare([], before, after, found));
+  const add = (difference: Difference) => {
+    if (isMeant(difference)) found.push(difference);
+  };
+  await inTimeSlices(compare([], before, after, { found, add }));
   return found;
 }
 
@@ -38,34 +45,39 @@ export function listMembers(found: readonly string[]): readonly string[] {
 }
 
 // A state holds ten thousands of entries, nearly all of them equal: paths and lists are made only where it differs.
-function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, found: Difference[]): Steps {
-  if (Object.is(stored, rebuilt) || found.length >= DIFFERENCES_MAX) return;
-  if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, found);
+function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, notes: Notes): Steps {
+  if (Object.is(stored, rebuilt) || notes.found.length >= DIFFERENCES_MAX) return;
+  if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, notes);
   if (!isObject(stored) || !isObject(rebuilt) || stored instanceof Map || rebuilt instanceof Map) {
-    found.push({ path, values: { before: stored, after: rebuilt } });
+    notes.add({ path, values: { before: stored, after: rebuilt } });
     return;
   }
   for (const key in stored) {
-    if (!same(stored[key], rebuilt[key])) yield* compare([...path, key], stored[key], rebuilt[key], found);
+    if (!same(stored[key], rebuilt[key])) yield* compare([...path, key], stored[key], rebuilt[key], notes);
   }
   for (const key in rebuilt) {
-    if (!Object.hasOwn(stored, key)) yield* compare([...path, key], undefined, rebuilt[key], found);
+    if (!Object.hasOwn(stored, key)) yield* compare([...path, key], undefined, rebuilt[key], notes);
   }
 }
 
-function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, found: Difference[]): Steps {
-  const before = found.length;
+function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, notes: Notes): Steps {
+  const before = notes.found.length;
   let compared = 0;
   for (const [key, value] of stored) {
     const other = rebuilt.get(key);
-    if (!same(value, other)) yield* compare([...path, String(key)], value, other, found);
+    if (!same(value, other)) yield* compare([...path, String(key)], value, other, notes);
     if (++compared % STEP_ENTRIES === 0) yield;
   }
   for (const [key, value] of rebuilt) {
-    if (!stored.has(key)) yield* compare([...path, String(key)], undefined, value, found);
+    if (!stored.has(key)) yield* compare([...path, String(key)], undefined, value, notes);
     if (++compared % STEP_ENTRIES === 0) yield;
   }
-  if (found.length === before && !sameOrder(stored, rebuilt)) found.push({ path, values: "reordered" });
+  if (notes.found.length === before && !sameOrder(stored, rebuilt)) notes.add({ path, values: "reordered" });
+}
+
+interface Notes {
+  readonly found: readonly Difference[];
+  readonly add: (difference: Difference) => void;
 }
 
 type Steps = Generator<void, void, void>;

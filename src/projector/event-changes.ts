@@ -8,6 +8,7 @@ import {
   type Rewind,
   type States,
 } from "../../projections/all.ts";
+import type { Contact } from "../../projections/contacts.ts";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { findDifferences, type Difference } from "./differences.ts";
@@ -30,12 +31,12 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
     rewind === undefined ? copy(before) : putBack(rewind, before, event),
   );
   const after = projectionOf(projection).evolve(state, event);
-  const differences = await findDifferences(before, after);
+  const differences = await findDifferences(before, after, rewind === undefined ? undefined : isMeant);
   const isShown = characters <= WHOLE_CHARACTERS_MAX && !PERSONAL.has(projection);
   return {
     projection,
     /** In the order of the state; the first DIFFERENCES_MAX of them. Empty: nothing changed. */
-    differences: rewind === undefined ? differences : differences.filter(isMeant),
+    differences: rewind === undefined ? differences : differences.map(withoutReplaced),
     /** Both states; undefined where they are large, or name recipients that the event is not about. */
     whole: isShown ? { before, after } : undefined,
   };
@@ -45,9 +46,19 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
  * What contacts hold to be put back says each change a second time, and of what was put back only the people have an order
  * that means something.
  */
-function isMeant({ path: [member, , below], values }: Difference): boolean {
-  if (member === "people") return below !== "replaced";
+function isMeant({ path: [member, , below = ""], values }: Difference): boolean {
+  if (member === "people") return !FOR_REWIND.includes(below);
   return member !== "replaced" && values !== "reordered";
+}
+
+const FOR_REWIND = ["replaced", "met"];
+
+/** The same of an entry that is shown as a whole, since it was added or removed. */
+function withoutReplaced({ path, values }: Difference): Difference {
+  if (values === "reordered" || path[0] !== "people" || path.length !== 2) return { path, values };
+  const shown = (entry: unknown): unknown =>
+    entry === undefined ? undefined : { ...(entry as Contact), replaced: undefined, met: undefined };
+  return { path, values: { before: shown(values.before), after: shown(values.after) } };
 }
 
 const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);

@@ -42,7 +42,10 @@ export interface FoldedTo<Name extends ProjectionName> extends Place {
   readonly states: Pick<States, Name>;
 }
 
-/** What the named projections say of the log up to a moment, folded from the nearest snapshots before it. */
+/**
+ * What the named projections say of the log up to a moment: folded from the nearest snapshots before it, or put back from a
+ * later state.
+ */
 export async function foldTo<Name extends ProjectionName>(
   store: LogStore,
   names: readonly Name[],

@@ -13,7 +13,7 @@ export interface PastStatesOptions {
   readonly projector: Pick<Projector, "position" | "listen" | "isFolded" | "state">;
   /** Ends what is under way. */
   readonly stopping: AbortSignal;
-  /** How long a caller waits; default {@link PATIENCE_MS}. */
+  /** How long a caller waits; default {@link PAST_WAIT_MS}. */
   readonly patienceMs?: number;
 }
 
@@ -24,12 +24,12 @@ const HELD_MAX = 2;
 const WAITING_MAX = 4;
 
 /** Less than a connection may be idle. */
-const PATIENCE_MS = 4_000;
+export const PAST_WAIT_MS = 4_000;
 
 /** After these, the states of before are other ones. */
 const VOIDING: ReadonlySet<EventType> = new Set(["PersonForgotten", "ProjectionRebuilt"]);
 
-export function createPastStates({ store, projector, stopping, patienceMs = PATIENCE_MS }: PastStatesOptions) {
+export function createPastStates({ store, projector, stopping, patienceMs = PAST_WAIT_MS }: PastStatesOptions) {
   const held = createHeld();
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;

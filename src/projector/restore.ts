@@ -1,6 +1,12 @@
 import { SnapshotAhead, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, projectionOf, type ProjectionName, PERSONAL_PROJECTIONS } from "../../projections/all.ts";
+import {
+  PROJECTION_NAMES,
+  projectionOf,
+  rewindOf,
+  type ProjectionName,
+  PERSONAL_PROJECTIONS,
+} from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import type { Late } from "./late-projections.ts";
 import { catchUpStates, type Positions, foldRange, stretches } from "./fold-range.ts";
@@ -56,7 +62,13 @@ export async function restoreStates(
   await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
   const last: Positions = new Map();
-  for (const name of names) last.set(name, (await listPast(store, name)).at(-1)?.position ?? 0);
+  for (const name of names) {
+    const kept = await listPast(store, name);
+    last.set(name, kept.at(-1)?.position ?? 0);
+    // Older versions kept some of what is put back now.
+    if (rewindOf(name) === undefined || kept.length === 0) continue;
+    await store.snapshots.remove(kept.map((entry) => entry.name)).catch(() => {});
+  }
   const past = { last, every: pastEvery };
   const late: Positions = new Map([...positions].filter(([, position]) => head.position - position > lateAfter));
   for (const name of late.keys()) positions.delete(name);

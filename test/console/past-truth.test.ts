@@ -51,6 +51,7 @@ test.each(ENGINES)(
         notice: undefined,
         span: undefined,
         stateNow: (name) => projector.state(name),
+        hasNow: (name, position) => projector.isFolded(name) && projector.position >= position,
         asOf: String(to),
         present: Date.parse("2100-01-01"),
       };

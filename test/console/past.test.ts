@@ -27,6 +27,7 @@ function visitOf(query: string): PastVisit {
     notice: undefined,
     span: undefined,
     stateNow: (name) => createStates([name]).get(name),
+    hasNow: () => false,
     asOf: "1",
     present: Date.parse("2030-01-01"),
   };

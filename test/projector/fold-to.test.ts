@@ -189,6 +189,17 @@ describe("snapshots of the past", () => {
     expect(await world.store.snapshots.list("past/")).toEqual([]);
   });
 
+  test("of the recipients, which older versions kept, are removed at a start", async () => {
+    await using world = await openCommands();
+    await livesOn(world).serve(2);
+    const state = encodeState(projectionOf("contacts").initial());
+    await world.store.snapshots.save("past/contacts/1/0", { version: 14, position: 1, state });
+    expect(await listPast(world.store, "contacts")).toHaveLength(1);
+    await livesOn(world).serve(1);
+    expect(await listPast(world.store, "contacts")).toEqual([]);
+    expect(await listPast(world.store, "stats")).not.toEqual([]);
+  });
+
   test("stay behind while a service runs and restarts, in the bytes that it saved anyway", async () => {
     await using world = await openCommands();
     const { serve } = livesOn(world);

@@ -94,7 +94,7 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
   );
 }
 
-/** The lists of the page. `cursor`: where of the address says from which dispatch on it is shown. */
+/** The lists of the page. `cursor`: the name in the address that says after which dispatch the list goes on. */
 const LISTS = {
   dead: {
     id: "letters",

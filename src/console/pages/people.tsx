@@ -65,10 +65,9 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 };
 
 export async function peoplePage(view: View): Promise<DisclosingPage> {
-  const people = () => {
-    const contacts = view.stateNow("contacts");
-    return view.asOf === undefined ? contacts.people : peopleAt(contacts, view.position);
-  };
+  const then = view.asOf === undefined ? undefined : peopleAt(() => view.stateNow("contacts"), view.position);
+  const people = () =>
+    view.hasNow("contacts") ? (then ?? view.stateNow("contacts").people) : view.state("contacts").people;
   const filter = parseFilter(view);
   const sort = readSort(view, PEOPLE_COLUMNS, { by: "person", order: "ascending" });
   const after = readPlace(view);

@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../../projections/all.ts";
 import { type Difference, DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differences.ts";
+import { PAST_WAIT_MS } from "../../projector/past-states.ts";
 import { findChange, listFolding, type StateChange } from "../../projector/event-changes.ts";
 import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
@@ -60,14 +61,16 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
   );
 }
 
-/** Of the first of these projections whose state the event changed; each that is opened takes its time. */
+/** Of the first of these projections whose state the event changed: to open them all takes a second in a long log. */
 async function findFirst(
   { past }: View,
   event: Recorded,
   names: readonly ProjectionName[],
 ): Promise<StateChange | "not ready" | undefined> {
+  const begun = performance.now();
   for (const name of names) {
-    const states = await past.at(event.position - 1, [name]);
+    const isLate = performance.now() - begun > PAST_WAIT_MS;
+    const states = isLate ? undefined : await past.at(event.position - 1, [name]);
     if (states === undefined) return "not ready";
     const change = await findChange(name, states[name], event);
     if (change.differences.length > 0) return change;

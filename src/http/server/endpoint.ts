@@ -13,8 +13,8 @@ import type { ProblemName } from "./problem.ts";
 
 /**
  * Who may call: `open`: every caller. `strict`: callers with a token where AUTH_POLICY is strict, else every caller.
- * `token`: callers with a token. `session`: browsers that signed in, and callers with a token but for the console's pages,
- * which ask for one themselves. `form`: browsers that signed in, for what a page's form sends.
+ * `token`: callers with a token. `session`: browsers that signed in, and callers with a token; the console's pages answer
+ * all others with a form that asks for one. `form`: browsers that signed in, for what a page's form sends.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 

@@ -14,8 +14,8 @@ export interface Download {
 }
 
 /**
- * Answers with a file. Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is
- * cut off then. Throws the problem 429 when the reader has too many streams open.
+ * Answers with a file. Each chunk is read when its reader takes it. On a fault the answer is cut off: half an export must
+ * not pass for a whole one. Throws the problem 429 when the reader has too many streams open.
  */
 export async function sendFile(deps: AppDeps, call: RequestContext, { type, name, open }: Download) {
   const { load, stopping, streamPace, encryptedLog, logger } = deps;

@@ -86,7 +86,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Looks JSON through before it is parsed: the line on which each entry of its list begins, or why it is not to be parsed. A
+ * Scans JSON before it is parsed: finds the line on which each entry of its list begins, or why it must not be parsed. A
  * parser keeps a hundred bytes for each bracket: ten megabytes of nothing else would take a gigabyte. Anything else that is
  * wrong is left to the parser.
  */
