@@ -173,8 +173,9 @@ function place({ people, fields }: Contacts, [key, contact]: Entry): void {
 }
 
 /** Whether other names lead to the entry now than at the position, or more links. */
-function isRenamed({ met, positions, replaced = [] }: Contact, position: number): boolean {
-  if ((met ?? positions[0]!) > position) return true;
+function isRenamed(contact: Contact, position: number): boolean {
+  if (metAt(contact) > position) return true;
+  const { replaced = [] } = contact;
   return replaced.some(({ at, was }) => at > position && ("id" in was || "username" in was || "personal_links" in was));
 }
 

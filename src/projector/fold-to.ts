@@ -60,19 +60,17 @@ export async function foldTo<Name extends ProjectionName>(
   const voided = await voidedUpTo(store);
   const sources = await Promise.all(
     names.map(async (name) => {
-      if (rewindOf(name) === undefined || now?.isFolded(name) !== true || now.position < position)
+      const rewind = rewindOf(name);
+      if (rewind === undefined || now?.isFolded(name) !== true || now.position < position)
         return loadNearest(store, name, position, voided.get(name) ?? 0);
-      return { position: now.position, open: () => now.state(name) };
+      return { position, open: () => inTimeSlices(rewind(now.state(name), position)) };
     }),
   );
   // One after the other: each is opened in time slices, and those of several would be one long slice to a request.
   for (const [index, name] of names.entries()) {
     const source = sources[index];
-    positions.set(name, Math.min(source?.position ?? 0, position));
-    if (source === undefined) continue;
-    const state: unknown = await source.open();
-    const rewind = source.position >= position ? rewindOf(name) : undefined;
-    from.set(name, rewind === undefined ? state : await inTimeSlices(rewind(state, position)));
+    positions.set(name, source?.position ?? 0);
+    if (source !== undefined) from.set(name, await source.open());
   }
   const states = createStates(names, from);
   const passing = { store, states, positions, to: position, every: pastEvery };
@@ -84,17 +82,19 @@ export async function foldTo<Name extends ProjectionName>(
 
 /** The snapshot from which the way to `position` is shortest, a later one of what is put back; undefined: none. */
 async function loadNearest(store: LogStore, name: ProjectionName, position: number, voided: number) {
-  const isPutBack = rewindOf(name) !== undefined;
+  const rewind = rewindOf(name);
   const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
   const candidates = [...(await listPast(store, name)), ...newest].filter(
-    (entry) => (entry.position <= position || isPutBack) && isCurrent(entry, name, voided),
+    (entry) => (entry.position <= position || rewind !== undefined) && isCurrent(entry, name, voided),
   );
   // One may be gone, replaced by a newer one or encrypted with a key that is gone: then the one before it is taken.
   for (const candidate of candidates.toSorted((one, other) => other.position - one.position)) {
     const snapshot = await loadFitting(store, candidate.name);
     if (snapshot?.version !== projectionOf(name).version || snapshot.position !== candidate.position) continue;
     const text = await inflateState(snapshot.state);
-    return { position: snapshot.position, open: () => decodeInTimeSlices(text) };
+    if (rewind === undefined || snapshot.position <= position)
+      return { position: snapshot.position, open: () => decodeInTimeSlices(text) };
+    return { position, open: async () => inTimeSlices(rewind(await decodeInTimeSlices(text), position)) };
   }
   return undefined;
 }
