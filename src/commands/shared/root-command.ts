@@ -14,6 +14,7 @@ import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
 import { toExitCode, describeFault } from "./system-fault.ts";
 import { forget } from "../forget.ts";
+import { init } from "../setup/init.ts";
 import { links } from "../links.ts";
 import { key } from "../key.ts";
 import { mcp } from "../mcp.ts";
@@ -29,57 +30,36 @@ import { restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
-import { settings } from "../settings.ts";
+import { settings } from "../setup/settings.ts";
 import { stats } from "../stats.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
 
 /** In the order of the overview: first steps, daily work, rare work. */
-const COMMANDS: readonly MakeCommand[] = [
-  serve,
-  demo,
-  sandbox,
-  doctor,
-  ready,
-  settings,
-  recipients,
-  suppressions,
-  outreach,
-  contacts,
-  results,
-  stats,
-  quota,
-  clicks,
-  links,
-  replay,
-  audit,
-  witness,
-  archive,
-  backup,
-  restoreCommand,
-  restored,
-  migrate,
-  upgradeCheck,
-  forget,
-  deliveries,
-  account,
-  token,
-  key,
-  mcp,
-  completion,
-];
+const COMMANDS: Readonly<Record<string, readonly MakeCommand[]>> = {
+  "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
+  "Recipients and messages": [recipients, suppressions, outreach, contacts],
+  "Figures and links": [results, stats, quota, clicks, links],
+  "Log and proof": [replay, audit, witness, archive],
+  "Backups and moves": [backup, restoreCommand, restored, migrate, upgradeCheck],
+  "Erasure, deliveries and access": [forget, deliveries, account, token, key],
+  "For other programs": [mcp, completion],
+};
 
 /** All commands: what help, suggestions and the tests of the documents are made from. */
 export const reachlog: MakeCommand = (terminal) => {
   const program: CommandUnknownOpts = new Command("reachlog")
     .description("Event-sourced outreach and link-click tracking.")
     .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
+    .commandsGroup("Help:")
     .helpCommand("help [command]", "show the help of a command")
     .addHelpText(
       "after",
       "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
     );
-  for (const make of COMMANDS) program.addCommand(make(terminal));
+  for (const [heading, commands] of Object.entries(COMMANDS)) {
+    for (const make of commands) program.addCommand(make(terminal).helpGroup(`${heading}:`));
+  }
   return program;
 };
 

@@ -4,6 +4,7 @@ import type { WatchedWorld } from "./watched-world.ts";
 /** Command lines of every command; a word in capitals stands for what only the world knows. */
 const LINES: Readonly<Record<string, readonly string[]>> = {
   serve: [],
+  init: ["init --set DAILY_LIMIT=500"],
   help: ["help", "help stats"],
   demo: ["demo --chat icq"],
   sandbox: ["sandbox --chat icq"],
