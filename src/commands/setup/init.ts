@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { formatEnvValue } from "../../config/env-file.ts";
-import { settingNames } from "../../config/schema.ts";
+import { DAILY_LIMIT_MAX, settingNames } from "../../config/schema.ts";
 import { SCOPE_NAMES } from "../../config/tokens.ts";
 import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
@@ -24,7 +24,7 @@ const FIRST: readonly { readonly name: string; readonly question?: string }[] = 
   { name: "X_CLIENT_SECRET", question: "Client secret of that app (empty: a public client, or later)" },
   { name: "X_ACCOUNT", question: "Handle of the account that sends (empty: later)" },
   { name: "MESSAGE_TEMPLATE", question: "The message in one line, or a text file with it (empty: later)" },
-  { name: "DAILY_LIMIT", question: "Messages a day, at most 100 (empty: 100)" },
+  { name: "DAILY_LIMIT", question: `Messages a day (empty: ${DAILY_LIMIT_MAX}, the most)` },
   { name: "QUOTA_TIMEZONE", question: "Time zone of a day, such as Europe/Berlin (empty: UTC)" },
 ];
 
