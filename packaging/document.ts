@@ -6,13 +6,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
 import { createAuthentication } from "../src/http/access/bearer-tokens.ts";
 import type { Endpoint } from "../src/http/server/endpoint.ts";
-import { createDocument } from "../src/http/server/openapi.ts";
+import { createDocument, forPrograms } from "../src/http/server/openapi.ts";
 import { describeEndpoints } from "../src/http/endpoints.ts";
 import { VERSION } from "../src/platform/version.ts";
 
 export function describeApi(): string {
   const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
-  return JSON.stringify(createDocument(describeEndpoints(), VERSION, guards, "__Host-reachlog_session"));
+  return JSON.stringify(createDocument(forPrograms(describeEndpoints()), VERSION, guards, "__Host-reachlog_session"));
 }
 
 /** Which credential an endpoint wants under `AUTH_POLICY=strict`. */

@@ -6,7 +6,7 @@ import { jsonBody } from "../../src/http/server/body.ts";
 import { listEndpoints, operation, reply, type Protection } from "../../src/http/server/endpoint.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
-import { documentedPath, operationsOf } from "../fuzz/document.ts";
+import { documentedPath, everyOperation } from "../fuzz/document.ts";
 import { ACTIONS, READINGS } from "./actions.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
@@ -79,7 +79,7 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, ...operat
   );
 
   test("is documented, with its body, and every answer and problem that it names", async () => {
-    const document = operationsOf(await (await ask(apps.spec.app, "/openapi.json")).text());
+    const document = everyOperation(await (await ask(apps.spec.app, "/openapi.json")).text());
     const documented = document.find((each) => each.path === documentedPath(path) && each.method === method);
     expect(documented).toMatchObject({ id: operation.id });
     expect(documented?.body?.type).toBe(operation.body?.type as never);
