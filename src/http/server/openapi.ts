@@ -1,12 +1,12 @@
 import { Type, type TSchema } from "@sinclair/typebox";
 import type { Authentication } from "../access/bearer-tokens.ts";
 import type { RequestBody } from "./body.ts";
-import type { Answers, Endpoint, Operation, RequestHeader, Success } from "./endpoint.ts";
+import type { Answers, Endpoint, Declaration, RequestHeader, Success } from "./endpoint.ts";
 import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
 import { HEADER_BYTES_MAX } from "./node-server.ts";
 import { problems, type Problem, type ProblemName } from "./problem.ts";
 
-const TAGS: Readonly<Record<Operation["tag"], string>> = {
+const TAGS: Readonly<Record<Declaration["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
   tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
   service: "Health, figures, the log and the documents, for operators and programs.",
