@@ -3,7 +3,7 @@ import { ERASED } from "../../events/encryption.ts";
 import { hideCode } from "../template/short-link.ts";
 
 /**
- * An event as readers see it: whoever has the code of a recipient's own link can click as that recipient. The code stands in
+ * An event as readers see it: a holder of the code of a recipient's own link can click as that recipient. The code stands in
  * the message, in the stored log, and in an export by the holder of its keys.
  */
 export function hideCodes<E extends { readonly type: string; readonly data: unknown }>(event: E): E {
