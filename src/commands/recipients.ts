@@ -5,11 +5,13 @@ import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.
 import { answer, EXIT, printable } from "./shared/terminal.ts";
 import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
-import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openSession, recordRead } from "./shared/log-session.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
 import { importFile, importFormatOption } from "./recipients/import.ts";
 import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-consent.ts";
 import { recordConsent } from "../recipients/record-consent.ts";
+import { discloseRecipient } from "../privacy/read-audit.ts";
+import { toRecipient } from "../../projections/contacts.ts";
 import { usageError } from "../platform/service-error.ts";
 
 const importRecipients: MakeCommand = (terminal) =>
@@ -116,6 +118,10 @@ clicks. A repeat changes nothing.`,
       if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
       const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
       const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
+      const about = discloseRecipient(contact && toRecipient(contact));
+      if (contact !== undefined) {
+        await recordRead(terminal, session.eventLog.store, { resource: "recipient", ...about, records: 1 });
+      }
       const erased = `${printable(name)} was erased, so nothing is shown\n`;
       const shown = contact === undefined ? erased : formatConsent(contact);
       const stranger = isKnown ? "" : "no recipient with that name is known yet: the record applies once one is\n";

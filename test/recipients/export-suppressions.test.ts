@@ -84,7 +84,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
       { hash: `${KEY}.${orphan}`, reason: "list", suppressed_at: "2026-03-03" },
     ]);
     expect(await textOf(instance, "csv")).toBe(
-      '"id","username","hash","reason","suppressed_at"\r\n' +
+      '\ufeff"id","username","hash","reason","suppressed_at"\r\n' +
         `"101","ann","","opt_out","${AT}"\r\n` +
         `"","cid","","'=asked; by, ""phone""","2026-03-02"\r\n` +
         `"","","${KEY}.${orphan}","list","2026-03-03"\r\n`,

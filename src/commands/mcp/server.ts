@@ -8,7 +8,7 @@ import { openReader } from "../shared/operation-command.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { toExitCode, describeFault } from "../shared/system-fault.ts";
 import { ANSWERS_MAX, toArguments, TOOLS, type Input, type Tool } from "./tools.ts";
-import type { Contact } from "../../../projections/contacts.ts";
+import type { ContactJson } from "../contacts.ts";
 
 const INSTRUCTIONS =
   "Reads the log of a reachlog service: outreach by direct messages on X, clicks, and their deliveries. Nothing can be " +
@@ -79,7 +79,8 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
 
 function selectAnswers({ isAnswer }: Tool, input: Input, out: string): string {
   const lines = out.split("\n").filter((line) => line !== "");
-  const answers = isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as Contact, input));
+  const answers =
+    isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as ContactJson, input));
   if (answers.length === 0) return "none";
   const more = answers.length - ANSWERS_MAX;
   return [...answers.slice(0, ANSWERS_MAX), ...(more > 0 ? [`and ${more} more: ask for less`] : [])].join("\n");

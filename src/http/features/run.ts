@@ -110,8 +110,10 @@ export function runEndpoints(deps: AppDeps) {
   return feature("runs", "/social")
     .post(
       "/run",
-      ({ body, call, status }) =>
-        idempotency.once(
+      ({ body, call, status }) => {
+        // Only a dry run's answer names recipients, also one that is repeated by its key.
+        if (body.dry_run !== true) call.disclosed = "nothing";
+        return idempotency.once(
           call,
           body,
           async (key) => {
@@ -138,7 +140,8 @@ export function runEndpoints(deps: AppDeps) {
               return (await findTransientEnd(eventLog.store, run_id)) !== undefined;
             },
           },
-        ),
+        );
+      },
       route("startRun", "outreach", ["strict", "run"], {
         body: runBody,
         response: {
@@ -149,6 +152,7 @@ export function runEndpoints(deps: AppDeps) {
         description:
           "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
         requestHeaders: ["Idempotency-Key", "Prefer"],
+        personalRead: "preview",
         problems: [
           "notAuthorized",
           "running",

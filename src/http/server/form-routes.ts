@@ -123,7 +123,8 @@ function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }:
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    ...omitUndefined({ isSlow, personalRead }),
+    // A notice names no more than the form did.
+    ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }
 

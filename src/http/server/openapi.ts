@@ -290,7 +290,10 @@ function toSecurity(endpoint: Endpoint, guards: Guards): Json[] {
   const scopes = endpoint.scope === undefined ? [] : [endpoint.scope];
   if (guards.guards(endpoint)) return [{ token: scopes }];
   if (endpoint.protection === "session" || endpoint.protection === "form") {
-    return guards.guardsConsole ? [{ session: scopes }] : [{ session: scopes }, {}];
+    // A page takes a session alone, what programs read takes a token as well.
+    const isPage = endpoint.protection === "form" || endpoint.tag === "console";
+    const taken = isPage ? [{ session: scopes }] : [{ token: scopes }, { session: scopes }];
+    return guards.guardsConsole ? taken : [...taken, {}];
   }
   // A token is not wanted, but a wrong one is refused.
   return [{}, { token: scopes }];

@@ -9,7 +9,7 @@ import { createSessions } from "../../../src/http/access/session.ts";
 import { forPrograms } from "../../../src/http/server/openapi.ts";
 import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/document.ts";
 import { ACTIONS } from "../actions.ts";
-import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../../harness/memory/app.ts";
+import { ask, MASTER_KEY, openApp, TOKEN, type Given, post } from "../../harness/memory/app.ts";
 
 const ENDPOINTS = forPrograms(describeEndpoints());
 
@@ -148,6 +148,38 @@ test.each([
     ([, { post }]) => post?.security.every((scheme) => "token" in scheme) === true,
   );
   expect(wanting.map(([path]) => path).toSorted()).toEqual([...guarded, ...ACTIONS].toSorted());
+});
+
+test("each credential that an operation takes is in the document, and none that it does not take", async () => {
+  await using world = await openApp({ authPolicy: "strict" });
+  const { app } = world;
+  const document = JSON.parse(await (await ask(app, "/openapi.json")).text()) as {
+    paths: Record<string, Record<string, { security: object[] }>>;
+  };
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const signedIn = await post(app, "/session", `token=${TOKEN}`, { headers });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const found = Object.entries(document.paths).filter(([path, { get }]) => get !== undefined && !path.includes("{"));
+  let checked = 0;
+  for (const [path, { get }] of found) {
+    const takes = async (given: object) => {
+      const answer = await ask(app, path, given);
+      if (answer.status === 401) return (await answer.text()).includes("urn:reachlog:problem:not-authorized");
+      await answer.body?.cancel();
+      return true;
+    };
+    const taken = {
+      token: await takes({ token: TOKEN }),
+      session: await takes({ headers: { cookie } }),
+      none: await takes({}),
+    };
+    const named = get?.security.map((scheme) => Object.keys(scheme)[0] ?? "none") ?? [];
+    // An open path refuses a wrong token only, and what it does needs no session.
+    const wanted = Object.entries(taken).filter(([name, isTaken]) => isTaken && (name !== "session" || !taken.none));
+    expect([path, named.toSorted()]).toEqual([path, wanted.map(([name]) => name).toSorted()]);
+    checked++;
+  }
+  expect(checked).toBeGreaterThan(20);
 });
 
 test("it is open, also where nearly all else wants a token", async () => {
