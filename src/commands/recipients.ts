@@ -20,7 +20,8 @@ const importRecipients: MakeCommand = (terminal) =>
 none), consent_at, consent_source, consent_text, tracking (granted, denied,
 unknown), tracking_at, tracking_source, tracking_text, and any others as template
 fields. Handles may be @handle or the address of a profile. A known recipient is
-updated. Refused rows are listed with line and reason; the good ones go in, and
+updated: what the file has no column for stays, a blank cell takes back the name,
+time zone or field, and only the basis none revokes consent. Refused rows are listed with line and reason; the good ones go in, and
 the exit code is 1. basis says why you may write to them, and consent_at,
 consent_source and consent_text when, where and to which wording they agreed:
 without a basis they get no message while REQUIRE_CONSENT is true, and without

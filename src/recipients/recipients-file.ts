@@ -2,6 +2,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { countLinesBeforeFault } from "../platform/find-invalid-utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { shortened } from "../template/normalize-field.ts";
 import { type Columns, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";
@@ -99,11 +100,12 @@ function createPeople() {
     if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
       return { value: id, reason: `@${username} has another id on line ${sameName.line}` };
     }
-    if (sameId !== undefined) replace(sameId, row);
-    if (sameName !== undefined && sameName !== sameId) replace(sameName, row);
-    kept.add(row);
-    if (id !== undefined) byId.set(id, row);
-    if (username !== undefined) byUsername.set(username, row);
+    const earlier = [...new Set([sameId, sameName])].filter((one) => one !== undefined);
+    for (const one of earlier) replace(one, row);
+    const held = earlier.reduce(withRevocations, row);
+    kept.add(held);
+    if (id !== undefined) byId.set(id, held);
+    if (username !== undefined) byUsername.set(username, held);
     return undefined;
   }
 
@@ -116,6 +118,19 @@ function createPeople() {
   }
 
   return { add, duplicates, rows: () => [...kept] };
+}
+
+/** The row, with what an earlier one of the same recipient takes back of consent, if the row itself does not say. */
+function withRevocations(row: ImportedRow, { recipient: earlier }: ImportedRow): ImportedRow {
+  const { basis, tracking } = row.recipient;
+  const { consent_at, consent_source, consent_text, tracking_at, tracking_source, tracking_text } = earlier;
+  const revoked = {
+    ...(basis === undefined &&
+      earlier.basis === "none" && { basis: earlier.basis, consent_at, consent_source, consent_text }),
+    ...(tracking === undefined &&
+      earlier.tracking === "denied" && { tracking: earlier.tracking, tracking_at, tracking_source, tracking_text }),
+  };
+  return { line: row.line, recipient: { ...row.recipient, ...omitUndefined(revoked) } };
 }
 
 const SAVE_AS = 'save it again as "CSV UTF-8"';

@@ -72,7 +72,6 @@ describe("a spreadsheet's export with every oddity", () => {
     });
     expect(byHandle.get("dave99")?.recipient).toMatchObject({
       name: "Dave 🚀",
-      basis: "none",
       fields: { company: "Rocket; Co", note: '5" screen' },
     });
     expect(Object.keys(byHandle.get("Bob_Stone")?.recipient.fields ?? {})).not.toContain("company");
@@ -266,7 +265,7 @@ describe("basis", () => {
     ["DM-First", "dm_first"],
     [" opt in ", "opt_in"],
     ["None", "none"],
-    ["", "none"],
+    ["", undefined],
   ] as const)("%j is %s", (cell, basis) => {
     expect(csv("username,basis", `ann,${cell}`).rows[0]?.recipient.basis).toBe(basis);
   });
@@ -475,8 +474,9 @@ describe("columns of consent", () => {
         tracking_source: "form",
         tracking_text: "v3",
         fields: { city: "Rome" },
+        blank: [],
       },
-      { username: "bob", basis: "none", fields: {} },
+      { username: "bob", fields: {}, blank: ["city"] },
     ]);
   });
 
@@ -490,6 +490,7 @@ describe("columns of consent", () => {
         basis: "opt_in",
         consent_at: "2026-03-02",
         fields: {},
+        blank: [],
       });
     }
   });

@@ -36,11 +36,11 @@ export async function importFile(
   const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>
     importRecipients(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
-  const { taken, added, withoutConsent, withoutEvidence, fields } = imported;
+  const { taken, added, withoutConsent, withoutEvidence, revoked, fields } = imported;
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);
   const updated = rows.length - added;
   const without = { without_consent: withoutConsent, without_evidence: withoutEvidence };
-  const report = { added, updated, refused, duplicates, ...without, fields };
+  const report = { added, updated, refused, duplicates, ...without, revoked, fields };
   const text =
     `${added} added, ${updated} updated, ${refused.length} refused\n` +
     consentLines(imported, session.config.outreach) +
@@ -75,14 +75,22 @@ export function reportInterruption(
 const NAMED_MAX = 50;
 
 /** What an import says of recipients without consent or evidence of it; nothing where there are none. */
-function consentLines({ withoutConsent, withoutEvidence }: Imported, { requireConsent }: Config["outreach"]): string {
+function consentLines(
+  { withoutConsent, withoutEvidence, revoked }: Imported,
+  { requireConsent }: Config["outreach"],
+): string {
   const then =
     requireConsent === false
       ? "and get messages anyway, since REQUIRE_CONSENT is false"
       : `and get no message while REQUIRE_CONSENT is ${requireConsent} (see basis in the help)`;
   const none = `${withoutConsent} of them without consent: their basis is none or missing, ${then}\n`;
   const unproved = `${withoutEvidence} of them without evidence: consent_at or consent_source is missing, ${then}\n`;
-  return (withoutConsent === 0 ? "" : none) + (withoutEvidence === 0 || requireConsent !== "evidence" ? "" : unproved);
+  const taken = revoked === 0 ? "" : `${revoked} of them had consent before: the file revokes it by the basis none\n`;
+  return (
+    taken +
+    (withoutConsent === 0 ? "" : none) +
+    (withoutEvidence === 0 || requireConsent !== "evidence" ? "" : unproved)
+  );
 }
 
 /** The columns that became template fields; nothing where none did. */

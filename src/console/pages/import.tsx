@@ -30,6 +30,7 @@ interface ImportReport extends RefusedRows {
   readonly updated: number;
   readonly without_consent: number;
   readonly without_evidence: number;
+  readonly revoked: number;
   readonly template_fields: readonly string[];
   readonly duplicates: number;
   readonly duplicate_rows: readonly { readonly line: number; readonly of: number }[];
@@ -37,7 +38,7 @@ interface ImportReport extends RefusedRows {
 
 /** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
 export function importReportPage(report: ImportReport): ConsolePage {
-  const { added, updated, without_consent, without_evidence, template_fields: fields } = report;
+  const { added, updated, without_consent, without_evidence, revoked, template_fields: fields } = report;
   return (view) => (
     <ConsoleDocument title="Import" path="/people" view={view} isStill>
       <h1>Import</h1>
@@ -55,6 +56,9 @@ export function importReportPage(report: ImportReport): ConsolePage {
           {grouped(without_evidence)} of them without evidence: consent_at or consent_source is missing, so they get no
           message while <code>REQUIRE_CONSENT</code> is evidence.
         </p>
+      )}
+      {revoked === 0 ? null : (
+        <p>{grouped(revoked)} of them had consent before: the file revokes it by the basis none.</p>
       )}
       {fields.length === 0 ? null : (
         <p>

@@ -54,6 +54,10 @@ const importReport = Type.Object({
     description:
       "Imported recipients with consent but without its date or source: they get no message while REQUIRE_CONSENT is evidence.",
   }),
+  revoked: Type.Integer({
+    minimum: 0,
+    description: "Imported recipients who had consent before, which the list revokes by the basis none.",
+  }),
   template_fields: Type.Array(text("company"), { description: `The first ${FIELDS_SHOWN_MAX} template fields.` }),
   ...refusedMembers,
   duplicates: count,
@@ -144,7 +148,7 @@ export function recipientEndpoints(deps: AppDeps) {
     .post(
       "/recipients",
       async ({ request, body, call: { metadata } }) => {
-        const { taken, added, withoutConsent, withoutEvidence, fields, refused, duplicates } = await takeList(
+        const { taken, added, withoutConsent, withoutEvidence, revoked, fields, refused, duplicates } = await takeList(
           deps,
           { request, body },
           {},
@@ -155,6 +159,7 @@ export function recipientEndpoints(deps: AppDeps) {
           updated: taken - added,
           without_consent: withoutConsent,
           without_evidence: withoutEvidence,
+          revoked,
           template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
           ...toRefused(refused),
           duplicates: duplicates.count,

@@ -1,4 +1,3 @@
-import type { Basis } from "../../../events/outreach.ts";
 import type { ConsentRecord } from "../../../projections/consent.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
@@ -23,7 +22,7 @@ export interface RowRefusal {
   readonly reason: string;
 }
 
-/** At least one of `id` and `username` is there. Blank values are left out. `fields` has no prototype. */
+/** At least one of `id` and `username` is there; absent: the row says nothing of it. `fields` has no prototype. */
 export interface ImportedRecipient extends ConsentRecord {
   readonly id?: string;
   /** As it was written, without @ and address: compare it in lower case. */
@@ -31,8 +30,9 @@ export interface ImportedRecipient extends ConsentRecord {
   readonly name?: string;
   /** IANA name of the zone that they live in. */
   readonly timezone?: string;
-  readonly basis: Basis;
   readonly fields: Readonly<Record<string, string>>;
+  /** Columns that the row leaves blank: `name`, `timezone` and template fields. */
+  readonly blank: string[];
 }
 
 /** The recipient, or what of the row cannot be used. `now`: in ms since 1970. */
@@ -58,19 +58,23 @@ export function readRow(cells: Cells, now: number): ImportedRecipient | RowRefus
   return {
     ...omitUndefined({ id, username, name: name === "" ? undefined : name, timezone }),
     ...consent,
-    basis: consent.basis ?? "none",
-    fields: readFields(cells),
+    ...readFields(cells),
   };
 }
 
-function readFields(cells: Cells): Record<string, string> {
+function readFields(cells: Cells): Pick<ImportedRecipient, "fields" | "blank"> {
   const fields: Record<string, string> = Object.create(null);
+  const blank: string[] = [];
   for (const [column, value] of cells) {
     const text = value.trim();
-    if (isField(column) && text !== "") fields[column] = text;
+    if (text === "" && (isField(column) || CLEARED_BY_BLANK.has(column))) blank.push(column);
+    else if (isField(column)) fields[column] = text;
   }
-  return fields;
+  return { fields, blank };
 }
+
+/** Columns besides the template fields whose blank cell takes back what was recorded. No blank cell changes a consent. */
+const CLEARED_BY_BLANK = new Set(["name", "timezone"]);
 
 /** What of a row cannot be used, whatever its columns mean. */
 export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefined {

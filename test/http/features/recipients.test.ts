@@ -73,6 +73,7 @@ describe("POST /social/recipients", () => {
         updated: 0,
         without_consent: 1,
         without_evidence: 1,
+        revoked: 0,
         template_fields: ["product"],
         refused: 1,
         refused_rows: [{ line: 4, value: "c d", reason: expect.stringContaining("username is neither a handle") }],
