@@ -7,7 +7,7 @@ import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
-import { importFile, importFormatOption } from "./recipients/import.ts";
+import { datesOption, importFile, importFormatOption } from "./recipients/import.ts";
 import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-consent.ts";
 import { recordConsent } from "../recipients/record-consent.ts";
 import { usageError } from "../platform/service-error.ts";
@@ -27,10 +27,12 @@ consent_source and consent_text when, where and to which wording they agreed:
 without a basis they get no message while REQUIRE_CONSENT is true, and without
 date and source none while it is evidence. tracking says whether clicks by links
 of their own may be recorded; a file without that column changes nothing of it.
+Cells that were not read as they stand are named, such as null for an empty one.
 An interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
+    .addOption(datesOption())
     .option(...JSON_OPTION)
     .examples(
       "reachlog recipients import people.csv",

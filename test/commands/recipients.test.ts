@@ -120,6 +120,8 @@ describe("recipients import", () => {
         without_evidence: 1,
         revoked: 0,
         fields: ["city"],
+        noted_cells: 0,
+        notes: [],
       },
     ]);
   });

@@ -10,7 +10,9 @@ import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.t
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-const PEOPLE = parseRecipients("username,basis,city\nann,opt_in,Rome\nbea,,\ncid,opt_in,\ndan,none,", "csv", NOW).rows;
+const PEOPLE = parseRecipients("username,basis,city\nann,opt_in,Rome\nbea,,\ncid,opt_in,\ndan,none,", "csv", {
+  now: NOW,
+}).rows;
 const NEVER = new AbortController().signal;
 
 let log: MemoryLog;
@@ -61,7 +63,9 @@ describe("a second file", () => {
     const options = { chunkRows: 10, signal: NEVER };
     const reports = [];
     for (const file of files)
-      reports.push(await importRecipients(depsOf(), parseRecipients(file, "csv", NOW).rows, METADATA, options));
+      reports.push(
+        await importRecipients(depsOf(), parseRecipients(file, "csv", { now: NOW }).rows, METADATA, options),
+      );
     return { report: reports.at(-1), ann: findContact(projector.state("contacts"), { username: "ann" }) };
   }
 
@@ -139,11 +143,12 @@ const runFinished = { run_id: "r", reason: "completed", sent: 0, skipped: 0, fai
 test("a file is read apart as it is read on the spot", async () => {
   const rows = Array.from({ length: 2_500 }, (_, at) => `p_${at},opt_in,"a ""b"", ${at}"`).join("\n");
   const text = `username,basis,note\n${rows}\nno handle,,\nP_7,opt_in,again\n`;
-  const { rows: read, refused, duplicates } = parseRecipients(text, "csv", NOW);
+  const { rows: read, refused, duplicates, notes } = parseRecipients(text, "csv", { now: NOW });
   expect(await readInWorker({ file: new TextEncoder().encode(text), format: "csv", now: NOW }, NEVER)).toEqual({
     rows: read.map(({ line, recipient }) => ({ line, recipient: { ...recipient, fields: { ...recipient.fields } } })),
     refused: { count: 1, first: refused },
     duplicates: { count: 1, first: duplicates },
+    notes,
   });
 });
 

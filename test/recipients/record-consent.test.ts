@@ -146,7 +146,7 @@ describe("on the log", () => {
   afterEach(() => log[Symbol.asyncDispose]());
 
   const deps = () => ({ eventLog: log.eventLog, projector, findLinkKeys, sleep: async () => {}, random: () => 0 });
-  const rowsOf = (csv: string) => parseRecipients(csv, "csv", Date.parse("2026-11-20T10:00:00Z")).rows;
+  const rowsOf = (csv: string) => parseRecipients(csv, "csv", { now: Date.parse("2026-11-20T10:00:00Z") }).rows;
   const options = { chunkRows: 2, signal: new AbortController().signal };
 
   test("says who is meant, and whether the log held as much", async () => {
