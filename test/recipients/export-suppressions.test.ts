@@ -37,7 +37,7 @@ const rowsOf = async (instance: Instance, isHashed = false): Promise<object[]> =
     .map((line) => JSON.parse(line));
 
 function take(instance: Instance, text: string, format: SuppressionsFormat) {
-  const { rows, refused } = parseSuppressions(text, format, CLOCK(), KEY);
+  const { rows, refused } = parseSuppressions(text, format, { now: CLOCK() }, KEY);
   expect(refused).toEqual([]);
   return importSuppressions({ ...instance, hashesOf }, rows, METADATA, options);
 }
