@@ -40,6 +40,7 @@ export {
   type PostgresLogPlace,
 } from "./postgres/place.ts";
 export { createPrivateFile, makePrivateFile, replacePrivateFile, writePrivateFile } from "./private-file.ts";
+export { rememberFiles } from "./same-files.ts";
 export { restorePostgresLog, type PostgresRestoreOptions } from "./postgres/restore.ts";
 export { compactSqliteLog } from "./sqlite/compact.ts";
 export { examineSqliteLog, type ExaminedLog } from "./sqlite/examine.ts";
