@@ -116,7 +116,7 @@ function runSendLoop(run: RunContext): Promise<Ended> {
     pausesWhenClosed: run.rules.window?.whenClosed === "pause",
     planned: () => 0,
     async skip(refused) {
-      const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
+      const decide = () => ({ events: newSkips(outreachState(run), run.rules, run_id, refused) });
       const handled = await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
       if ("events" in handled && handled.events.length > 0) isSaid = false;
     },
