@@ -1,7 +1,6 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/resolve-recipient.ts";
 import { suppress } from "../recipients/suppress.ts";
-import { systemClock } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { openAccount } from "../service/outreach.ts";
@@ -62,7 +61,7 @@ themselves later. Without an answer it holds for any recipient with that handle.
       parseRecipient(recipient);
       await using session = await openSession(terminal);
       const { social } = connectNetworks(session.config, session.logClock.now);
-      const logger = createLogger(session.config.logLevel, terminal.err, systemClock);
+      const logger = createLogger(session.config.logLevel, terminal.err, session.logClock.now);
       await using account = social && openAccount({ ...session, social, logger, announce: async () => {} });
       const { isKnown } = await suppress({ ...session, account }, recipient, COMMAND_METADATA);
       const stranger = isKnown ? "" : "; no recipient with that name is known yet";

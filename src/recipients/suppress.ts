@@ -6,6 +6,7 @@ import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts"
 import { type HandleDeps, record } from "../log/decide-and-append.ts";
 import type { SocialNetwork } from "../networks/network.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
+import { within } from "../platform/clock.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
 export interface SuppressDeps extends Pick<HandleDeps, "eventLog" | "projector"> {
@@ -119,15 +120,11 @@ async function findUser({ projector, account }: SuppressDeps, { id, username }: 
   if (account === undefined || id !== undefined || username === undefined) return undefined;
   if (findContact(projector.state("contacts"), { username })?.id !== undefined) return undefined;
   const asked = account.tokens.use((token) => account.network.usersByUsername(token, [username]));
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), FIND_MS_MAX);
   try {
-    const users = await Promise.race([asked, late.promise]);
+    const users = await within(FIND_MS_MAX, asked);
     return users?.find((user) => user.username.toLowerCase() === username.toLowerCase());
   } catch {
     return undefined;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
