@@ -364,6 +364,8 @@ export function decideSendOutcome(
     case "in_doubt":
       return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
     case "recipient_closed":
+    case "rejected":
+      return { newEvent: failed(result.outcome, result.detail, false) };
     case "not_permitted": {
       const before = refusedBefore();
       if (before === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
@@ -373,8 +375,6 @@ export function decideSendOutcome(
       });
       return { newEvent: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
     }
-    case "rejected":
-      return { newEvent: failed("rejected", result.detail, false) };
     case "unreachable":
       return { newEvent: failed("unreachable", result.detail, true), end: "network_unavailable" };
     case "unauthorized":
