@@ -1,5 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { columnName, shownName, type Columns } from "./header.ts";
+import { columnFault, columnName, shownName, type Columns } from "./header.ts";
 import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
@@ -51,6 +51,9 @@ function toRow(entry: unknown, line: number, columns: Columns): FileRow {
   const cells: Cells = new Map();
   for (const [key, value] of Object.entries(entry)) {
     const column = columnName(key, columns);
+    // As in the header of a CSV: a list that is taken in part would lose what its mistyped member says.
+    const fault = columns.hasFields ? undefined : columnFault(column, columns);
+    if (fault !== undefined) throw new ServiceError("invalid", `line ${line}: ${fault}`);
     if (cells.has(column)) return { line, refused: { value: key, reason: `two keys mean ${shownName(column)}` } };
     const text = toText(value);
     if (text === undefined) {
