@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { type Contact, findContact, toRecipient } from "../../../projections/contacts.ts";
 import { findTracked } from "../../../projections/results.ts";
-import { linksIn } from "../../../projections/sent-links.ts";
+import { linksOf } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
@@ -308,7 +308,7 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | null {
   const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
   const isTracked = contact.tracking.status === "granted";
-  const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];
+  const links = [...new Set(sent.flatMap(({ data }) => linksOf(data)))];
   if (links.length === 0) return null;
   return (
     <Section id="their-links" title="Links sent to them">
