@@ -77,6 +77,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "http/server/": "http/anything",
   "http/server/form-routes.ts": "console/forms",
   "http/server/node-server.ts": "http/access/admission",
+  "links/own-links.ts": "http/features/redirect",
   "log/export-formats/": "audit/formats",
   "main.ts": "process/command-line",
   "metrics/": "metrics/observability",
