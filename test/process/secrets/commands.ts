@@ -24,6 +24,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   results: ["results", "results --json"],
   stats: ["stats", "stats --by variant --json"],
   quota: ["quota --json"],
+  runs: ["runs", "runs --json"],
   links: ["links list", "links list --json", "links add spring https://shop.example/"],
   clicks: ["clicks", "clicks go.example/s --json"],
   replay: ["replay --json"],
