@@ -4,7 +4,6 @@ import { account } from "../account.ts";
 import { archive } from "../backup/archive.ts";
 import { audit } from "../audit.ts";
 import { backup } from "../backup.ts";
-import { clicks } from "../clicks.ts";
 import { Command, runCommand, type MakeCommand } from "./command.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 import { completion } from "../completion.ts";
@@ -51,7 +50,7 @@ const COMMANDS: readonly (MakeCommand | string)[] = [
   "stats",
   "quota",
   "runs",
-  clicks,
+  "clicks",
   links,
   replay,
   audit,
@@ -92,6 +91,10 @@ const createReachlog =
       const described = typeof one === "string" ? operations.find(({ name }) => name === one) : undefined;
       const make = typeof one === "string" ? described && toCommand(described) : one;
       if (make !== undefined) program.addCommand(make(terminal));
+    }
+    for (const described of operations.filter(({ name }) => name.includes(" "))) {
+      const [word] = described.name.split(" ");
+      program.commands.find((one) => one.name() === word)!.addCommand(toCommand(described)(terminal));
     }
     return program;
   };
