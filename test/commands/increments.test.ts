@@ -1,10 +1,23 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { takeOwnership } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { audit as auditCommand } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
+import { archive as archiveCommand } from "../../src/commands/backup/archive.ts";
+import { readSettled } from "../../src/commands/backup/from-increments.ts";
 import { MANIFEST, NAMES } from "../../src/commands/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
@@ -292,5 +305,174 @@ describe("in a file,", () => {
     expect(await refusal(verify(other))).toMatchObject({ kind: "configuration" });
     writeFileSync(join(all, MANIFEST), text.replace('"version":"', '"version":"9'));
     expect(await refusal(verify(env))).toMatchObject({ kind: "invalid", message: expect.stringContaining(MANIFEST) });
+  });
+});
+
+/** The paths of all files, with what they hold. */
+const contentsOf = (within: string) =>
+  readdirSync(within, { recursive: true, encoding: "utf8" })
+    .toSorted()
+    .map((path) => [
+      path,
+      statSync(join(within, path)).isFile() ? readFileSync(join(within, path), "latin1") : "folder",
+    ]);
+/** Without the lock, which a refused backup may take. */
+const withoutLock = (contents: ReturnType<typeof contentsOf>) => contents.filter(([path]) => path !== "backup.lock");
+
+describe("files of others", () => {
+  let env: Env;
+  beforeEach(async () => {
+    env = await inFiles(folder);
+    await add(env, "101", "ann_builds");
+  });
+
+  test.each([
+    "notes.txt",
+    "segments/notes.txt",
+    "segments/0000000000000001-0000000000000002-0123456789abcdef.zst",
+    "segments/inner/manifest.json",
+    "secrets-000001/notes.txt",
+    "secrets-000009/keys.sqlite",
+    "inner/manifest.json",
+  ])(
+    "in the folder, %s stays, and no backup is added",
+    async (other) => {
+      for (const isFirst of [true, false]) {
+        if (!isFirst) await back(env);
+        mkdirSync(dirname(join(all, other)), { recursive: true });
+        writeFileSync(join(all, other), "theirs");
+        const before = contentsOf(all);
+        expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+          kind: "conflict",
+          message: expect.stringContaining(`${all} holds ${other.replace(/inner.*|(?<=secrets-000009).*/, "")}`),
+        });
+        expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+        rmSync(isFirst ? all : join(all, other.replace(/(?<=inner|secrets-000009).*/, "")), { recursive: true });
+      }
+      expect(await verify(env)).toMatchObject({ code: 0 });
+    },
+    60_000,
+  );
+
+  test("what another log's first backup left is neither taken over nor deleted", async () => {
+    const other = await inFiles(folder);
+    await add(other, "200", "dan");
+    await back(other);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining(`${all} holds segments/`),
+    });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+    // Those are its own: it makes its first backup once more.
+    expect(await back(other)).toMatchObject({ number: 1 });
+    expect(await verify(other)).toMatchObject({ code: 0 });
+  });
+
+  test("backups whose manifest is lost stay: they are no remains of a first one", async () => {
+    await back(env);
+    await back(env);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("secrets-000002"),
+    });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+  });
+
+  test("segments that the manifest does not name, at positions that it has, stay", async () => {
+    await add(env, "102", "bob");
+    await back(env);
+    const theirs = join(all, "segments", "0000000000000001-0000000000000001.zst");
+    writeFileSync(theirs, "theirs");
+    await back(env);
+    expect(readFileSync(theirs, "utf8")).toBe("theirs");
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  });
+
+  test.each(["half a manifest", "[]", '{"format":2}'])(
+    "a manifest that reads %j is not taken for none",
+    async (text) => {
+      await back(env);
+      writeFileSync(join(all, MANIFEST), text);
+      const before = contentsOf(all);
+      expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({ kind: "invalid" });
+      expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+    },
+  );
+
+  test.each([
+    ["the folder's segments", (at: string) => join(at, "segments")],
+    ["the folder", (at: string) => at],
+    ["above the folder", (at: string) => dirname(at)],
+    ["below the folder's segments", (at: string) => join(at, "segments", "old", "er")],
+  ])("ARCHIVE_FOLDER is %s: refused, however it is spelt, also before anything is archived", async (_name, place) => {
+    mkdirSync(folder.file("real"));
+    symlinkSync(folder.file("real"), folder.file("link"));
+    const archiving = { ...env, ARCHIVE_FOLDER: place(folder.file("real/all")) };
+    for (const isEmpty of [true, false]) {
+      if (!isEmpty) expect(await run(archiving, archiveCommand, "--before", "2")).toMatchObject({ code: 0 });
+      const before = contentsOf(folder.file("real"));
+      for (const spelt of ["real/all", "real/all/", "link/all", "real/../link/./all"]) {
+        const to = `${folder.path}/${spelt}`;
+        expect(await refusal(run(archiving, backup, to, "--incremental"))).toMatchObject({
+          kind: "conflict",
+          message: expect.stringContaining("ARCHIVE_FOLDER"),
+        });
+      }
+      expect(contentsOf(folder.file("real"))).toEqual(before);
+    }
+    expect(await run(archiving, auditCommand, "verify")).toMatchObject({ code: 0 });
+  });
+
+  test("the folder's segments are a link to the archive, or it is beside the log: refused", async () => {
+    const archive = env["DATABASE_URL"]!.slice("sqlite:".length).replace(/\.sqlite$/, ".segments");
+    mkdirSync(archive);
+    mkdirSync(all);
+    symlinkSync(archive, join(all, "segments"));
+    for (const to of [all, archive, dirname(archive)]) {
+      expect(await refusal(run(env, backup, to, "--incremental"))).toMatchObject({
+        kind: "conflict",
+        message: expect.stringContaining("ARCHIVE_FOLDER"),
+      });
+    }
+    expect(readdirSync(archive)).toEqual([]);
+  });
+
+  test("an archive whose name only begins as the folder's is no hindrance", async () => {
+    const archiving = { ...env, ARCHIVE_FOLDER: `${all}-archive` };
+    await add(archiving, "102", "bob");
+    expect(await run(archiving, archiveCommand, "--before", "2")).toMatchObject({ code: 0 });
+    const before = contentsOf(`${all}-archive`);
+    expect(await back(archiving)).toMatchObject({ number: 1 });
+    expect(await back(archiving)).toMatchObject({ number: 2 });
+    expect(contentsOf(`${all}-archive`)).toEqual(before);
+  });
+
+  test("what reads the folder while a backup removes the former keys reads again", async () => {
+    await back(env);
+    const read = async () => {
+      const numbers = readdirSync(all).filter((name) => name.startsWith("secrets-"));
+      if (numbers.includes("secrets-000001")) await back(env);
+      return numbers;
+    };
+    expect(await readSettled(all, read, ([secrets]) => secrets !== "secrets-000001")).toEqual(["secrets-000002"]);
+    rmSync(all, { recursive: true });
+    await back(env);
+    const open = async () => {
+      const file = join(all, (await read())[0]!, NAMES.keys);
+      return readFileSync(file).length;
+    };
+    expect(await readSettled(all, open)).toBeGreaterThan(0);
+    // Without a backup meanwhile a fault is one.
+    let reads = 0;
+    const failing = async () => {
+      reads += 1;
+      throw new Error("gone");
+    };
+    expect(await refusal(readSettled(all, failing))).toMatchObject({ message: "gone" });
+    expect(reads).toBe(1);
   });
 });
