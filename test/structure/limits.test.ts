@@ -7,8 +7,6 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 46_030,
-  files: 376,
   filesInAFolder: 25,
   linesInAFile: 400,
   smallFilesWithOneImporter: 8,

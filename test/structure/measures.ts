@@ -6,9 +6,6 @@ import { importsOf, sourceFiles } from "./imports.ts";
 
 /** What one reads and has to remember in order to change the product: each figure has an upper limit in limits.test.ts. */
 export interface Measures {
-  /** Of `src`; stylesheets and scripts of the console aside. */
-  readonly lines: number;
-  readonly files: number;
   /** Files in the fullest folder, without those in its own folders. */
   readonly filesInAFolder: number;
   readonly linesInAFile: number;
@@ -56,8 +53,6 @@ export function measure(root: string): Measures {
     ({ name }) => name,
   );
   return {
-    lines: sum(lines.values()),
-    files: files.length,
     filesInAFolder: Math.max(...[...folders.values()].map((inside) => inside.length)),
     linesInAFile: Math.max(...lines.values()),
     smallFilesWithOneImporter: files.filter((file) => {
