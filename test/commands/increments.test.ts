@@ -1,6 +1,7 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -12,18 +13,22 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { takeOwnership } from "eventstore-lite";
+import { type Head, loadSigningKey, openCheckpoint, type SigningKey, takeOwnership } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { audit as auditCommand } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { archive as archiveCommand } from "../../src/commands/backup/archive.ts";
+import { measureAll } from "../../src/commands/backup/copy-file.ts";
 import { readSettled } from "../../src/commands/backup/from-increments.ts";
-import { MANIFEST, NAMES } from "../../src/commands/backup/manifest.ts";
+import { type Increments, readIncrements } from "../../src/commands/backup/increments-manifest.ts";
+import { MANIFEST, NAMES, SECRET_FILES, signManifest } from "../../src/commands/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { key } from "../../src/commands/key.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
+import { signChain, signHead } from "../../src/log/checkpoint.ts";
+import { logFiles } from "../../src/log/log-files.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -308,6 +313,100 @@ describe("in a file,", () => {
   });
 });
 
+describe("a manifest of the master key's holder that is wrong", () => {
+  const master = Buffer.alloc(32, 7);
+  let env: Env;
+  let key: SigningKey;
+  let head: Head;
+  beforeEach(async () => {
+    env = await inFiles(folder);
+    await add(env, "101", "ann_builds");
+    await back(env);
+    await add(env, "102", "bob");
+    await back(env);
+    key = loadSigningKey(logFiles(env["DATABASE_URL"]!.slice("sqlite:".length)).signingKey);
+    const { position, hash, made_at } = readIncrements(all, master).backups.at(-1)!;
+    head = { position, hash, time: made_at };
+  });
+
+  /** Signs the manifest again, after `change`, with the sizes and hashes that keys and head have now. */
+  function rewrite(change: (increments: Increments) => void = () => {}): void {
+    const increments = readIncrements(all, master);
+    increments.files = measureAll(join(all, "secrets-000002"), SECRET_FILES);
+    change(increments);
+    writeFileSync(join(all, MANIFEST), JSON.stringify(signManifest<Increments>(increments, master)));
+  }
+
+  const OTHER_HASH = "ab".repeat(32);
+
+  test.each([
+    ["of the root", {}, OTHER_HASH],
+    ["of the last hash", { hash: OTHER_HASH }, undefined],
+    ["of the position", { position: 1 }, undefined],
+    ["of another log", { id: "another" }, undefined],
+  ])("the signed head is another one, %s: it is found", async (_name, changes, otherRoot) => {
+    const id = await withLog(env, async (log) => log.id);
+    const file = join(all, "secrets-000002", NAMES.head);
+    const { root } = openCheckpoint(readFileSync(file, "utf8"), key.publicKey);
+    const sign = (more: { readonly id?: string; readonly position?: number; readonly hash?: string }, to = root!) =>
+      writeFileSync(file, signChain({ id: more.id ?? id }, { ...head, ...more }, key, Date.now, { root: to }));
+    sign({});
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 0 });
+    sign(changes, otherRoot);
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 1, out: expect.stringContaining("head.txt signs another log") });
+  });
+
+  test("the head is signed by another key: it is found", async () => {
+    const other = await inFiles(folder);
+    await add(other, "200", "dan");
+    const foreign = loadSigningKey(logFiles(other["DATABASE_URL"]!.slice("sqlite:".length)).signingKey);
+    const id = await withLog(env, async (log) => log.id);
+    const file = join(all, "secrets-000002", NAMES.head);
+    const { root } = openCheckpoint(readFileSync(file, "utf8"), key.publicKey);
+    writeFileSync(file, signChain({ id }, head, foreign, Date.now, { root: root! }));
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 1 });
+  });
+
+  test("a backup has a head that no segment ends with: it is found", async () => {
+    rewrite((increments) => void (increments.backups[0]!.hash = OTHER_HASH));
+    expect(await verify(env)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("backup 1: no segment ends with its head"),
+    });
+  });
+
+  test("a segment ends elsewhere: it is found, and nothing is restored", async () => {
+    rewrite(({ segments: all, backups }) => {
+      all.at(-1)!.hash = OTHER_HASH;
+      backups.at(-1)!.hash = OTHER_HASH;
+    });
+    const sentence = "does not end where the backup's manifest says";
+    expect(await verify(env)).toMatchObject({ code: 1, out: expect.stringContaining(sentence) });
+    expect(await refusal(run(await inFiles(folder), restoreCommand, all))).toMatchObject({
+      message: expect.stringContaining(sentence),
+    });
+  });
+});
+
+test.each(["whole", "incremental"])("a log that lost its end is not backed up (%s)", async (kind) => {
+  const env = await inFiles(folder);
+  const file = env["DATABASE_URL"]!.slice("sqlite:".length);
+  await add(env, "101", "ann_builds");
+  copyFileSync(file, `${file}.earlier`);
+  await add(env, "102", "bob");
+  await withLog(env, async (log) => {
+    await log.checkpoints.write(await signHead(log, await log.head(), await log.checkpoints.loadKey(), Date.now));
+  });
+  for (const one of [file, `${file}-wal`, `${file}-shm`]) rmSync(one, { force: true });
+  copyFileSync(`${file}.earlier`, file);
+  const refused = await refusal(run(env, backup, all, ...(kind === "whole" ? [] : ["--incremental"])));
+  expect(refused).toMatchObject({ kind: "damaged", message: expect.stringContaining("no backup was made") });
+  expect(existsSync(join(all, MANIFEST))).toBe(false);
+});
+
 /** The paths of all files, with what they hold. */
 const contentsOf = (within: string) =>
   readdirSync(within, { recursive: true, encoding: "utf8" })
@@ -368,6 +467,18 @@ describe("files of others", () => {
     // Those are its own: it makes its first backup once more.
     expect(await back(other)).toMatchObject({ number: 1 });
     expect(await verify(other)).toMatchObject({ code: 0 });
+  });
+
+  test("what a first backup left of another history of the log is not deleted", async () => {
+    await add(env, "102", "bob");
+    await back(env);
+    const rolledBack = await inFiles(folder);
+    expect(await run(rolledBack, restoreCommand, all, "--as-of", "1")).toMatchObject({ code: 0 });
+    for (let more = 0; more < 4; more += 1) await add(rolledBack, `30${more}`, `eve_${more}`);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(rolledBack, backup, all, "--incremental"))).toMatchObject({ kind: "conflict" });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
   });
 
   test("backups whose manifest is lost stay: they are no remains of a first one", async () => {

@@ -7,10 +7,13 @@ import { startS3, type S3Sandbox } from "../../sandbox/s3/server.ts";
 import { audit as auditCommand } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { archive as archiveCommand } from "../../src/commands/backup/archive.ts";
+import { refuseArchive } from "../../src/commands/backup/backup-place.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
+import { type Config, loadConfig } from "../../src/config/config.ts";
+import { openSegmentStorage } from "../../src/service/segment-storage.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -412,6 +415,37 @@ describe("several backups at once", () => {
     expect(await back()).toMatchObject({ number: 2 });
   });
 
+  test.each([
+    ["names an earlier manifest", "manifest-000001.json"],
+    ["names a manifest that holds an earlier backup", "manifest-000002.json"],
+    ["is an earlier build's manifest", undefined],
+  ])("a claim that %s is damaged, and nothing is written or deleted", async (_name, file) => {
+    const [key, manifest] = [...s3.objects].find(([name]) => name.startsWith("reach/manifest-000001.json."))!;
+    const name = file === undefined ? '{"format":2}' : key.slice("reach/".length).replace("manifest-000001.json", file);
+    s3.objects.set(`reach/${name}`, manifest);
+    const storage = openSegmentStorage(
+      address,
+      loadConfig(env, () => ""),
+    );
+    await storage.write("manifest-000002.json", Buffer.from(`${name}\n`));
+    const before = contentsOf(() => true);
+    for (const refused of [() => run(env, backup, address, "--incremental"), () => verify()]) {
+      expect(await refusal(refused())).toMatchObject({ kind: file === undefined ? expect.any(String) : "damaged" });
+    }
+    expect(contentsOf(() => true)).toEqual(before);
+  });
+
+  test("backups whose claims are lost stay: they are no remains of a first one", async () => {
+    await back();
+    for (const key of keys()) if (/manifest-\d+\.json$/.test(key)) s3.objects.delete(key);
+    const before = contentsOf(() => true);
+    expect(await refusal(run(env, backup, address, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("no manifest that names it"),
+    });
+    expect(contentsOf(() => true)).toEqual(before);
+  });
+
   test("a segment that earlier backups need is missing: the next backup says so, and is not made", async () => {
     const segment = keys().find((key) => key.includes("/segments/"))!;
     const kept = s3.objects.get(segment)!;
@@ -492,4 +526,24 @@ describe("what a backup left that was cut off", () => {
     expect(keys()).not.toContain(left);
     expect(await verify()).toMatchObject({ code: 0 });
   });
+});
+
+test.each([
+  ["s3://one/all", "s3://one/all", true],
+  ["s3://one/all/", "s3://one/all/segments", true],
+  ["s3://one", "s3://one/archive", true],
+  ["s3://one/all/inner", "s3://one/all/", true],
+  ["s3://one/all", "s3://one/allsorts", false],
+  ["s3://one/all", "s3://two/all", false],
+  ["s3://one/all", "/var/archive", false],
+  ["/var/backups", "s3://one/all", false],
+  ["/var/backups", "/var", true],
+  ["/", "/var/archive", true],
+  ["/var/backups", "/var/backups-old", false],
+  ["/var/backups", undefined, false],
+])("backups at %s beside an archive at %p", (place, archive, isRefused) => {
+  const log = { kind: "postgres", ...(archive === undefined ? {} : { archive }) } as unknown as Config["log"];
+  const refuse = () => refuseArchive(place, { log });
+  if (isRefused) expect(refuse).toThrow("ARCHIVE_FOLDER");
+  else expect(refuse).not.toThrow();
 });

@@ -35,9 +35,13 @@ function overlap(place: string, archive: string): boolean {
     return ofBackups.bucket === ofArchive.bucket && isEitherIn(ofBackups.prefix, ofArchive.prefix);
   }
   if (ofBackups !== undefined || ofArchive !== undefined) return false;
-  const folder = resolveLinks(archive) + sep;
+  const folder = withSeparator(resolveLinks(archive));
   // The backups' own segments may be a link to another disk.
-  return [place, join(place, SEGMENTS)].some((one) => isEitherIn(resolveLinks(one) + sep, folder));
+  return [place, join(place, SEGMENTS)].some((one) => isEitherIn(withSeparator(resolveLinks(one)), folder));
+}
+
+function withSeparator(path: string): string {
+  return path.endsWith(sep) ? path : path + sep;
 }
 
 /** Both with a slash at their end, or empty. */
