@@ -415,7 +415,7 @@ const contentsOf = (within: string) =>
       path,
       statSync(join(within, path)).isFile() ? readFileSync(join(within, path), "latin1") : "folder",
     ]);
-/** Without the lock, which a refused backup may take. */
+/** Leaves out the lock, which a refused backup may take. */
 const withoutLock = (contents: ReturnType<typeof contentsOf>) => contents.filter(([path]) => path !== "backup.lock");
 
 describe("files of others", () => {
@@ -464,7 +464,7 @@ describe("files of others", () => {
       message: expect.stringContaining(`${all} holds segments/`),
     });
     expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
-    // Those are its own: it makes its first backup once more.
+    // The files are its own: it makes its first backup again.
     expect(await back(other)).toMatchObject({ number: 1 });
     expect(await verify(other)).toMatchObject({ code: 0 });
   });

@@ -392,7 +392,7 @@ describe("several backups at once", () => {
       }
       one.release();
       const ended = await one.running;
-      // What had read nothing yet follows on the others.
+      // A backup that had read nothing yet follows on the others.
       if (form.source === "^GET $") expect(ended).toMatchObject({ code: 0 });
       else expect(ended).toMatchObject({ kind: "busy" });
       await restoreEach(made);
@@ -505,7 +505,7 @@ describe("what a backup left that was cut off", () => {
         const left = keys().filter((key) => !former.has(key));
         expect(left).toHaveLength(writes);
         for (const key of left) s3.objects.set(key, { body: Buffer.from("half"), meta: {} });
-        // The same events once more, and more than them.
+        // The next one has the same events, and more.
         expect(await back()).toMatchObject({ number });
         await add(env, `20${number}`, `name_${number}`);
         expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining(`${number} backups`) });

@@ -15,7 +15,7 @@ const BACKUPS = isWhole ? 200 : 24;
 const PROCESSES = 2;
 const HISTORIES = 2_000;
 
-/** Of a hundred requests of a method, so many are answered with 503. */
+/** Requests that make the next one of their method fail, with 503 or a cut connection. */
 const SLOW_DOWNS_PERCENT = 2;
 const LIST_MS_MAX = 300;
 const LIST_LAG_MAX = 60;
@@ -117,7 +117,7 @@ test.each([
       }
     };
     await Promise.all(Array.from({ length: PROCESSES }, backUp));
-    // What a killed process asked for may arrive after its end.
+    // Requests of a killed process may arrive after its end.
     const { out } = await capture(backup, [address, "--incremental", "--json"], { env });
     made.push(JSON.parse(out) as Made);
     s3.pause = async () => {};

@@ -6,7 +6,7 @@ import type { OpenedLog } from "../../service/open.ts";
 import { systemCode, withPath } from "../shared/system-fault.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
-/** What a backup writes into its folder, also if it is killed. */
+/** Forms of the names that a backup writes into its folder, also if it is killed. */
 const IN_FOLDER =
   /^(?:manifest\.json(?<partial>\..+\.partial)?|backup\.(?:lock(?:-journal|-wal|-shm)?|owner)|segments|secrets-(?<secrets>\d{6,}))$/;
 const BELOW = new RegExp(
@@ -39,8 +39,8 @@ export function refuseOtherFiles(folder: string, paths: readonly string[]): void
 }
 
 /**
- * Throws a ServiceError (conflict) for files of backups that the manifest does not know, and that no cut-off backup of this
- * log left: without a manifest they may be another log's.
+ * Throws a ServiceError (conflict) for keys of a later backup than the next, and without a manifest for segments that do not
+ * hold this log's events. Another log may need such files, or this one, if its manifest is lost.
  */
 export async function refuseUnprovedFiles(
   log: Pick<OpenedLog, "id" | "hashAt">,
@@ -76,8 +76,8 @@ async function holdsSegment(log: Pick<OpenedLog, "id" | "hashAt">, file: string,
 }
 
 /**
- * Removes what a cut-off backup left behind the newest one, and the keys of those before it. Segments with positions that
- * earlier backups had stay, also where the manifest does not name them.
+ * Removes partial files, keys of other backups than the newest one, and segments behind its last position: cut-off backups
+ * left them. Segments with earlier positions stay, also where the manifest does not name them.
  */
 export function removeRemains(folder: string, paths: readonly string[], known: Increments | undefined): void {
   const named = new Set(known?.segments.map((one) => segmentFile("", one)));

@@ -44,7 +44,7 @@ function withSeparator(path: string): string {
   return path.endsWith(sep) ? path : path + sep;
 }
 
-/** Both with a slash at their end, or empty. */
+/** Each ends with a slash, or is empty. */
 function isEitherIn(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }

@@ -137,7 +137,7 @@ function overtaken(place: string, cause?: unknown): ServiceError {
   return new ServiceError("busy", `another backup into ${place} was made meanwhile: try again`, { cause });
 }
 
-/** What a cut-off backup left under the name is replaced if it is damaged: no manifest names it. */
+/** Replaces a damaged object that a cut-off backup left under the name: no manifest names it. */
 async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes: Uint8Array): Promise<void> {
   try {
     await storage.write(name, bytes);

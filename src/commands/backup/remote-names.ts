@@ -82,8 +82,8 @@ export function refuseUnprovedNames(place: string, listed: readonly string[], lo
 }
 
 /**
- * True if a name that `newest` does not name can be in no later manifest either: those begin behind its last position and
- * have higher numbers. What is older than the manifest before it has to be this log's.
+ * True if a name that the newest manifest does not hold can be in no later one either: later backups begin behind its last
+ * position and have higher numbers. A name that is older than the manifest before has to be this log's.
  */
 export function isFormer(text: string, { log, backups }: Increments): boolean {
   const name = parseRemoteName(text);

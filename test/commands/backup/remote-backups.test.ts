@@ -5,7 +5,7 @@ import type { Increments } from "../../../src/commands/backup/increments-manifes
 import { hashedName, isFormer } from "../../../src/commands/backup/remote-names.ts";
 import { playHistory, type Tally } from "./remote-model/history.ts";
 
-/** As many as find what one history in fifty shows. */
+/** Enough to find what one history in fifty shows. */
 const HISTORIES = 200;
 
 test(`${HISTORIES} histories of two writers and a reader: each backup that was made is read`, async () => {

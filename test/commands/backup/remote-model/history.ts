@@ -46,10 +46,10 @@ export async function playHistory(seed: number, tally: Tally): Promise<void> {
 
   store.settle(0.5);
   await store.run(attempt(store, log, () => 1, completed, tally));
-  // Two that were told the same number would have taken one for the other's.
+  // No two writers were told the same number.
   expect(new Set(completed.map(({ number }) => number)).size).toBe(completed.length);
   const { increments } = await readWhole(store);
-  // What a late request left is removed by the next backup, and nothing else is there then.
+  // The next backup removes what late requests left: its own files are there, and nothing else.
   const left = [...store.objects.keys()].filter((name) => parseRemoteName(name)?.kind !== "claim");
   expect(left.filter((name) => !listObjects(increments).has(name))).toHaveLength(1);
   store.settle(1);
@@ -129,7 +129,7 @@ function count(fault: unknown, tally: Tally): void {
   else throw fault;
 }
 
-/** Reads as a restore does. `least`: the number of a backup that was made before. */
+/** Reads as a restore does. `least`: number of a backup that was made before. */
 async function readOnce(store: ModelStore, least: number, tally: Tally): Promise<void> {
   try {
     const { isThere, number } = await readChecked(store);
