@@ -57,6 +57,12 @@ async function backupOf(store: EventStore): Promise<string> {
   return file;
 }
 
+/** What is in buffers, beside the heap. */
+function heldBytes(): number {
+  Bun.gc(true);
+  return process.memoryUsage().external;
+}
+
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
 /** SQL that claims that a segment holds a range. */
@@ -483,3 +489,31 @@ test("the file becomes smaller when no service has it, and is refused while one 
   expect(await store.verify()).toMatchObject({ ok: true, checked: 10_000 });
   expect((await store.archived()).length).toBeGreaterThan(1);
 });
+
+test("readers that stopped keep no segment in memory, and go on", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file, segments: createSegmentFolder(`${file}.segments`) });
+  const [segments, count] = [24, 1_000];
+  for (let one = 1; one <= segments; one += 1) {
+    await store.append("a", eventsOf(count, 500));
+    await archiveTo(store, one * count - 1);
+  }
+  const starts = Array.from({ length: segments - 1 }, (_, one) => one * count + 1);
+  const kinds: readonly (readonly AsyncIterable<readonly unknown[]>[])[] = [
+    starts.map((from) => store.readFolded({ from, limit: count })),
+    starts.map((from) => store.readFolded({ to: from + count, backwards: true, limit: count })),
+    starts.map((from) => store.readCanonical({ from, to: from + count - 1 })),
+  ];
+  for (const readers of kinds) {
+    const before = heldBytes();
+    const firsts = await Promise.all(readers.map((reader) => reader[Symbol.asyncIterator]().next()));
+    // Each segment has a megabyte, and few of them stay open.
+    expect(heldBytes() - before).toBeLessThan(16 * 1024 * 1024);
+    for (const [index, reader] of readers.entries()) {
+      const rest = (await take(reader)).flat();
+      expect((firsts[index]!.value as readonly unknown[]).length + rest.length).toBe(
+        Math.min(count, starts[index]! + count),
+      );
+    }
+  }
+}, 30_000);
