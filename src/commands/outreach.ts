@@ -41,7 +41,10 @@ ${TOKEN_HELP}`,
 
 function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryRunAnswer): string {
   const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
-  const skips = would_skip.map(({ recipient, reason: why }) => [formatRecipient(recipient), plain(why)]);
+  const skips = would_skip.map(({ recipient, reason: why, detail }) => [
+    formatRecipient(recipient),
+    detail === undefined ? plain(why) : `${plain(why)}: ${printable(detail)}`,
+  ]);
   const cost = `it would cost at most ${estimate.usd.toFixed(2)} USD`;
   return (
     (sends.length === 0 ? "" : `${table(["would be sent to", "variant", "text"], sends)}\n`) +

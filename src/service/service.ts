@@ -21,7 +21,7 @@ import { singleInstance, joinInstances } from "../log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS, ROLES } from "../log/lease.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
-import { type LogWatch, watchFile, watchLog } from "../log/log-watchdog.ts";
+import { type LogWatch, watchLog } from "../log/log-watchdog.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
@@ -264,7 +264,7 @@ async function openState(
   const reopen = (): Promise<StoredLog> => openStoredLog(config);
   const askKeys = keyring.keys.revision;
   const watched = { store, askKeys, projector, reopen, logClock, sleep, logger };
-  const watch = stack.use(isAlone ? watchFile(store) : watchLog(watched));
+  const watch = stack.use(watchLog(watched));
   return { store, instances, leasing, roles, eventLog, projector, watch };
 }
 

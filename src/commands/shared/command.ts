@@ -4,6 +4,8 @@ import * as typed from "@commander-js/extra-typings";
 import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
+import { splitLink } from "../../../projections/link-address.ts";
+import { toLinkKey } from "../../../projections/sent-links.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
@@ -141,11 +143,10 @@ function readText(path: string): string {
 export const formatOption = () =>
   new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const);
 
-/** A link as an operator names it: `domain/short_code`, with or without a scheme. */
+/** The name of a link that an operator writes as `domain/short_code`, with or without a scheme. */
 export function parseLink(text: string): string {
-  const link = text.replace(/^https?:\/\//i, "");
-  if (!/^[^/]+\/./.test(link)) throw usageError("a link is written domain/short_code");
-  return link;
+  if (splitLink(text).includes("")) throw usageError("a link is written domain/short_code");
+  return toLinkKey(text);
 }
 
 /** Parses a whole number. Throws a ServiceError (usage) with what is `wanted`. */

@@ -131,9 +131,9 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
         columns={["recipient", "reason"]}
         rows={skips
           .slice(0, ROWS_SHOWN)
-          .map(({ recipient, reason }) => [
+          .map(({ recipient, reason, detail }) => [
             <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
-            plain(reason),
+            detail === undefined ? plain(reason) : `${plain(reason)}: ${detail}`,
           ])}
         isTall
       />
