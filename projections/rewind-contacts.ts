@@ -11,6 +11,11 @@ type Entry = readonly [key: string, contact: Contact];
  */
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts, void> {
   const past = rewindRest(now, position);
+  let looked = 0;
+  for (const [hash, at] of now.hashes) {
+    if (++looked % STEP_ENTRIES === 0) yield;
+    if (at <= position) past.hashes.set(hash, at);
+  }
   // One copy a step, each a millisecond or two. The people last: what leads to one who is new by then is removed again.
   past.ids = new Map(now.ids);
   yield;
@@ -22,7 +27,6 @@ export function* rewindContacts(now: Contacts, position: number): Generator<void
   const entries = new Map(now.people);
   yield;
   const absorbed: Entry[] = [];
-  let looked = 0;
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
@@ -53,7 +57,7 @@ export function* rewindContacts(now: Contacts, position: number): Generator<void
   return past;
 }
 
-/** All but the people, what is counted of them and what leads to them. */
+/** All but the hashes, the people, what is counted of them and what leads to them. */
 function rewindRest(now: Contacts, position: number): Contacts {
   const isAt = ({ at }: { readonly at: number }): boolean => at <= position;
   const later = now.replaced.filter((one) => !isAt(one));
@@ -69,7 +73,7 @@ function rewindRest(now: Contacts, position: number): Contacts {
     handles: new Map(),
     former,
     fields: new Map(),
-    hashes: new Map([...now.hashes].filter(([, at]) => at <= position)),
+    hashes: new Map(),
     links: new Map(),
     merged: now.merged.filter(({ until }) => until <= position),
     taken: upTo(now.taken, position),
