@@ -77,13 +77,19 @@ export const RecipientAdded = withPersonal(
       {
         recipient,
         name: Type.Optional(Type.String()),
-        basis,
+        /** Absent: the list says nothing of it, so it stays as it is. */
+        basis: Type.Optional(basis),
         ...consentEvidence,
         tracking: Type.Optional(tracking),
         ...trackingEvidence,
         /** IANA name of the zone that they live in. */
         timezone: Type.Optional(Type.String()),
         fields: Type.Record(Type.String(), Type.String()),
+        /**
+         * Columns with a blank cell: what the log holds of `name`, `timezone` or a field of that name goes, and all others stay.
+         * Absent in older events, whose `fields` replace all fields.
+         */
+        blank: Type.Optional(Type.Array(Type.String())),
         source: Type.Literal("list"),
       },
       closed,
@@ -91,7 +97,7 @@ export const RecipientAdded = withPersonal(
   ),
   {
     ...ofRecipient,
-    members: ["recipient", "name", "timezone", "fields", ...EVIDENCE],
+    members: ["recipient", "name", "timezone", "fields", "blank", ...EVIDENCE],
     erased: (mark) => ({ ...erasedRecipient(mark), fields: {} }),
   },
 );

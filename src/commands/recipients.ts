@@ -8,11 +8,13 @@ import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.
 import { answer, EXIT, printable } from "./shared/terminal.ts";
 import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
-import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openSession, recordRead } from "./shared/log-session.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
-import { importFile, importFormatOption } from "./recipients/import.ts";
+import { datesOption, importFile, importFormatOption } from "./recipients/import.ts";
 import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-consent.ts";
 import { recordConsent } from "../recipients/record-consent.ts";
+import { discloseRecipient } from "../privacy/read-audit.ts";
+import { toRecipient } from "../../projections/contacts.ts";
 import { usageError } from "../platform/service-error.ts";
 
 const importRecipients: MakeCommand = (terminal) =>
@@ -23,16 +25,19 @@ const importRecipients: MakeCommand = (terminal) =>
 none), consent_at, consent_source, consent_text, tracking (granted, denied,
 unknown), tracking_at, tracking_source, tracking_text, and any others as template
 fields. Handles may be @handle or the address of a profile. A known recipient is
-updated. Refused rows are listed with line and reason; the good ones go in, and
+updated: what the file has no column for stays, a blank cell takes back the name,
+time zone or field, and only the basis none revokes consent. Refused rows are listed with line and reason; the good ones go in, and
 the exit code is 1. basis says why you may write to them, and consent_at,
 consent_source and consent_text when, where and to which wording they agreed:
 without a basis they get no message while REQUIRE_CONSENT is true, and without
 date and source none while it is evidence. tracking says whether clicks by links
 of their own may be recorded; a file without that column changes nothing of it.
+Cells that were not read as they stand are named, such as null for an empty one.
 An interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
+    .addOption(datesOption())
     .option(...JSON_OPTION)
     .examples(
       "reachlog recipients import people.csv",
@@ -127,6 +132,10 @@ clicks. A repeat changes nothing.`,
       if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
       const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
       const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
+      const about = discloseRecipient(contact && toRecipient(contact));
+      if (contact !== undefined) {
+        await recordRead(terminal, session.eventLog.store, { resource: "recipient", ...about, records: 1 });
+      }
       const erased = `${printable(name)} was erased, so nothing is shown\n`;
       const shown = contact === undefined ? erased : formatConsent(contact);
       const stranger = isKnown ? "" : "no recipient with that name is known yet: the record applies once one is\n";

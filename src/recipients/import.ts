@@ -37,7 +37,7 @@ export async function importRecipients(
   options: ImportOptions,
 ) {
   const { eventLog, projector } = deps;
-  let [added, withoutConsent, withoutEvidence] = [0, 0, 0];
+  let [added, withoutConsent, withoutEvidence, revoked] = [0, 0, 0, 0];
   const fields = new Set<string>();
   const nameSuppressed = createNaming(deps.hashesOf);
   const { taken, last } = await appendInChunks(rows, options, {
@@ -45,6 +45,7 @@ export async function importRecipients(
       const contacts = projector.state("contacts");
       added += chunk.filter(({ recipient }) => findContact(contacts, recipient)?.listed !== true).length;
       const missing = chunk.map((row) => findMissingEvidence(consentOnceImported(contacts, row)));
+      revoked += chunk.filter((row) => isRevoked(contacts, row)).length;
       withoutConsent += missing.filter(([first]) => first === "basis").length;
       withoutEvidence += missing.filter(([first]) => first !== undefined && first !== "basis").length;
       for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
@@ -64,6 +65,8 @@ export async function importRecipients(
     withoutConsent,
     /** With such a ground, but no date or no source of it. */
     withoutEvidence,
+    /** Recipients whose consent the file took back, by the basis `none`. */
+    revoked,
     /** The columns that became template fields, in the order in which they are met. */
     fields: [...fields],
   };
@@ -109,6 +112,11 @@ export async function appendInChunks<Row>(
 function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Consent {
   const before = findContact(contacts, recipient) ?? NO_CONSENT;
   return { ...consentAfter(before, recipient), inbound: before.inbound };
+}
+
+function isRevoked(contacts: Contacts, row: ImportedRow): boolean {
+  const before = findContact(contacts, row.recipient) ?? NO_CONSENT;
+  return before.basis !== "none" && consentOnceImported(contacts, row).basis === "none";
 }
 
 /**

@@ -69,7 +69,7 @@ describe("a list has the hash of a handle, and its recipient gets no message und
     world.network.people.set(ANN.id, person(ANN.id));
     const instance = await world.start();
     await suppressByHash(instance, handle);
-    const { rows } = parseRecipients("id,username,basis\n10,user_10,opt_in", "csv", world.time.now());
+    const { rows } = parseRecipients("id,username,basis\n10,user_10,opt_in", "csv", { now: world.time.now() });
     await importRecipients(depsOf(instance), rows, METADATA, OPTIONS);
     expect(await world.events("RecipientSuppressed")).toMatchObject([
       {},

@@ -64,7 +64,7 @@ test.each(ENGINES)(
     await recordConsent(here, "ann", { tracking: "denied", tracking_source: "mail" }, {});
     await there.projector.until((await here.store.head()).position);
     expect(await codes(there)).toEqual(["erased", "own-bea", "own-cid", "erased"]);
-    const rows = parseRecipients("id,username,tracking\n1001,bea,denied", "csv", 0).rows;
+    const rows = parseRecipients("id,username,tracking\n1001,bea,denied", "csv", { now: 0 }).rows;
     await importRecipients(there, rows, {}, { chunkRows: 10, signal: new AbortController().signal });
     await here.projector.until((await here.store.head()).position);
     expect(await codes(here)).toEqual(["erased", "erased", "own-cid", "erased"]);

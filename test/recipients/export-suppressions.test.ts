@@ -37,7 +37,7 @@ const rowsOf = async (instance: Instance, isHashed = false): Promise<object[]> =
     .map((line) => JSON.parse(line));
 
 function take(instance: Instance, text: string, format: SuppressionsFormat) {
-  const { rows, refused } = parseSuppressions(text, format, CLOCK(), KEY);
+  const { rows, refused } = parseSuppressions(text, format, { now: CLOCK() }, KEY);
   expect(refused).toEqual([]);
   return importSuppressions({ ...instance, hashesOf }, rows, METADATA, options);
 }
@@ -84,7 +84,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
       { hash: `${KEY}.${orphan}`, reason: "list", suppressed_at: "2026-03-03" },
     ]);
     expect(await textOf(instance, "csv")).toBe(
-      '"id","username","hash","reason","suppressed_at"\r\n' +
+      '\ufeff"id","username","hash","reason","suppressed_at"\r\n' +
         `"101","ann","","opt_out","${AT}"\r\n` +
         `"","cid","","'=asked; by, ""phone""","2026-03-02"\r\n` +
         `"","","${KEY}.${orphan}","list","2026-03-03"\r\n`,

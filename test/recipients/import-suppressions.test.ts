@@ -156,7 +156,7 @@ const LINES = Array.from({ length: 12 }, (_, at) =>
 );
 
 const rowsOf = (lines: readonly string[]): readonly SuppressionRow[] =>
-  parseSuppressions(`id,username,hash\n${lines.join("\n")}`, "csv", 0, nameHashKey(hashesOf)).rows;
+  parseSuppressions(`id,username,hash\n${lines.join("\n")}`, "csv", { now: 0 }, nameHashKey(hashesOf)).rows;
 
 describe.each(ENGINES)("%s", (_where, logOf) => {
   test("an import interrupted between any two chunks is completed by the same import again, and nothing is twice", async () => {

@@ -24,6 +24,7 @@ import { usageError } from "../../platform/service-error.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differences.ts";
 import { findChange } from "../../projector/event-changes.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
 import { formatCaller } from "../../history/words/sentence.ts";
@@ -210,9 +211,9 @@ export function formatEventJson(event: Recorded, dispatches?: Dispatches): strin
   return `${JSON.stringify(toEventJson(event, dispatches))}\n`;
 }
 
-/** The event as an export writes it, with its sentence. */
+/** The event as readers see it, with its sentence. */
 export function toEventJson(event: Recorded, dispatches?: Dispatches): object {
-  const { position, id, stream, version, type, time, data, meta, hash } = event;
+  const { position, id, stream, version, type, time, data, meta, hash } = hideCodes(event);
   const words = describeNarrowed(event, dispatches);
   return { position, id, stream, version, type, time, words, data, meta, hash };
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { type Contact, findContact, toRecipient } from "../../../projections/contacts.ts";
 import { findTracked } from "../../../projections/results.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
@@ -42,7 +43,7 @@ export async function recipientPage(view: View): Promise<DisclosingPage> {
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
   const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
-  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted").map(hideCodes);
   const page = (
     <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
       <h1 class="breakable">

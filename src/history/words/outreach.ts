@@ -35,12 +35,14 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
 
 export const OUTREACH_WORDS = {
   RecipientAdded: (data) => {
-    const { recipient, name, timezone, basis, fields, source } = data;
+    const { recipient, name, timezone, basis, fields, blank = [], source } = data;
     const called = name === undefined ? [] : say` with the name ${quote(name)}`;
     const zone = timezone === undefined ? [] : say` in the time zone ${other(timezone)}`;
     const more = Object.entries(fields).map(([field, value]) => say`, ${other(field)} ${quote(value)}`);
-    const consent = say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}${sayTracking(data)}`;
-    return say`${mention(recipient)} was imported from the ${source}${called}${zone}${join(more, "")}${consent}`;
+    const cleared = blank.map((column) => say`, ${other(column)} blank`);
+    const grounds = basis === undefined ? [] : say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}`;
+    const said = join([...more, ...cleared], "");
+    return say`${mention(recipient)} was imported from the ${source}${called}${zone}${said}${grounds}${sayTracking(data)}`;
   },
   ConsentRecorded: (data) => {
     const basis = data.basis === undefined ? [] : say`; basis: ${BASES[data.basis]}${sayConsentEvidence(data)}`;

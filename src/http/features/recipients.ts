@@ -9,26 +9,31 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { objectBody, fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
+import { toRecipient } from "../../../projections/contacts.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
 import { count, text } from "../../platform/common-schemas.ts";
 import {
   cell,
   line,
   listFormats,
+  listQuery,
   listUpload,
   nameColumns,
+  notedMembers,
   refusedMembers,
   toRefused,
   takeList,
+  toNoted,
 } from "./list-upload.ts";
 import { basis, tracking } from "../../../events/outreach.ts";
 import {
   CONSENT_SOURCE_CHARS_MAX,
   CONSENT_TEXT_CHARS_MAX,
-  CONSENT_TIME_CHARS_MAX,
   isFault,
   parseConsent,
 } from "../../recipients/parse-consent.ts";
+import { CONSENT_TIME_CHARS_MAX } from "../../recipients/parse-day.ts";
 import { recordConsent } from "../../recipients/record-consent.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
@@ -54,9 +59,14 @@ const importReport = Type.Object({
     description:
       "Imported recipients with consent but without its date or source: they get no message while REQUIRE_CONSENT is evidence.",
   }),
+  revoked: Type.Integer({
+    minimum: 0,
+    description: "Imported recipients who had consent before, which the list revokes by the basis none.",
+  }),
   template_fields: Type.Array(text("company"), { description: `The first ${FIELDS_SHOWN_MAX} template fields.` }),
   ...refusedMembers,
   duplicates: count,
+  ...notedMembers,
   duplicate_rows: Type.Array(Type.Object({ line, of: line }), {
     description: `The first ${REMARKS_MAX}: the row at \`line\` replaced the one at \`of\`.`,
   }),
@@ -144,7 +154,7 @@ export function recipientEndpoints(deps: AppDeps) {
     .post(
       "/recipients",
       async ({ request, body, call: { metadata } }) => {
-        const { taken, added, withoutConsent, withoutEvidence, fields, refused, duplicates } = await takeList(
+        const { taken, added, withoutConsent, withoutEvidence, revoked, fields, ...remarks } = await takeList(
           deps,
           { request, body },
           {},
@@ -155,10 +165,12 @@ export function recipientEndpoints(deps: AppDeps) {
           updated: taken - added,
           without_consent: withoutConsent,
           without_evidence: withoutEvidence,
+          revoked,
           template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
-          ...toRefused(refused),
-          duplicates: duplicates.count,
-          duplicate_rows: [...duplicates.first],
+          ...toRefused(remarks.refused),
+          duplicates: remarks.duplicates.count,
+          duplicate_rows: [...remarks.duplicates.first],
+          ...toNoted(remarks.notes),
         };
       },
       route("importRecipients", "outreach", ["token", "recipients"], {
@@ -169,6 +181,7 @@ export function recipientEndpoints(deps: AppDeps) {
           "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
           `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
         isSlow: true,
+        query: listQuery,
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),
@@ -226,6 +239,7 @@ export function consentEndpoints(deps: AppDeps) {
       if (Object.keys(record).length === 0) throw problems.unusableConsent("neither basis nor tracking is given");
       const recording = recordConsent(deps, body.recipient, record, call.metadata);
       const { isKnown, contact } = await appendedOrNothing(recording);
+      call.disclosed = contact === undefined ? "nothing" : discloseRecipient(toRecipient(contact));
       return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
     },
     route("recordConsent", "outreach", ["token", "recipients"], {
@@ -240,6 +254,7 @@ export function consentEndpoints(deps: AppDeps) {
           }),
         ),
       },
+      personalRead: "recipient",
       summary: "Records a recipient's consent, with its evidence.",
       description:
         "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
