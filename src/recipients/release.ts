@@ -1,0 +1,26 @@
+import { findContact, type Contacts } from "../../projections/contacts.ts";
+import { STREAMS, type EventMetadata } from "../log/event-log.ts";
+import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-append.ts";
+import { recipientAmong } from "./resolve-recipient.ts";
+
+/** Why a release is refused. */
+export type ReleaseRefusal = "unknown" | "suppressed";
+
+/** Decides nothing of a recipient who is not held. */
+export function decideRelease(contacts: Contacts, name: string): AppendDecision<ReleaseRefusal> {
+  const recipient = recipientAmong(contacts, name);
+  const contact = findContact(contacts, recipient);
+  if (contact === undefined) return { refusal: "unknown" };
+  if (contact.suppressed) return { refusal: "suppressed" };
+  return { events: contact.held ? [{ type: "RecipientReleased", data: { recipient } }] : [] };
+}
+
+/**
+ * Lets runs contact a held recipient again, unless they are suppressed. Returns why not; undefined: they may. Throws a
+ * ServiceError (usage) for an invalid name, and what {@link handle} throws.
+ */
+export async function release(deps: HandleDeps, name: string, metadata: EventMetadata) {
+  const decide = (): AppendDecision<ReleaseRefusal> => decideRelease(deps.projector.state("contacts"), name);
+  const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
+  return "refusal" in handled ? handled.refusal : undefined;
+}
