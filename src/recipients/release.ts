@@ -1,7 +1,19 @@
-import { findContact, type Contacts } from "../../projections/contacts.ts";
+import type { Recipient } from "../../events/outreach.ts";
+import { findContact, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-append.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
+
+/** The held recipients, in the order in which they were met, and when the reply of each came (ISO 8601). */
+export function* findHeld({ people }: Contacts) {
+  const found: ({ held_at?: string } & Recipient)[] = [];
+  for (const contact of people.values()) {
+    if (contact.held) found.push({ ...toRecipient(contact), ...omitUndefined({ held_at: contact.held_at }) });
+    yield;
+  }
+  return found;
+}
 
 /** Why a release is refused. */
 export type ReleaseRefusal = "unknown" | "suppressed";

@@ -117,7 +117,7 @@ describe("a reply with a stop word that may mean another thing", () => {
     return { world, message_id, settings: { readWish } };
   }
 
-  test("suppresses nobody, and no run contacts them until an operator decides", async () => {
+  test("suppresses no recipient, and no run contacts them until an operator decides", async () => {
     const { world, message_id, settings } = await heldWorld();
     await using _world = world;
     const instance = await world.start(settings);
@@ -133,7 +133,7 @@ describe("a reply with a stop word that may mean another thing", () => {
 
     await release(depsOf(instance), "10", METADATA);
     expect(instance.projector.state("contacts").held).toBe(0);
-    // The message is read once more, as all of the last minutes, and holds nobody again.
+    // The message is read once more, as all of the last minutes, and holds no recipient again.
     expect(await instance.run()).toMatchObject({ sent: 1 });
     expect(await world.events("RecipientHeld")).toHaveLength(1);
   });
