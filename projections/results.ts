@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
-import { linksIn } from "./sent-links.ts";
+import { linksOf } from "./sent-links.ts";
 import { FETCH_MS } from "./suspected.ts";
 import { msOf } from "./time.ts";
 
@@ -142,7 +142,7 @@ function evolveResults(state: Results, event: Folded): void {
 }
 
 function attempt(state: Results, data: Attempted, at: string): void {
-  const { attempt_id, recipient, text, links = linksIn(text), personal_links = [] } = data;
+  const { attempt_id, recipient, personal_links = [] } = data;
   const { id } = recipient;
   const username = recipient.username.toLowerCase();
   const codes = personal_links.map(({ code }) => code);
@@ -152,7 +152,7 @@ function attempt(state: Results, data: Attempted, at: string): void {
     at,
     id,
     username,
-    links: links.map((link) => linkNumber(state, link)),
+    links: linksOf(data).map((link) => linkNumber(state, link)),
     outcome: "open",
     replied: false,
     opted_out: false,

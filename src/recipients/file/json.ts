@@ -1,5 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { columnFault, shownName, toHeader, type Columns } from "./header.ts";
+import { columnFault, shownName, toHeader, type Columns, type Header } from "./header.ts";
 import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
@@ -55,17 +55,18 @@ function createHeaders(columns: Columns): HeaderOf {
   let before: { readonly keys: readonly string[]; readonly header: ReturnType<typeof toHeader> } | undefined;
   return (keys, line) => {
     const isSame = before?.keys.length === keys.length && keys.every((key, index) => key === before?.keys[index]);
-    if (before !== undefined && isSame) return before.header;
-    const header = toHeader(keys, columns);
-    if ("columns" in header && columns.others === "refused") refuseOthers(header.columns, columns, line);
-    before = { keys, header };
-    return header;
+    if (before === undefined || !isSame) {
+      const header = toHeader(keys, columns);
+      if (columns.others === "refused" && !("refusal" in header)) refuseUnknown(header.columns, columns, line);
+      before = { keys, header };
+    }
+    return before.header;
   };
 }
 
 /** As in the header of a CSV: a list that is taken in part would lose what its mistyped member says. */
-function refuseOthers(names: readonly (string | undefined)[], columns: Columns, line: number): void {
-  const fault = names.map((name) => name && columnFault(name, columns)).find((one) => one !== undefined);
+function refuseUnknown(names: Header["columns"], columns: Columns, line: number): void {
+  const fault = names.map((name) => name && columnFault(name, columns)).find((text) => text);
   if (fault !== undefined) throw new ServiceError("invalid", `line ${line}: ${fault}`);
 }
 
