@@ -73,6 +73,7 @@ function rewindRest(now: Contacts, position: number): Contacts {
     handles: new Map(),
     former,
     fields: new Map(),
+    held: 0,
     hashes: new Map(),
     links: new Map(),
     merged: now.merged.filter(({ until }) => until <= position),
@@ -171,8 +172,10 @@ function metAt({ met, positions }: Contact): number {
   return met ?? positions[0] ?? Infinity;
 }
 
-function place({ people, fields }: Contacts, [key, contact]: Entry): void {
+function place(past: Contacts, [key, contact]: Entry): void {
+  const { people, fields } = past;
   people.set(key, contact);
+  if (contact.held) past.held++;
   for (const field of Object.keys(contact.fields)) fields.set(field, (fields.get(field) ?? 0) + 1);
 }
 

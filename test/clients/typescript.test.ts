@@ -68,6 +68,11 @@ describe("each operation for programs, asked of a running service", () => {
     expect(exported).toContain('"cid"');
     const { error: unknown } = await client.POST("/social/recipients/retry", { body: { recipient: "nobody_known" } });
     expect(unknown?.status).toBe(404);
+    const { error: stranger } = await client.POST("/social/recipients/release", {
+      body: { recipient: "nobody_known" },
+    });
+    expect(stranger?.status).toBe(404);
+    expect((await client.GET("/social/recipients/held")).data?.count).toBe(0);
     expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);
   });
 

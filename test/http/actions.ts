@@ -8,6 +8,7 @@ export const ACTIONS = [
   "/social/recipients/consent",
   "/social/recipients/suppress",
   "/social/recipients/retry",
+  "/social/recipients/release",
   "/social/recipients/forget",
   "/social/suppressions",
   "/api/tracking/forget",
@@ -28,6 +29,7 @@ export const READINGS = [
   "GET /api/audit/proof/:event session",
   "GET /api/audit/export session",
   "GET /social/suppressions session",
+  "GET /social/recipients/held session",
 ] as const;
 
 /** The paths of these. */

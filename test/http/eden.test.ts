@@ -77,6 +77,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/recipients post": true,
   "/social/recipients/consent post": true,
   "/social/recipients/forget post": true,
+  "/social/recipients/held get": true,
+  "/social/recipients/release post": true,
   "/social/recipients/retry post": true,
   "/social/recipients/suppress post": true,
   "/social/run post": true,

@@ -69,12 +69,13 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "why_skipped",
     title: "Why recipients were skipped",
-    description: "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed.",
+    description:
+      "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed, or held because of a reply.",
     input: closedObject({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }),
     command: contacts,
     isAnswer(contact, input) {
       if (input.reason !== undefined) return contact.skipped.includes(input.reason);
-      return input.recipient !== undefined || contact.suppressed || contact.skipped.length > 0;
+      return input.recipient !== undefined || contact.suppressed || contact.held || contact.skipped.length > 0;
     },
   },
   {
