@@ -3,9 +3,11 @@ import { resolve } from "node:path";
 import * as typed from "@commander-js/extra-typings";
 import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
+import { warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { splitLink } from "../../../projections/link-address.ts";
 import { toLinkKey } from "../../../projections/sent-links.ts";
+import { decodeUtf8 } from "../../platform/decode-utf8.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
@@ -133,11 +135,12 @@ export function readConfig({ env }: Pick<Terminal, "env">): Config {
  */
 export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");
-  return loadConfig(env, readText, describePaths);
+  const config = loadConfig(env, readText, describePaths);
+  return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
 }
 
 function readText(path: string): string {
-  return readFileSync(path, "utf8");
+  return decodeUtf8(readFileSync(path));
 }
 
 export const formatOption = () =>

@@ -202,7 +202,7 @@ export function recipientEndpoints(deps: AppDeps) {
         },
         summary: "Suppresses a recipient for good.",
         description:
-          "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
+          "They never get a message again. An unknown handle can be suppressed too: X is asked for its id, and without an answer it holds for any recipient with that handle. A repeat changes nothing.",
         form: {
           path: "/console/recipients/suppress",
           notice: () => "The recipient never gets a message again.",

@@ -54,7 +54,15 @@ const preview = Type.Object({
   estimate: usage,
   variants: Type.Array(Type.Object({ variant: text("A"), text: text("Hi Ada") })),
   would_send: Type.Array(Type.Object({ recipient, text: text("Hi Ada"), variant: text("A") })),
-  would_skip: Type.Array(Type.Object({ recipient, reason: skipReason })),
+  would_skip: Type.Array(
+    Type.Object({
+      recipient,
+      reason: skipReason,
+      detail: Type.Optional(
+        Type.String({ description: "What is missing.", examples: ["consent_at and consent_source are missing"] }),
+      ),
+    }),
+  ),
 });
 
 const finished = Type.Object({

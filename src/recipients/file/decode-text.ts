@@ -1,5 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { countLinesBeforeFault } from "../../platform/find-invalid-utf8.ts";
+import { countLinesBeforeFault } from "../../platform/decode-utf8.ts";
 import { FILE_BYTES_MAX } from "./format.ts";
 
 const SAVE_AS = 'save it again as "CSV UTF-8"';
