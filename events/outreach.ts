@@ -77,13 +77,19 @@ export const RecipientAdded = withPersonal(
       {
         recipient,
         name: Type.Optional(Type.String()),
-        basis,
+        /** Absent: the list says nothing of it, so it stays as it is. */
+        basis: Type.Optional(basis),
         ...consentEvidence,
         tracking: Type.Optional(tracking),
         ...trackingEvidence,
         /** IANA name of the zone that they live in. */
         timezone: Type.Optional(Type.String()),
         fields: Type.Record(Type.String(), Type.String()),
+        /**
+         * Columns with a blank cell: what the log holds of `name`, `timezone` or a field of that name goes, and all others stay.
+         * Absent in older events, whose `fields` replace all fields.
+         */
+        blank: Type.Optional(Type.Array(Type.String())),
         source: Type.Literal("list"),
       },
       closed,
@@ -91,7 +97,7 @@ export const RecipientAdded = withPersonal(
   ),
   {
     ...ofRecipient,
-    members: ["recipient", "name", "timezone", "fields", ...EVIDENCE],
+    members: ["recipient", "name", "timezone", "fields", "blank", ...EVIDENCE],
     erased: (mark) => ({ ...erasedRecipient(mark), fields: {} }),
   },
 );
@@ -118,8 +124,16 @@ export const ConsentRecorded = withPersonal(
   { ...ofRecipient, members: ["recipient", "message_id", ...EVIDENCE], erased: erasedRecipient },
 );
 
-/** `list`: an imported list says so, with a reason of its own or with none. */
-export const suppressionReason = Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out"), Type.Literal("list")]);
+/**
+ * `list`: an imported list says so, with a reason of its own or with none. `hash`: a name of theirs has the hash of an
+ * earlier suppression.
+ */
+export const suppressionReason = Type.Union([
+  Type.Literal("by_hand"),
+  Type.Literal("opt_out"),
+  Type.Literal("list"),
+  Type.Literal("hash"),
+]);
 
 /**
  * The recipient never gets a message again. `hashes`: keyed hashes of id and handle, which outlast their other data. A list

@@ -94,7 +94,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 15,
+  version: 16,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -329,16 +329,30 @@ const CORRECTABLE: readonly SkipReason[] = [
 function add(state: Contacts, added: DataOf<"RecipientAdded">, change: Change): Contact | undefined {
   if (isUnnamed(added.recipient)) return undefined;
   const contact = meet(state, added.recipient, change);
+  const fields = fieldsAfter(contact.fields, added);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
-  for (const field of Object.keys(added.fields)) count(state, field, 1);
+  for (const field of Object.keys(fields)) count(state, field, 1);
   contact.listed = true;
   agree(contact, withoutStaleTracking(contact, added));
-  contact.fields = added.fields;
-  if (added.name !== undefined) contact.name = added.name;
-  if (added.timezone !== undefined) contact.timezone = added.timezone;
+  contact.fields = fields;
+  replaceText(contact, "name", added);
+  replaceText(contact, "timezone", added);
   // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.
   contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
   return contact;
+}
+
+/** The fields once a row is added: those that it does not mention stay. An older event without `blank` replaces all. */
+function fieldsAfter(before: Contact["fields"], { fields, blank }: DataOf<"RecipientAdded">): Contact["fields"] {
+  if (blank === undefined) return fields;
+  const kept = Object.entries(before).filter(([field]) => !blank.includes(field));
+  return { ...Object.fromEntries(kept), ...fields };
+}
+
+function replaceText(contact: Contact, member: "name" | "timezone", added: DataOf<"RecipientAdded">): void {
+  const text = added[member];
+  if (text !== undefined) contact[member] = text;
+  else if (added.blank?.includes(member) === true) delete contact[member];
 }
 
 function recordConsent(contact: Contact, record: ConsentRecord): Contact {
@@ -412,7 +426,8 @@ function fail(
   contact.again = retry;
   // Certainly not sent, so nothing that they write is an answer to it.
   if (frees_quota) delete contact.attempted_at;
-  if (reason === "recipient_closed" || reason === "not_permitted") refuse(state, contact, change);
+  if (reason === "not_permitted") refuse(state, contact, change);
+  if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
   // The row has led to a decision, and the next one begins.
   replaceRefused(state, [], change);

@@ -1,13 +1,16 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/resolve-recipient.ts";
 import { suppress } from "../recipients/suppress.ts";
+import { createLogger } from "../platform/logger.ts";
+import { connectNetworks } from "../service/networks.ts";
+import { openAccount } from "../service/outreach.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, printable } from "./shared/terminal.ts";
 import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession, recordRead } from "./shared/log-session.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
-import { importFile, importFormatOption } from "./recipients/import.ts";
+import { datesOption, importFile, importFormatOption } from "./recipients/import.ts";
 import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-consent.ts";
 import { recordConsent } from "../recipients/record-consent.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
@@ -22,16 +25,19 @@ const importRecipients: MakeCommand = (terminal) =>
 none), consent_at, consent_source, consent_text, tracking (granted, denied,
 unknown), tracking_at, tracking_source, tracking_text, and any others as template
 fields. Handles may be @handle or the address of a profile. A known recipient is
-updated. Refused rows are listed with line and reason; the good ones go in, and
+updated: what the file has no column for stays, a blank cell takes back the name,
+time zone or field, and only the basis none revokes consent. Refused rows are listed with line and reason; the good ones go in, and
 the exit code is 1. basis says why you may write to them, and consent_at,
 consent_source and consent_text when, where and to which wording they agreed:
 without a basis they get no message while REQUIRE_CONSENT is true, and without
 date and source none while it is evidence. tracking says whether clicks by links
 of their own may be recorded; a file without that column changes nothing of it.
+Cells that were not read as they stand are named, such as null for an empty one.
 An interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
+    .addOption(datesOption())
     .option(...JSON_OPTION)
     .examples(
       "reachlog recipients import people.csv",
@@ -48,13 +54,21 @@ const list: MakeCommand = (terminal) =>
 const suppressRecipient: MakeCommand = (terminal) =>
   new Command("suppress")
     .summary("never write to this recipient")
+    .description(
+      `They never get a message again. A handle that the log does not know is looked up at
+X, where an account is authorized: so it holds for their id, whatever they call
+themselves later. Without an answer it holds for any recipient with that handle.`,
+    )
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .examples("reachlog recipients suppress @sara_sells")
     .action(async (recipient, { json }) => {
       parseRecipient(recipient);
       await using session = await openSession(terminal);
-      const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
+      const { social } = connectNetworks(session.config, session.logClock.now);
+      const logger = createLogger(session.config.logLevel, terminal.err, session.logClock.now);
+      await using account = social && openAccount({ ...session, social, logger, announce: async () => {} });
+      const { isKnown } = await suppress({ ...session, account }, recipient, COMMAND_METADATA);
       const stranger = isKnown ? "" : "; no recipient with that name is known yet";
       const text = `${printable(recipient)} never gets a message${stranger}\n`;
       answer(terminal, json, { recipient, is_known: isKnown }, text);

@@ -5,13 +5,15 @@ import { DatabaseSync } from "node:sqlite";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
-import { reachlog } from "../../src/commands/shared/root-command.ts";
+import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { capture, NO_TERMINAL } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { snapshotOf } from "../projector/rebuilding.ts";
+
+const reachlog = await loadReachlog();
 
 type Read = DataOf<"PersonalDataRead">;
 
@@ -45,7 +47,9 @@ const READS: Readonly<Record<string, Read>> = {
 
 /** Those that show none, or only what stays in doubt (`outreach reconcile`); what they change is an event of its own. */
 const OTHERS = [
-  ..."serve demo sandbox doctor ready settings stats quota clicks replay backup restore restored migrate".split(" "),
+  ..."serve demo sandbox doctor ready settings stats quota runs clicks replay backup restore restored migrate".split(
+    " ",
+  ),
   ..."upgrade-check forget mcp completion".split(" "),
   ...["import", "consent", "suppress", "retry", "forget"].map((name) => `recipients ${name}`),
   "suppressions import",

@@ -15,7 +15,7 @@ test("links are added, imported and listed; refused rows are named, and a repeat
     "code,target\nspring,https://shop.example/offer\nsummer,https://shop.example/s\nspring,https://else.example\n",
   );
   const imported = { code: 1, out: "1 added, 1 known before, 1 refused\n" };
-  const err = "spring: the code already has another target\n";
+  const err = "line 4: spring: the code already has another target\n";
   expect(await world.run(links, "import", file)).toEqual({ ...imported, err });
   expect(await world.run(links, "import", file)).toMatchObject({
     code: 1,

@@ -118,7 +118,10 @@ describe("recipients import", () => {
         duplicates: [{ line: 5, of: 2 }],
         without_consent: 1,
         without_evidence: 1,
+        revoked: 0,
         fields: ["city"],
+        noted_cells: 0,
+        notes: [],
       },
     ]);
   });
@@ -130,6 +133,13 @@ describe("recipients import", () => {
         "2 of them without consent: their basis is none or missing, and get no message while REQUIRE_CONSENT is true (see basis in the help)\n" +
         "template fields: product, since\n",
     );
+  });
+
+  test("says how many had consent that the file revokes", async () => {
+    await world.append(STREAMS.outreach, [imported(ANN), imported({ username: "bob" })]);
+    const { out } = await world.run(recipients, "import", file("people.csv", "username,basis\nann,none\nbob,\n"));
+    expect(out).toContain("\n1 of them had consent before: the file revokes it by the basis none\n");
+    expect(findContact(await state(), { username: "bob" })).toMatchObject({ basis: "dm_first" });
   });
 
   test("counts no recipient as without consent who gave it, in the file or by writing first", async () => {

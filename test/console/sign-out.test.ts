@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { LOOK_AGAIN_MS } from "../../src/http/access/ended-sessions.ts";
+import { LOOK_AGAIN_MS } from "../../src/http/access/session.ts";
 import { ask, createClaims, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const disposed = disposedAfterEach();

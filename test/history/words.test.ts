@@ -43,6 +43,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       },
       '@ada_builds was imported from the list with the name "Ada", company "Acme"; basis: they opted in',
     ],
+    [
+      { recipient: ada, fields: { city: "Rome" }, blank: ["company", "name"], source: "list" },
+      '@ada_builds (1001) was imported from the list, city "Rome", company blank, name blank',
+    ],
     [{ ...person, recipient: { id: "1001" } }, "1001 was imported from the list; basis: none"],
     [
       { ...person, recipient: ada, basis: "dm_first" },

@@ -114,6 +114,12 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) => {
       const basis = dice.once(2) ? { basis: dice.pick(["none", "opt_in"] as const) } : {};
+      const blank = dice.pick([[], ["city"], ["name", "company"], ["timezone"]]);
+      const added = { recipient: anyRecipient(dice), ...basis, ...consent(dice), fields: dice.pick(FIELDS), blank };
+      log.add("RecipientAdded", { ...added, source: "list" });
+    },
+    (dice) => {
+      const basis = dice.once(2) ? { basis: dice.pick(["none", "opt_in"] as const) } : {};
       log.add("ConsentRecorded", { recipient: anyRecipient(dice), ...basis, ...consent(dice) });
     },
     (dice) => {

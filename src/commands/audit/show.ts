@@ -4,6 +4,7 @@ import {
   type EventHistory,
   type History,
   historyOfLink,
+  streamsOfLink,
   historyOfRecipient,
 } from "../../history/history.ts";
 import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
@@ -11,6 +12,7 @@ import type { ChannelTally, Tally } from "../../history/link-tally.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts";
 import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
+import { foldTo } from "../../projector/fold-to.ts";
 import { findPlace } from "../../projector/parse-moment.ts";
 import { Command, Option, parseLink, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, type Terminal, printable, table } from "../shared/terminal.ts";
@@ -163,7 +165,8 @@ async function findEventSubject(reading: Reading, id: string): Promise<Summarize
 }
 
 async function findLinkSubject(reading: Reading, link: string): Promise<Summarized | undefined> {
-  const history = await historyOfLink(reading, link);
+  const { states } = await foldTo(reading.store, ["clicks"], { to: reading.to });
+  const history = await historyOfLink(reading, link, streamsOfLink(states.clicks, link));
   return history && { history, summary: summaryOfLink(history.tally), read: { resource: "link" } };
 }
 

@@ -10,9 +10,7 @@ import { contacts, type ContactJson } from "../contacts.ts";
 import { lag, list } from "../deliveries.ts";
 import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
-import { quota } from "../quota.ts";
 import { results } from "../results.ts";
-import { stats } from "../stats.ts";
 import { listTokens } from "../token.ts";
 
 /** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
@@ -117,13 +115,6 @@ export const TOOLS: readonly Tool[] = [
     command: listTokens,
   },
   {
-    name: "quota",
-    title: "The day's quota",
-    description: "How many messages of the day are used and left, and when it resets.",
-    input: closedObject({ as_of }),
-    command: quota,
-  },
-  {
     name: "results",
     title: "Outcomes of messages",
     description:
@@ -136,13 +127,6 @@ export const TOOLS: readonly Tool[] = [
       as_of,
     }),
     command: results,
-  },
-  {
-    name: "stats",
-    title: "All-time counts",
-    description: "How many messages were sent, skipped and failed.",
-    input: closedObject({ as_of }),
-    command: stats,
   },
   {
     name: "dead_letters",

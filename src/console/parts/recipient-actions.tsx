@@ -3,11 +3,8 @@ import type { VNode } from "preact";
 import { erasureGround, erasureRequester } from "../../../events/personal.ts";
 import { tracking } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
-import {
-  CONSENT_SOURCE_CHARS_MAX,
-  CONSENT_TEXT_CHARS_MAX,
-  CONSENT_TIME_CHARS_MAX,
-} from "../../recipients/parse-consent.ts";
+import { CONSENT_SOURCE_CHARS_MAX, CONSENT_TEXT_CHARS_MAX } from "../../recipients/parse-consent.ts";
+import { CONSENT_TIME_CHARS_MAX } from "../../recipients/parse-day.ts";
 import { BASES } from "../people-filter.ts";
 import { ConfirmedAction, Field, Select } from "./action-form.tsx";
 import type { View } from "../page-context.ts";

@@ -5,7 +5,6 @@ import { deriveKey } from "../../vault/derive-keys.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { Authentication } from "./bearer-tokens.ts";
 import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";
-import { createEndedSessions } from "./ended-sessions.ts";
 
 const COOKIE = {
   name: "reachlog_session",
@@ -83,6 +82,46 @@ export function createSessions(options: {
       return cookie.give({ token: { name, sha256 }, id: randomUUID() });
     },
   };
+}
+
+/** How long an instance goes without asking whether a session was ended at another one. */
+export const LOOK_AGAIN_MS = 2_000;
+
+/** Sessions that an instance remembers: 100 bytes each. Past that, each one is looked up once more. */
+const REMEMBERED_MAX = 10_000;
+
+/**
+ * The sessions that were signed out, kept for all instances until they would have expired. While the claims are out of
+ * reach, an instance goes by what it knew last.
+ */
+function createEndedSessions(claims: Pick<Vault, "claim" | "isClaimed">, lifetimeMs: number, clock: Clock) {
+  let looked = new Map<string, { readonly at: number; readonly isEnded: boolean }>();
+  const remember = (id: string, isEnded: boolean): void => {
+    if (looked.size >= REMEMBERED_MAX) looked = new Map();
+    looked.set(id, { at: clock(), isEnded });
+  };
+  return {
+    isEnded: (id: string): boolean => looked.get(id)?.isEnded === true,
+    /** Resolves once it is known whether the session was ended at any instance; undefined: that is known. */
+    look(id: string): Promise<void> | undefined {
+      const known = looked.get(id);
+      if (known !== undefined && (known.isEnded || clock() - known.at < LOOK_AGAIN_MS)) return undefined;
+      return claims.isClaimed(claimName(id), clock()).then(
+        (isEnded) => remember(id, isEnded),
+        () => {},
+      );
+    },
+    /** Ends the session at all instances. Throws what the vault throws; it has ended here then. */
+    async end(id: string): Promise<void> {
+      remember(id, true);
+      const now = clock();
+      await claims.claim(claimName(id), now + lifetimeMs, now);
+    },
+  };
+}
+
+function claimName(id: string): string {
+  return `ended-session/${id}`;
 }
 
 /** True behind a proxy of this machine that is not configured here: its callers come from anywhere. */

@@ -17,20 +17,23 @@ import {
   cell,
   line,
   listFormats,
+  listQuery,
   listUpload,
   nameColumns,
+  notedMembers,
   refusedMembers,
   toRefused,
   takeList,
+  toNoted,
 } from "./list-upload.ts";
 import { basis, tracking } from "../../../events/outreach.ts";
 import {
   CONSENT_SOURCE_CHARS_MAX,
   CONSENT_TEXT_CHARS_MAX,
-  CONSENT_TIME_CHARS_MAX,
   isFault,
   parseConsent,
 } from "../../recipients/parse-consent.ts";
+import { CONSENT_TIME_CHARS_MAX } from "../../recipients/parse-day.ts";
 import { recordConsent } from "../../recipients/record-consent.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
@@ -56,9 +59,14 @@ const importReport = Type.Object({
     description:
       "Imported recipients with consent but without its date or source: they get no message while REQUIRE_CONSENT is evidence.",
   }),
+  revoked: Type.Integer({
+    minimum: 0,
+    description: "Imported recipients who had consent before, which the list revokes by the basis none.",
+  }),
   template_fields: Type.Array(text("company"), { description: `The first ${FIELDS_SHOWN_MAX} template fields.` }),
   ...refusedMembers,
   duplicates: count,
+  ...notedMembers,
   duplicate_rows: Type.Array(Type.Object({ line, of: line }), {
     description: `The first ${REMARKS_MAX}: the row at \`line\` replaced the one at \`of\`.`,
   }),
@@ -146,7 +154,7 @@ export function recipientEndpoints(deps: AppDeps) {
     .post(
       "/recipients",
       async ({ request, body, call: { metadata } }) => {
-        const { taken, added, withoutConsent, withoutEvidence, fields, refused, duplicates } = await takeList(
+        const { taken, added, withoutConsent, withoutEvidence, revoked, fields, ...remarks } = await takeList(
           deps,
           { request, body },
           {},
@@ -157,10 +165,12 @@ export function recipientEndpoints(deps: AppDeps) {
           updated: taken - added,
           without_consent: withoutConsent,
           without_evidence: withoutEvidence,
+          revoked,
           template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
-          ...toRefused(refused),
-          duplicates: duplicates.count,
-          duplicate_rows: [...duplicates.first],
+          ...toRefused(remarks.refused),
+          duplicates: remarks.duplicates.count,
+          duplicate_rows: [...remarks.duplicates.first],
+          ...toNoted(remarks.notes),
         };
       },
       route("importRecipients", "outreach", ["token", "recipients"], {
@@ -171,6 +181,7 @@ export function recipientEndpoints(deps: AppDeps) {
           "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
           `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
         isSlow: true,
+        query: listQuery,
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),
@@ -191,7 +202,7 @@ export function recipientEndpoints(deps: AppDeps) {
         },
         summary: "Suppresses a recipient for good.",
         description:
-          "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
+          "They never get a message again. An unknown handle can be suppressed too: X is asked for its id, and without an answer it holds for any recipient with that handle. A repeat changes nothing.",
         form: {
           path: "/console/recipients/suppress",
           notice: () => "The recipient never gets a message again.",

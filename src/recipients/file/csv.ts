@@ -1,7 +1,9 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { readHeader, type Columns, type Header } from "./header.ts";
 import { COLUMNS_MAX } from "./format.ts";
-import type { Cells, FileRow } from "./row.ts";
+import type { CellRemark } from "./cell-notes.ts";
+import { isId, type Cells, type FileRow } from "./row.ts";
+import { readGuarded } from "../../log/export-formats/csv.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** Spreadsheets of different languages separate by any of these. */
@@ -38,20 +40,34 @@ export function* readCsvRows(text: string, columns: Columns): Generator<FileRow>
   }
 }
 
+/** Blank cells at a row's end may be missing, or be more than the header has: programs write both. */
 function toRow({ line, cells }: CsvRecord, header: Header): FileRow {
-  if (cells.length !== header.length) {
-    const columns = cells.length > COLUMNS_MAX ? `more than ${COLUMNS_MAX}` : cells.length;
-    const reason = `the row has ${columns} columns, the header has ${header.length}`;
+  const { columns } = header;
+  if (cells.length > COLUMNS_MAX || cells.slice(columns.length).some((cell) => cell.trim() !== "")) {
+    const count = cells.length > COLUMNS_MAX ? `more than ${COLUMNS_MAX}` : cells.length;
+    const reason = `the row has ${count} columns, the header has ${columns.length}: put quotes around a text that holds the separator`;
     return { line, refused: { value: cells.join(", "), reason } };
   }
   const row: Cells = new Map();
-  for (const [index, cell] of cells.entries()) {
-    const column = header[index];
-    if (column !== undefined) row.set(column, cell);
-    else if (cell.trim() !== "")
+  const remarks: CellRemark[] = [];
+  for (const [index, column] of columns.entries()) {
+    const cell = cells[index] ?? "";
+    const text = withoutGuard(cell);
+    if (column === undefined && cell.trim() !== "")
       return { line, refused: { value: cell, reason: `column ${index + 1} has a value, but no name in the header` } };
+    if (column === undefined) continue;
+    row.set(column, text);
+    if (text !== cell && !isId(column)) remarks.push({ note: "guard_removed", column, value: cell });
   }
-  return { line, cells: row };
+  return { line, cells: row, header, remarks };
+}
+
+/** Digits that a spreadsheet rounds, and keeps behind an apostrophe. */
+const GUARDED_NUMBER = /^'(?=\d{12,}\s*$)/;
+
+/** The cell as it was before a program guarded it against a spreadsheet. */
+function withoutGuard(cell: string): string {
+  return cell.startsWith("'") ? readGuarded(cell.replace(GUARDED_NUMBER, "")) : cell;
 }
 
 /**

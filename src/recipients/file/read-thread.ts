@@ -9,12 +9,15 @@ import {
   type RefusedRow,
   type SuppressionRow,
 } from "../recipients-file.ts";
+import type { DateOrder } from "../parse-day.ts";
+import type { CellNote } from "./cell-notes.ts";
 import { REMARKS_MAX, type RecipientsFormat } from "./format.ts";
 
 /** What was not taken as it stands. */
 export interface Remarks {
   readonly refused: Some<RefusedRow>;
   readonly duplicates: Some<Duplicate>;
+  readonly notes: Some<CellNote>;
 }
 
 /** The first of many. */
@@ -31,6 +34,7 @@ export interface ReadTask {
   readonly file: Uint8Array;
   readonly format: RecipientsFormat;
   readonly now: number;
+  readonly dates?: DateOrder | undefined;
   /** The file is a list of suppressions, and this names the key of their hashes; absent: of recipients. */
   readonly hashKey?: string;
 }
@@ -38,14 +42,19 @@ export interface ReadTask {
 /** Rows of one piece: to take them over is a millisecond of the other thread. */
 const PIECE_ROWS = 1_000;
 
-function* createReplies({ file, format, now, hashKey }: ReadTask): Generator<ReadReply<ImportedRow | SuppressionRow>> {
+function* createReplies({
+  file,
+  format,
+  hashKey,
+  ...options
+}: ReadTask): Generator<ReadReply<ImportedRow | SuppressionRow>> {
   try {
-    const { rows, refused, duplicates } =
+    const { rows, refused, duplicates, notes } =
       hashKey === undefined
-        ? parseRecipients(file, format, now)
-        : { ...parseSuppressions(file, format, now, hashKey), duplicates: [] };
+        ? parseRecipients(file, format, options)
+        : { ...parseSuppressions(file, format, options, hashKey), duplicates: [] };
     for (let at = 0; at < rows.length; at += PIECE_ROWS) yield { rows: rows.slice(at, at + PIECE_ROWS) };
-    yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates) };
+    yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates), notes };
   } catch (fault) {
     if (!(fault instanceof ServiceError)) throw fault;
     yield { fault: fault.message };

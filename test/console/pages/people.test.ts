@@ -201,6 +201,20 @@ describe("a file chosen in the browser", () => {
     expect(event?.meta.caller).toBe("tests");
   });
 
+  test("is read in the order of dates that the operator chose, and names cells that were not read as they stand", async () => {
+    const world = await openSignedIn();
+    const text = "username,name,basis,consent_at\nann,null,opt_in,3/2/2025\n";
+    expect(await (await upload(world, "people.csv", text, { dates: "" })).text()).toContain("3/2/2025 is ambiguous");
+    const page = await (await upload(world, "people.csv", text, { dates: "dmy" })).text();
+    expect(page).toContain("1 added");
+    expect((await textsAt(page, "section bdi")).map(({ text: note }) => note)).toEqual([
+      'name: "null" on line 2 was read as a blank cell',
+    ]);
+    expect((await world.harness.events("RecipientAdded"))[0]?.data.consent_at).toBe("2025-02-03");
+    const people = await (await ask(world.harness.app, "/people", { headers: { cookie: world.cookie } })).text();
+    expect(people.match(/<select name="dates"/g)).toHaveLength(2);
+  });
+
   test("that is a list of suppressions suppresses its people; the page has the list as a file", async () => {
     const world = await openSignedIn();
     const text = "username,reason\nann,opt_out\nbea,<i>asked</i>\nno handle,\nANN,\n";

@@ -6,18 +6,19 @@ import { createApp } from "../../../src/http/app.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../../src/http/server/problem.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
-import { documentedPath, operationsOf, type Schema } from "../../fuzz/document.ts";
+import { forPrograms } from "../../../src/http/server/openapi.ts";
+import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/document.ts";
 import { ACTIONS } from "../actions.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given, post, createClaims } from "../../harness/memory/app.ts";
 
-const ENDPOINTS = describeEndpoints();
+const ENDPOINTS = forPrograms(describeEndpoints());
 
 async function documentOf(given: Given = {}): Promise<string> {
   await using world = await openApp(given);
   return await (await ask(world.app, "/openapi.json")).text();
 }
 
-test("every path is documented, with its method, and nothing else is", async () => {
+test("every path for programs is documented, with its method, and nothing else is", async () => {
   const documented = operationsOf(await documentOf()).map(({ path, method }) => `${method} ${path}`);
   expect(documented.sort()).toEqual(ENDPOINTS.map(({ path, method }) => `${method} ${documentedPath(path)}`).sort());
 });
@@ -27,17 +28,14 @@ test("what stands in a path is a parameter that is always there", async () => {
     expect(parameters).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ""));
   }
   const { paths } = JSON.parse(await documentOf()) as Described;
-  expect(paths["/links/{domain}/{short_code}"]?.["get"]?.["parameters"]).toMatchObject([
-    { name: "domain", in: "path", required: true },
-    { name: "short_code", in: "path", required: true },
-    { name: "as_of", in: "query" },
-    { name: "notice", in: "query" },
+  expect(paths["/api/audit/proof/{event}"]?.["get"]?.["parameters"]).toMatchObject([
+    { name: "event", in: "path", required: true },
   ]);
 });
 
 test("every problem that there is stands somewhere, under its own status", async () => {
   const documented = new Set<string>();
-  for (const { answers } of operationsOf(await documentOf())) {
+  for (const { answers } of everyOperation(await documentOf())) {
     for (const [status, { content }] of answers) {
       for (const type of content.get("application/problem+json")?.properties?.["type"]?.enum ?? [])
         documented.add(`${status} ${String(type)}`);
@@ -181,7 +179,7 @@ test("each credential that an operation takes is in the document, and none that 
     expect([path, named.toSorted()]).toEqual([path, wanted.map(([name]) => name).toSorted()]);
     checked++;
   }
-  expect(checked).toBeGreaterThan(20);
+  expect(checked).toBeGreaterThan(10);
 });
 
 test("it is open, also where nearly all else wants a token", async () => {

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
-import { LOOK_AGAIN_MS } from "../../../src/http/access/ended-sessions.ts";
-import { createSessions } from "../../../src/http/access/session.ts";
+import { createSessions, LOOK_AGAIN_MS } from "../../../src/http/access/session.ts";
 import { openVault } from "../../../src/vault/vault.ts";
 import { MASTER_KEY, TOKEN } from "../../harness/memory/app.ts";
 import { ENGINES } from "../../vault/engines.ts";
