@@ -5,7 +5,7 @@ import {
   DOMAINS_MAX,
   isDomain,
   isScope,
-  lastDayOf,
+  toLastDay,
   parseTokenEnd,
   readTokenLines,
   readTokens,
@@ -129,7 +129,7 @@ export const listTokens: MakeCommand = (terminal) =>
       const never = usedOn === undefined ? "unknown" : "never";
       const cells = rows.map(({ name, id, scopes, links, expires, last_used, source }) => {
         const may = `${scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+")}${links === null ? "" : ` of ${links.join("+")}`}`;
-        return [name, id, may, expires === null ? "never" : lastDayOf(Date.parse(expires)), last_used ?? never, source];
+        return [name, id, may, expires === null ? "never" : toLastDay(Date.parse(expires)), last_used ?? never, source];
       });
       const heads = ["name", "id", "scopes", "expires", "last used", "in"];
       answerEach(terminal, json, rows, rows.length === 0 ? "no token is configured\n" : table(heads, cells));

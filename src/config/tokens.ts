@@ -123,7 +123,7 @@ export const EXPIRY_WARNING_MS = 14 * 24 * 3_600_000;
 export function describeExpiries(tokens: readonly ApiToken[], now: number): readonly string[] {
   return tokens.flatMap(({ name, sha256, expiresAt = Infinity }) => {
     if (expiresAt > now + EXPIRY_WARNING_MS) return [];
-    const when = `${expiresAt <= now ? "expired" : "expires"} on ${lastDayOf(expiresAt)}`;
+    const when = `${expiresAt <= now ? "expired" : "expires"} on ${toLastDay(expiresAt)}`;
     return [`the token ${toTokenId(sha256)} of ${name} ${when}: reachlog token new ${name} makes another one`];
   });
 }
@@ -196,7 +196,7 @@ export function parseTokenEnd(text: string): number | undefined {
 }
 
 /** The last day of UTC on which a token is valid at all. */
-export function lastDayOf(expiresAt: number): string {
+export function toLastDay(expiresAt: number): string {
   return toDay(expiresAt - 1);
 }
 
