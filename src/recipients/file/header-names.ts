@@ -1,5 +1,6 @@
 // What people and programs call the columns of a list.
 import { fieldName } from "../../template/normalize-field.ts";
+import { CONSENT_MEMBERS } from "../parse-consent.ts";
 
 type Names = Readonly<Record<string, readonly string[]>>;
 
@@ -87,9 +88,6 @@ const OPT_OUT = [
   ...["marketing opt out", "blocklisted", "blacklisted", "opt out status", "unsubscribe status", "abgemeldet"],
 ];
 
-/** Shortest name, in letters, that is recognized without its spaces and signs: an `ID#` is often the id of another program. */
-const COMPACT_CHARS_MIN = 4;
-
 /** Letters and digits alone: `Opt-in Date`, `opt_in_date` and `OptInDate` are one name. */
 export function compactName(raw: string): string {
   return fieldName(raw).replace(/[^\p{L}\p{N}]+/gu, "");
@@ -99,21 +97,30 @@ function byCompactName(names: Names): ReadonlyMap<string, string> {
   return new Map(Object.entries(names).flatMap(([column, all]) => all.map((name) => [compactName(name), column])));
 }
 
-const CERTAIN_BY_NAME = byCompactName(CERTAIN);
+/** The columns themselves, which programs write as `consentAt` too; not `id`: an `ID#` is often the id of another program. */
+const COLUMNS = [
+  "username",
+  "name",
+  "timezone",
+  ...CONSENT_MEMBERS,
+  "hash",
+  "reason",
+  "suppressed_at",
+  "code",
+  "target",
+];
+
+const CERTAIN_BY_NAME = new Map([...COLUMNS.map((one) => [compactName(one), one] as const), ...byCompactName(CERTAIN)]);
 const LIKELY_BY_NAME = byCompactName(LIKELY);
 const ASKED_BY_NAME = byCompactName(ASKED);
 const OPT_OUT_NAMES: ReadonlySet<string> = new Set(OPT_OUT.map(compactName));
 
 /** The column of `known` that the header means for certain. */
 export function certainColumn(raw: string, known: ReadonlySet<string>): string | undefined {
-  const name = fieldName(raw);
-  const spaced = name.replace(/[ _-]+/g, " ");
-  const snake = spaced.replaceAll(" ", "_");
+  const snake = fieldName(raw).replace(/[ _-]+/g, "_");
   if (known.has(snake)) return snake;
-  const compact = compactName(raw);
-  const column = CERTAIN_BY_NAME.get(compact) ?? [...known].find((one) => one.replaceAll("_", "") === compact);
-  const isLong = compact.length >= COMPACT_CHARS_MIN || CERTAIN_BY_NAME.has(compact);
-  return column !== undefined && known.has(column) && isLong ? column : undefined;
+  const column = CERTAIN_BY_NAME.get(compactName(raw));
+  return column !== undefined && known.has(column) ? column : undefined;
 }
 
 /** The column that the header means if no other header does. */
