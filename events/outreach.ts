@@ -124,8 +124,16 @@ export const ConsentRecorded = withPersonal(
   { ...ofRecipient, members: ["recipient", "message_id", ...EVIDENCE], erased: erasedRecipient },
 );
 
-/** `list`: an imported list says so, with a reason of its own or with none. */
-export const suppressionReason = Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out"), Type.Literal("list")]);
+/**
+ * `list`: an imported list says so, with a reason of its own or with none. `hash`: a name of theirs has the hash of an
+ * earlier suppression.
+ */
+export const suppressionReason = Type.Union([
+  Type.Literal("by_hand"),
+  Type.Literal("opt_out"),
+  Type.Literal("list"),
+  Type.Literal("hash"),
+]);
 
 /**
  * The recipient never gets a message again. `hashes`: keyed hashes of id and handle, which outlast their other data. A list

@@ -426,7 +426,8 @@ function fail(
   contact.again = retry;
   // Certainly not sent, so nothing that they write is an answer to it.
   if (frees_quota) delete contact.attempted_at;
-  if (reason === "recipient_closed" || reason === "not_permitted") refuse(state, contact, change);
+  if (reason === "not_permitted") refuse(state, contact, change);
+  if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
   // The row has led to a decision, and the next one begins.
   replaceRefused(state, [], change);

@@ -3,10 +3,10 @@ import type { States } from "../../projections/all.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
-import { streamOfLink } from "../history/history.ts";
+import { streamsOfLink } from "../history/history.ts";
 import { Command, JSON_OPTION, type MakeCommand, parseLink } from "./shared/command.ts";
 import { answer, fail, printable, table } from "./shared/terminal.ts";
-import { findPlace, type Place } from "../projector/parse-moment.ts";
+import type { Place } from "../projector/parse-moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 
 export const clicks: MakeCommand = (terminal) =>
@@ -33,8 +33,9 @@ for these.`,
         return answer(terminal, json, allAsJson(folded.states, folded), allAsText(folded.states, folded));
       }
       const link = parseLink(wanted);
-      const place = await findPlace(asked.store, asked.moment);
-      const counted = listLinks(await countLink(asked.store, link, place)).find((one) => one.link === link);
+      const { states, ...place } = await asked.fold("clicks");
+      const streams = streamsOfLink(states.clicks, link);
+      const counted = listLinks(await countLink(asked.store, streams, place)).find((one) => one.link === link);
       if (counted === undefined) {
         return fail(terminal, `no click of ${printable(link)} is in the log (${describeMoment(place)})`);
       }
@@ -51,12 +52,12 @@ type Counted = Pick<States, (typeof NAMES)[number]>;
 /** Events other than clicks that mark clicks as suspected. */
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
-/** Counts one link from its own stream, however many others there are, and the messages that may explain clicks. */
-async function countLink(store: LogStore, link: string, { position }: Place): Promise<Counted> {
+/** Counts one link from its own streams, however many others there are, and the messages that may explain clicks. */
+async function countLink(store: LogStore, streams: readonly string[], { position }: Place): Promise<Counted> {
   const states = createStates(NAMES);
-  const clicked = store.readFolded({ stream: streamOfLink(link), to: position });
-  const sent = store.readFolded({ types: MESSAGES, to: position });
-  for await (const event of mergeInLogOrder(flatten(clicked), flatten(sent))) states.evolve(event);
+  const queries = [...streams.map((stream) => ({ stream })), { types: MESSAGES }];
+  const events = queries.map((query) => flatten(store.readFolded({ ...query, to: position })));
+  for await (const event of mergeInLogOrder(events)) states.evolve(event);
   return states.all();
 }
 
@@ -67,17 +68,20 @@ async function* flatten(batches: AsyncIterable<readonly Folded[]>): Events {
   return undefined;
 }
 
-async function* mergeInLogOrder(one: Events, other: Events) {
-  let [first, second] = [(await one.next()).value, (await other.next()).value];
-  while (first !== undefined || second !== undefined) {
-    if (first !== undefined && (second === undefined || first.position < second.position)) {
-      yield first;
-      first = (await one.next()).value;
-    } else if (second !== undefined) {
-      yield second;
-      second = (await other.next()).value;
-    }
+/** No event is in two of the sources. */
+async function* mergeInLogOrder(sources: readonly Events[]) {
+  const heads = await Promise.all(sources.map(async (events) => ({ events, next: (await events.next()).value })));
+  for (;;) {
+    let first: (typeof heads)[number] | undefined;
+    for (const head of heads) if (nextPosition(head) < nextPosition(first)) first = head;
+    if (first?.next === undefined) return;
+    yield first.next;
+    first.next = (await first.events.next()).value;
   }
+}
+
+function nextPosition(head: { readonly next: Folded | undefined } | undefined): number {
+  return head?.next?.position ?? Infinity;
 }
 
 function allAsJson(counted: Counted, place: Place): object {

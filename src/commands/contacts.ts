@@ -39,9 +39,32 @@ export async function showContacts(
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
-  // Who has the code of a recipient's own link can click as that recipient; what an event replaced may hold one too.
-  const objects = found.map(({ personal_links: _codes, replaced: _earlier, met: _met, ...others }) => others);
-  return answerEach(terminal, json, objects, `${shown}(${describeMoment(place)})\n`);
+  return answerEach(terminal, json, found.map(toContactJson), `${shown}(${describeMoment(place)})\n`);
+}
+
+/** Members that programs get. A new one stays hidden until it is named: some hold codes of recipients' own links. */
+const SHOWN = [
+  ...([
+    "id",
+    "username",
+    "name",
+    "timezone",
+    "fields",
+    "listed",
+    "status",
+    "suppressed",
+    "received",
+    "replied",
+  ] as const),
+  ...(["variant", "attempted_at", "again", "skipped", "refused_after", "positions", "reads"] as const),
+  ...(["basis", "consent", "tracking", "inbound", "wrote_at"] as const),
+] satisfies readonly (keyof Contact)[];
+
+/** A recipient as programs get it, without members that are absent. */
+export type ContactJson = Pick<Contact, (typeof SHOWN)[number]>;
+
+function toContactJson(contact: Contact): ContactJson {
+  return Object.fromEntries(SHOWN.map((member) => [member, contact[member]])) as unknown as ContactJson;
 }
 
 export function formatContacts(people: readonly Contact[]): string {

@@ -1,15 +1,20 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/resolve-recipient.ts";
 import { suppress } from "../recipients/suppress.ts";
+import { createLogger } from "../platform/logger.ts";
+import { connectNetworks } from "../service/networks.ts";
+import { openAccount } from "../service/outreach.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, printable } from "./shared/terminal.ts";
 import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
-import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openSession, recordRead } from "./shared/log-session.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
 import { datesOption, importFile, importFormatOption } from "./recipients/import.ts";
 import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-consent.ts";
 import { recordConsent } from "../recipients/record-consent.ts";
+import { discloseRecipient } from "../privacy/read-audit.ts";
+import { toRecipient } from "../../projections/contacts.ts";
 import { usageError } from "../platform/service-error.ts";
 
 const importRecipients: MakeCommand = (terminal) =>
@@ -49,13 +54,21 @@ const list: MakeCommand = (terminal) =>
 const suppressRecipient: MakeCommand = (terminal) =>
   new Command("suppress")
     .summary("never write to this recipient")
+    .description(
+      `They never get a message again. A handle that the log does not know is looked up at
+X, where an account is authorized: so it holds for their id, whatever they call
+themselves later. Without an answer it holds for any recipient with that handle.`,
+    )
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .examples("reachlog recipients suppress @sara_sells")
     .action(async (recipient, { json }) => {
       parseRecipient(recipient);
       await using session = await openSession(terminal);
-      const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
+      const { social } = connectNetworks(session.config, session.logClock.now);
+      const logger = createLogger(session.config.logLevel, terminal.err, session.logClock.now);
+      await using account = social && openAccount({ ...session, social, logger, announce: async () => {} });
+      const { isKnown } = await suppress({ ...session, account }, recipient, COMMAND_METADATA);
       const stranger = isKnown ? "" : "; no recipient with that name is known yet";
       const text = `${printable(recipient)} never gets a message${stranger}\n`;
       answer(terminal, json, { recipient, is_known: isKnown }, text);
@@ -119,6 +132,10 @@ clicks. A repeat changes nothing.`,
       if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
       const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
       const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
+      const about = discloseRecipient(contact && toRecipient(contact));
+      if (contact !== undefined) {
+        await recordRead(terminal, session.eventLog.store, { resource: "recipient", ...about, records: 1 });
+      }
       const erased = `${printable(name)} was erased, so nothing is shown\n`;
       const shown = contact === undefined ? erased : formatConsent(contact);
       const stranger = isKnown ? "" : "no recipient with that name is known yet: the record applies once one is\n";

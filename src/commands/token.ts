@@ -32,7 +32,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { commaList, readSetting } from "../config/environment.ts";
+import { commaList, readSetting, refuseShellPath } from "../config/environment.ts";
 
 /** Fewer digits of an id are a typo. */
 const ID_DIGITS_MIN = 4;
@@ -212,7 +212,11 @@ const OWNER_ENTERS = 0o700;
 
 function resolveTokensFile({ env }: Terminal): string | undefined {
   const file = readSetting(env, "API_TOKENS_FILE");
-  return file === undefined ? undefined : resolve(file);
+  if (file === undefined) return undefined;
+  const report = createReport();
+  refuseShellPath("API_TOKENS_FILE", file, report);
+  if (report.faults.length > 0) throw configurationError(report.faults);
+  return resolve(file);
 }
 
 /** Appends in one write, after a last line without a line break too. Creates a missing folder. */

@@ -27,21 +27,14 @@ export interface LogWatch extends AsyncDisposable {
   awaySince(): number | undefined;
 }
 
-/** Of a log in a file, which is never out of reach. */
-export function watchFile({ failed }: Pick<LogStore, "failed">): LogWatch {
-  return { failed, awaySince: () => undefined, async [Symbol.asyncDispose]() {} };
-}
-
 const LOOK_EVERY_MS = 1_000;
 
 const REPLACED = "this instance's log was replaced or restored: restart the instance to serve the new one";
 
 /**
- * Looks whether the log is in reach, still the one that was opened, and holds what this instance has read of it. One that
- * was restored or imported in its place has no business with this instance, which ends. After a failover to a server
- * that had not heard of the newest events, it does not, and the states here are of a log that is none any more. The
- * instance ends, and leaves a checkpoint of what it knew: no start goes on with what is left unless an operator accepts
- * the loss.
+ * Checks each second that the log is in reach, is the one that was opened, and holds what this instance has read of it. A
+ * file that was removed or covered is out of reach: it may come back. An instance whose log was replaced on a server, or
+ * lost events, ends. It leaves a checkpoint of what it knew, so that no start accepts the loss by itself.
  */
 export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, logger }: WatchLogDeps): LogWatch {
   const clock = logClock.now;

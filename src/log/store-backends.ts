@@ -9,6 +9,8 @@ import {
   type Codec,
   type Commit,
   type Head,
+  identifyPostgresLog,
+  identifySqliteLog,
   type ImportOptions,
   importPostgresLog,
   importSqliteLog,
@@ -27,6 +29,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { logFiles } from "./log-files.ts";
+import type { LogIdentity } from "./log-fingerprint.ts";
 import { refuseServed } from "./instance-heartbeats.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
@@ -35,6 +38,8 @@ export interface StorePlace {
   /** As errors name it. */
   readonly name: string;
   isThere(): Promise<boolean>;
+  /** Which log is there now; undefined: none is. */
+  identify(): Promise<LogIdentity | undefined>;
   /** Whether another log is at a place of that name, as far as can be seen from here. */
   isOtherAt(name: string): boolean;
   /** What there keeps less than it says, as sentences for the operator. */
@@ -79,6 +84,7 @@ export function sqliteStore(
   return {
     name: file,
     isThere: async () => existsSync(file),
+    identify: async () => (existsSync(file) ? identifySqliteLog(file) : undefined),
     isOtherAt: (other) => existsSync(other) && !isSameFile(other, file),
     warnings: async () => [],
     // Of a copy of all files at once nothing tells: an operator says so.
@@ -136,6 +142,7 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
   return {
     name: shown,
     isThere,
+    identify: () => reachServer(shown, () => identifyPostgresLog(log)),
     // Its epoch tells: a log that is found on another server begins one.
     isOtherAt: () => false,
     async warnings() {

@@ -21,6 +21,7 @@ import type { AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
+import { createDecision, isSuppressedByHash } from "../recipients/suppress.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
 import { render, toTemplateNames, type Rendered, type Template } from "../template/template.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
@@ -124,8 +125,7 @@ export function isSuppressed(
 ): boolean {
   if (contact?.suppressed === true) return true;
   const names = contact === undefined ? [recipient] : [recipient, contact];
-  if (contacts.hashes.size > 0 && names.flatMap(hashes).some((hash) => contacts.hashes.has(hash))) return true;
-  return isForgotten(recipient);
+  return isSuppressedByHash(contacts, names, hashes) || isForgotten(recipient);
 }
 
 function refuse(
@@ -228,7 +228,7 @@ export function decideTurn(
   if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
   const recipient = { id: user.id, username: user.username };
   const verdict = judgeUser(state, rules, user);
-  if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ recipient, verdict }]) };
+  if (verdict.verdict !== "write") return { events: newSkips(state, rules, run_id, [{ recipient, verdict }]) };
   const end = reasonToEnd(state, rules, now);
   if (end !== undefined) return { refusal: { end } };
   const { variant, contact } = verdict;
@@ -292,11 +292,22 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
   });
 }
 
-/** Each skip that the log does not hold yet. What was found closes the recipient, whatever was recorded of them before. */
-export function newSkips(state: OutreachState, run_id: string, refused: readonly Refused[]): NewEvent[] {
-  return toSkips(state, refused)
+/**
+ * Each skip that the log does not hold yet. What was found closes the recipient, whatever was recorded of them before. A
+ * recipient who is suppressed by the hash of one name is suppressed by all their names: they may change that one.
+ */
+export function newSkips(
+  state: OutreachState,
+  { hashes }: Pick<OutreachRules, "hashes">,
+  run_id: string,
+  refused: readonly Refused[],
+): NewEvent[] {
+  const suppressed = refused.filter(({ verdict }) => verdict.verdict === "skip" && verdict.reason === "suppressed");
+  const records = suppressed.map(({ recipient }) => ({ recipient, reason: "hash" as const }));
+  const skips = toSkips(state, refused)
     .filter(({ recipient, reason, found }) => found !== undefined || !isSkipRecorded(state, recipient, reason))
-    .map((skip) => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
+    .map((skip): NewEvent => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
+  return [...createDecision(hashes)(state.contacts, records), ...skips];
 }
 
 /** Why a message whose intent was recorded is not sent after all. */
@@ -353,6 +364,8 @@ export function decideSendOutcome(
     case "in_doubt":
       return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
     case "recipient_closed":
+    case "rejected":
+      return { newEvent: failed(result.outcome, result.detail, false) };
     case "not_permitted": {
       const before = refusedBefore();
       if (before === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
@@ -362,8 +375,6 @@ export function decideSendOutcome(
       });
       return { newEvent: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
     }
-    case "rejected":
-      return { newEvent: failed("rejected", result.detail, false) };
     case "unreachable":
       return { newEvent: failed("unreachable", result.detail, true), end: "network_unavailable" };
     case "unauthorized":

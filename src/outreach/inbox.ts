@@ -8,7 +8,8 @@ import { handle, record, type AppendDecision } from "../log/decide-and-append.ts
 import { SocialError, type InboxMessage } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
 import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext } from "./context.ts";
-import { isSuppressed, type OutreachState } from "./decide.ts";
+import { createDecision, createNaming } from "../recipients/suppress.ts";
+import type { OutreachState } from "./decide.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
 const PAGE_SIZES = [10, 25, 100];
@@ -126,6 +127,7 @@ export function decideReceived(
 ): AppendDecision<never> {
   const own = state.account.user?.id;
   const noted = new Set<string>();
+  const [suppress, nameSuppressed] = [createDecision(rules.hashes), createNaming(rules.hashes)];
   const once = (what: string): boolean => noted.size < noted.add(what).size;
   // The oldest first, as they were written.
   const events = messages.toReversed().flatMap((message): NewEvent[] => {
@@ -139,10 +141,9 @@ export function decideReceived(
       const data = { recipient, message_id, received_at: isoTime(createdAt) };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
-    if (isOptOut(text) && !isSuppressed(state, rules, recipient) && once(`stop ${senderId}`)) {
-      const data = { recipient, reason: "opt_out" as const, hashes: [...rules.hashes(recipient)], message_id };
-      newEvents.push({ type: "RecipientSuppressed", data });
-    }
+    // Also where a hash suppresses them: by the next message they may have another handle.
+    if (isOptOut(text)) newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id }]));
+    else newEvents.push(...nameSuppressed(state.contacts, [recipient]));
     if (isTrackingOptOut(text) && isTrackedAt(state, recipient, createdAt) && once(`tracking ${senderId}`)) {
       newEvents.push(...denyTracking(state, rules, recipient, message));
     }

@@ -1,5 +1,5 @@
 import { ServiceError } from "../platform/service-error.ts";
-import { countLinesBeforeFault } from "../platform/find-invalid-utf8.ts";
+import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { createCellNotes, type RowRefusal } from "./file/cell-notes.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";

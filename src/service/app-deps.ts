@@ -85,9 +85,11 @@ export function appDeps(served: Served): AppDeps {
   const tokens = authentication.list;
   served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file, tokens });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
+  const past = createPastStates({ store, projector, stopping });
   return {
     ...served,
     ...live,
+    past,
     clock,
     sleep,
     random: Math.random,
@@ -111,7 +113,7 @@ export function appDeps(served: Served): AppDeps {
     console: createConsole({
       store,
       projector,
-      past: createPastStates({ store, projector, stopping }),
+      past,
       live: { ...live, circuit: delivery.circuit, verification: () => verifier.progress },
       settings: consoleSettings(config, delivery, {
         hashesOf: served.hashesOf,

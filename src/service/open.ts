@@ -71,7 +71,18 @@ export async function openLogAt(
   const bind = (store: LogStore, options: BindOptions = accepted): Promise<void> =>
     bindSecrets(logPlace, store, { keys, vault }, options);
   const log = opening.use(
-    await openEncryptedLog({ place, keysName, keyring, bind, owner, acceptLostKeys, clock, makeId, onCommit }),
+    await openEncryptedLog({
+      place,
+      keysName,
+      keyring,
+      areBoundTo: keys.areBoundTo,
+      bind,
+      owner,
+      acceptLostKeys,
+      clock,
+      makeId,
+      onCommit,
+    }),
   );
   await logClock.look(log);
   const checkpoints = await checkpointsOf(async () => vault);

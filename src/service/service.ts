@@ -21,12 +21,13 @@ import { singleInstance, joinInstances } from "../log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS, ROLES } from "../log/lease.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
-import { type LogWatch, watchFile, watchLog } from "../log/log-watchdog.ts";
+import { type LogWatch, watchLog } from "../log/log-watchdog.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
+import { decodeUtf8 } from "../platform/decode-utf8.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { untilAborted } from "../platform/signals.ts";
@@ -264,7 +265,7 @@ async function openState(
   const reopen = (): Promise<StoredLog> => openStoredLog(config);
   const askKeys = keyring.keys.revision;
   const watched = { store, askKeys, projector, reopen, logClock, sleep, logger };
-  const watch = stack.use(isAlone ? watchFile(store) : watchLog(watched));
+  const watch = stack.use(watchLog(watched));
   return { store, instances, leasing, roles, eventLog, projector, watch };
 }
 
@@ -278,7 +279,7 @@ function openAuthenticator(
   const authentication = createAuthentication(http, deps.clock, undefined, note);
   const failureLimit = stack.use(recordFailures({ ...deps, limit, sleep }));
   if (http.tokensFile !== undefined) {
-    const read = (path: string) => readFile(path, "utf8");
+    const read = async (path: string) => decodeUtf8(await readFile(path));
     stack.use(followTokensFile({ ...deps, ...http.tokensFile, tokens: http.tokens, authentication, read, sleep }));
   }
   return { authentication, failureLimit };

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
-import { createPrivateFile } from "eventstore-lite";
+import { createPrivateFile, rememberFiles } from "eventstore-lite";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./derive-keys.ts";
@@ -87,12 +87,14 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const rows = rowsIn(statements);
   const changes = { ...rows, ...changesIn(statements) };
   const others = notesAndClaimsIn(statements);
+  const requireFile = createPlaceCheck(file);
   const countChanges = () => all<{ count: number }>("SELECT total_changes() AS count")[0]?.count;
   /** Outside of a transaction: all have one connection, so this would become a part of it. */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
   const transactAlone: SecretDatabase["transact"] = (work) =>
     oneByOne(() =>
       transact(database, file, async () => {
+        requireFile();
         const before = countChanges();
         const result = await work(changes);
         if (countChanges() !== before) run("UPDATE label SET changes = changes + 1");
@@ -106,7 +108,10 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     names: (prefix) => alone(() => rows.names(prefix)),
     buried: (prefix) => alone(() => rows.buried(prefix)),
     dataKeys: () => alone(rows.dataKeys),
-    revision: () => alone(rows.revision),
+    async revision() {
+      requireFile();
+      return alone(rows.revision);
+    },
     label: () => alone(rows.label),
     note: (wanted) => alone(() => others.note(wanted)),
     keepNote: (...given) => oneByOne(() => transact(database, file, () => others.keepNote(...given))),
@@ -114,6 +119,18 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     claim: (...given) => oneByOne(() => transact(database, file, () => others.claim(...given))),
     isClaimed: (...given) => alone(() => others.isClaimed(...given)),
     [Symbol.asyncDispose]: () => oneByOne(async () => database.close()),
+  };
+}
+
+/** The returned function throws a ServiceError (full) once the file was removed or covered: what it wrote would be lost. */
+function createPlaceCheck(file: string): () => void {
+  const requireFiles = rememberFiles([file]);
+  return () => {
+    try {
+      requireFiles();
+    } catch (cause) {
+      throw new ServiceError("full", String(cause instanceof Error ? cause.message : cause), { cause });
+    }
   };
 }
 

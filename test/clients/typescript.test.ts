@@ -83,6 +83,10 @@ describe("each operation for programs, asked of a running service", () => {
     expect(idle?.type).toBe("urn:reachlog:problem:no-run-in-progress");
     const { data: stats } = await client.GET("/social/stats");
     expect([stats?.sent, stats?.failed]).toEqual([0, 0]);
+    const { data: quota } = await client.GET("/social/quota", { params: { query: { as_of: "1" } } });
+    expect([quota?.used, quota?.remaining]).toEqual([0, 100]);
+    const { data: runs } = await client.GET("/social/runs");
+    expect(runs?.runs.map(({ number, dry_run }) => [number, dry_run])).toEqual([[1, true]]);
   });
 
   test("clicks, notifications and messages", async () => {

@@ -88,3 +88,19 @@ test.each([
   const { links } = JSON.parse((await world.run(clicks, ...asked)).out) as { links: { link: string }[] };
   expect(links.find(({ link }) => link === of.link)).toMatchObject(of);
 });
+
+test("clicks that an older version recorded in other spellings are of one link, in all and by its name", async () => {
+  await using older = await openCommands();
+  const at = (domain: string, short_code: string) =>
+    older.append(STREAMS.link(domain, short_code), [clickOf({ domain, short_code })]);
+  await at("GO.example", "a");
+  await at("go.example", "a");
+  await at("go.example:443", "/a");
+  const [all, ...ofLink] = await Promise.all(
+    [[], ["go.example/a"], ["https://GO.example:443/a/?x=1"]].map(async (named) =>
+      JSON.parse((await older.run(clicks, ...named, "--json")).out),
+    ),
+  );
+  expect(all).toMatchObject({ clicks: 3, links: [{ link: "go.example/a", clicks: 3 }] });
+  for (const one of ofLink) expect(one).toMatchObject({ link: "go.example/a", clicks: 3 });
+});

@@ -6,10 +6,10 @@ import { makeId } from "../../src/platform/clock.ts";
 import { clicks } from "../../src/commands/clicks.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
-import { quota } from "../../src/commands/quota.ts";
+import { quota } from "../harness/memory/operation-commands.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
-import { stats } from "../../src/commands/stats.ts";
+import { stats } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { dayIn } from "../../src/outreach/quota-day.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
@@ -101,7 +101,7 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
     counted: "day",
     used: 0,
     limit: 2,
-    left: 2,
+    remaining: 2,
     resets_at: "2025-11-22T10:00:00.000Z",
     as_of: { position: 10, time: timeAt(10) },
   });
@@ -127,8 +127,14 @@ test("quota: a moment in the past counts as it did then, and after a change of t
   const shown = async (...args: string[]) =>
     JSON.parse((await world.run(quota, "--json", ...args)).out) as Record<string, unknown>;
   const inUtc = { day: "2025-11-20", timezone: "UTC", counted: "day", resets_at: "2025-11-21T00:00:00.000Z" };
-  expect(await shown("--as-of", "4")).toMatchObject({ ...inUtc, used: 2, left: 0 });
-  const changed = { day: "2025-11-21", timezone: "Pacific/Kiritimati", counted: "last_24_hours", used: 3, left: 0 };
+  expect(await shown("--as-of", "4")).toMatchObject({ ...inUtc, used: 2, remaining: 0 });
+  const changed = {
+    day: "2025-11-21",
+    timezone: "Pacific/Kiritimati",
+    counted: "last_24_hours",
+    used: 3,
+    remaining: 0,
+  };
   const secondBack = new Date(Date.parse(timeAt(4)) + 24 * 3_600_000).toISOString();
   expect(await shown("--as-of", "6")).toMatchObject({ ...changed, resets_at: secondBack });
   const { out } = await world.run(quota, "--as-of", "6");

@@ -18,6 +18,8 @@ export const ACTIONS = [
 /** What the console, the command line and scripts read beside: method, path and protection. */
 export const READINGS = [
   "GET /social/results session",
+  "GET /social/quota session",
+  "GET /social/runs session",
   "GET /api/deliveries session",
   "GET /api/audit/verify token",
   "GET /api/audit/head session",

@@ -82,6 +82,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/results get": true,
   "/social/suppressions get": true,
   "/social/suppressions post": true,
+  "/social/quota get": true,
+  "/social/runs get": true,
   "/social/stats get": true,
   "/results get": true,
 };

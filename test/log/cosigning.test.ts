@@ -50,6 +50,7 @@ async function openWorld(file = newLogFile(), witnessFile = newLogFile()) {
   const key = await checkpoints.loadKey();
   const witness = openWitness({
     file: witnessFile,
+    mayBegin: true,
     cosigner,
     privateKey: witnessKey.privateKey,
     logKeys: [key.publicKey],

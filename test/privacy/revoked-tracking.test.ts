@@ -20,7 +20,7 @@ const [ANN, BEA, CID] = ["ann", "bea", "cid"].map((username, at) => ({ id: `100$
 async function openDecider(...[stack, log]: Parameters<typeof openInstance>) {
   const instance = await openInstance(stack, log);
   const findLinkKeys = createFindLinkKeys(instance.store.keyring);
-  return { ...instance, findLinkKeys, sleep: async () => {}, random: () => 0 };
+  return { ...instance, findLinkKeys, hashesOf: RULES.hashes, sleep: async () => {}, random: () => 0 };
 }
 
 /** Imported with tracking granted, written to with one link of their own, which they clicked. */

@@ -1,5 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
 import { findFreePort } from "../../src/platform/free-port.ts";
 import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
@@ -56,6 +57,40 @@ test(
     expect(missing.code).toBe(75);
     expect(missing.err).toStartWith(`no service answers at ${service.url} (`);
     expect(await world.command("outreach", "run", "--url", "here")).toMatchObject({ code: 2 });
+  },
+  TIMEOUT_MS,
+);
+
+const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
+
+test.each(["SQLite", "PostgreSQL"])(
+  "a command acts on no service of another log at the configured address, unless --url names it: %s",
+  async (engine) => {
+    await using stack = new AsyncDisposableStack();
+    const [other, own] = [stack.use(await openInstallation()), stack.use(await openInstallation())];
+    if (engine === "PostgreSQL") {
+      const server = stack.use(await startPostgres());
+      for (const { env } of [other, own]) Object.assign(env, KEY, { DATABASE_URL: await server.newDatabase() });
+    }
+    const service = await serveAuthorized(other);
+    // This installation has a log too, and settings with the other's address.
+    await stop(await own.serve());
+    Object.assign(own.env, { PORT: new URL(service.url).port, REACHLOG_TOKEN: TOKEN });
+    for (const args of [["outreach", "run"], ["outreach", "run", "--dry-run"], ["deliveries", "test"], ["ready"]]) {
+      const refused = await own.command(...args);
+      expect(refused).toMatchObject({ code: 78, out: "" });
+      expect(refused.err).toStartWith(`the service at ${service.url} serves another log than `);
+    }
+    expect((await other.command("audit", "export", "--type", "RunStarted,DryRunFinished")).out).toBe("");
+    expect(await own.command("ready", "--url", service.url)).toMatchObject({ code: 0 });
+    expect(await own.command("outreach", "run", "--dry-run", "--url", service.url)).toMatchObject({ code: 0 });
+    other.env["PORT"] = own.env["PORT"] ?? "";
+    expect(await other.command("outreach", "run", "--dry-run")).toMatchObject({ code: 0, err: "" });
+    const origin = (await other.command("audit", "verify")).out;
+    const answers = await Promise.all(["/readyz", "/api/health"].map(async (path) => (await service.get(path)).text()));
+    const [id = ""] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec((await other.command("audit", "prove", "1")).out + origin) ?? [];
+    expect(id).toHaveLength(36);
+    expect(answers.join()).not.toContain(id);
   },
   TIMEOUT_MS,
 );

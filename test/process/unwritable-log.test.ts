@@ -1,10 +1,13 @@
 // On the process harness.
 import { expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { openDatabase } from "eventstore-lite/postgres";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
 import { findFreePort } from "../../src/platform/free-port.ts";
-import { openInstallation, until } from "../harness/process.ts";
+import { CLICK } from "../harness/click.ts";
+import { openInstallation, stop, until, type Running } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
-
-const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "https://shop.example/" };
 
 test("a service whose stderr is a file on a full disk starts, takes clicks and dispatches to the networks", async () => {
   await using world = await openInstallation();
@@ -35,4 +38,88 @@ test("a service whose stderr is a file on a full disk starts, takes clicks and d
     service.kill("SIGKILL");
     await service.exited;
   }
+});
+
+/** The service's answers on its log: to a click, the health check and the readiness probe. */
+async function answersOn({ get, post }: Running): Promise<readonly number[]> {
+  const answers = [post("/api/tracking/event", CLICK), get("/api/health"), get("/readyz")];
+  return (await Promise.all(answers)).map(({ status }) => status);
+}
+
+const [TAKES, REFUSES] = [
+  [202, 200, 200],
+  [503, 503, 503],
+];
+
+/** A service on a log in a folder of its own. */
+async function serveFolder() {
+  const world = await openInstallation();
+  const folder = join(world.directory, "data");
+  mkdirSync(folder);
+  const file = join(folder, "log.sqlite");
+  world.env["DATABASE_URL"] = `sqlite:${file}`;
+  const service = await world.serve();
+  expect(await answersOn(service)).toEqual(TAKES);
+  return { folder, file, service, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+}
+
+test("a service whose log's folder is moved away refuses until it is back, and says so once", async () => {
+  await using world = await serveFolder();
+  const { folder, service } = world;
+  renameSync(folder, `${folder}.away`);
+  await until(
+    () => answersOn(service),
+    (answers) => answers.join() === REFUSES.join(),
+  );
+  await until(
+    async () => service.log(),
+    (log) => log.includes("the log is out of reach"),
+  );
+  // As a mount covers it, which is taken off again.
+  mkdirSync(folder);
+  expect(await answersOn(service)).toEqual(REFUSES);
+  rmSync(folder, { recursive: true });
+  renameSync(`${folder}.away`, folder);
+  await until(
+    () => answersOn(service),
+    (answers) => answers.join() === TAKES.join(),
+  );
+  expect(await stop(service)).toBe(0);
+  expect(service.log().match(/the log is out of reach/g)).toHaveLength(1);
+  expect(service.log()).toContain("is no longer the file that was opened");
+});
+
+test.each(["", "-wal", ".keys.sqlite"])("a service refuses once a file of its log is removed: %s", async (suffix) => {
+  await using world = await serveFolder();
+  rmSync(suffix.startsWith(".") ? world.file.replace(".sqlite", suffix) : world.file + suffix);
+  await until(
+    () => answersOn(world.service),
+    (answers) => answers.slice(1).join() === REFUSES.slice(1).join(),
+  );
+});
+
+test("a service whose log is covered by a copy of it acknowledges nothing more", async () => {
+  await using world = await serveFolder();
+  copyFileSync(world.file, `${world.file}.copy`);
+  renameSync(`${world.file}.copy`, world.file);
+  await until(
+    () => answersOn(world.service),
+    (answers) => answers.join() === REFUSES.join(),
+  );
+});
+
+test("a service whose log's schema is dropped refuses what it cannot record", async () => {
+  await using server = await startPostgres();
+  await using world = await openInstallation();
+  const url = await server.newDatabase();
+  Object.assign(world.env, { DATABASE_URL: url, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") });
+  const service = await world.serve();
+  expect(await answersOn(service)).toEqual(TAKES);
+  const database = openDatabase({ url, connections: 1, name: "test" });
+  await database.run((sql) => sql`DROP SCHEMA eventstore CASCADE`);
+  await database.close();
+  await until(
+    () => answersOn(service),
+    (answers) => answers.join() === REFUSES.join(),
+  );
 });

@@ -6,6 +6,7 @@ import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
@@ -25,7 +26,14 @@ afterEach(() => log[Symbol.asyncDispose]());
 
 const depsOf = () => {
   const findLinkKeys = (codes: readonly string[]) => codes.map((code) => `key of ${code}`);
-  return { eventLog: log.eventLog, projector, findLinkKeys, sleep: async () => {}, random: () => 0 };
+  return {
+    eventLog: log.eventLog,
+    projector,
+    findLinkKeys,
+    hashesOf: RULES.hashes,
+    sleep: async () => {},
+    random: () => 0,
+  };
 };
 
 test("an import adds who is new, updates who is known, and counts who did not agree", async () => {

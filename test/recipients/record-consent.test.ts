@@ -12,6 +12,7 @@ import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { given } from "../harness/memory/decider.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
@@ -145,7 +146,14 @@ describe("on the log", () => {
   });
   afterEach(() => log[Symbol.asyncDispose]());
 
-  const deps = () => ({ eventLog: log.eventLog, projector, findLinkKeys, sleep: async () => {}, random: () => 0 });
+  const deps = () => ({
+    eventLog: log.eventLog,
+    projector,
+    findLinkKeys,
+    hashesOf: RULES.hashes,
+    sleep: async () => {},
+    random: () => 0,
+  });
   const rowsOf = (csv: string) => parseRecipients(csv, "csv", { now: Date.parse("2026-11-20T10:00:00Z") }).rows;
   const options = { chunkRows: 2, signal: new AbortController().signal };
 

@@ -88,7 +88,7 @@ export class StoreFull extends StoreError {
   }
 }
 
-/** The database server is away: nothing was appended, try again later. */
+/** The database server is away, or the log's file is no longer in its place: nothing was appended, try again later. */
 export class StoreUnavailable extends StoreError {
   override readonly name = "StoreUnavailable";
   override readonly code = "unavailable";

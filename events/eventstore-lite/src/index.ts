@@ -34,15 +34,17 @@ export { importPostgresLog, type PostgresImportOptions } from "./postgres/import
 export { openPostgresStore, type PostgresStoreOptions } from "./postgres/open.ts";
 export {
   beginPostgresEpoch,
+  identifyPostgresLog,
   isPostgresLogElsewhere,
   knownPostgresPlace,
   type PlaceKnown,
   type PostgresLogPlace,
 } from "./postgres/place.ts";
 export { createPrivateFile, makePrivateFile, replacePrivateFile, writePrivateFile } from "./private-file.ts";
+export { rememberFiles } from "./same-files.ts";
 export { restorePostgresLog, type PostgresRestoreOptions } from "./postgres/restore.ts";
 export { compactSqliteLog } from "./sqlite/compact.ts";
-export { examineSqliteLog, type ExaminedLog } from "./sqlite/examine.ts";
+export { examineSqliteLog, identifySqliteLog, type ExaminedLog } from "./sqlite/examine.ts";
 export { beginSqliteEpoch, takeOwnership } from "./sqlite/ownership.ts";
 export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/open.ts";
 export type * from "./store.ts";

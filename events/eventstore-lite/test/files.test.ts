@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { openSqliteStore, StoreUnusable } from "eventstore-lite";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { openSqliteStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
+import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newEvent, refusalOf } from "../src/contract/events.ts";
@@ -19,6 +19,23 @@ test("a new log gets its directory, and only its owner can read its files", asyn
   for (const suffix of ["", "-wal", "-shm", ".lock", ".owner"]) {
     expect([suffix, statSync(file + suffix).mode & 0o777]).toEqual([suffix, 0o600]);
   }
+});
+
+test("a log whose file was removed or replaced appends nothing, and does again once the file is back", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file });
+  await store.append("a", [newEvent()]);
+  for (const suffix of ["", "-wal", "-shm"]) {
+    renameSync(file + suffix, `${file}.away`);
+    expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreUnavailable);
+    expect(await refusalOf(store.confirm(await store.head()))).toBeInstanceOf(StoreUnavailable);
+    writeFileSync(file + suffix, "another file");
+    expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreUnavailable);
+    renameSync(`${file}.away`, file + suffix);
+    await store.append("a", [newEvent()]);
+    expect(await store.confirm(await store.head())).toBe("same");
+  }
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 4 });
 });
 
 test("closing leaves one file and no write-ahead log", async () => {

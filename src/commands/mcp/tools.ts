@@ -6,15 +6,12 @@ import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";
-import { contacts } from "../contacts.ts";
+import { contacts, type ContactJson } from "../contacts.ts";
 import { lag, list } from "../deliveries.ts";
 import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
-import { quota } from "../quota.ts";
 import { results } from "../results.ts";
-import { stats } from "../stats.ts";
 import { listTokens } from "../token.ts";
-import type { Contact } from "../../../projections/contacts.ts";
 
 /** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
 export const ANSWERS_MAX = 200;
@@ -34,7 +31,7 @@ export interface Tool {
   /** The members that are options of its command, beside those that are so everywhere. */
   readonly filter?: readonly FilterName[];
   /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
-  readonly isAnswer?: (recipient: Contact, input: Input) => boolean;
+  readonly isAnswer?: (recipient: ContactJson, input: Input) => boolean;
 }
 
 /** Members that are options of every command that has them. */
@@ -118,13 +115,6 @@ export const TOOLS: readonly Tool[] = [
     command: listTokens,
   },
   {
-    name: "quota",
-    title: "The day's quota",
-    description: "How many messages of the day are used and left, and when it resets.",
-    input: closedObject({ as_of }),
-    command: quota,
-  },
-  {
     name: "results",
     title: "Outcomes of messages",
     description:
@@ -137,13 +127,6 @@ export const TOOLS: readonly Tool[] = [
       as_of,
     }),
     command: results,
-  },
-  {
-    name: "stats",
-    title: "All-time counts",
-    description: "How many messages were sent, skipped and failed.",
-    input: closedObject({ as_of }),
-    command: stats,
   },
   {
     name: "dead_letters",

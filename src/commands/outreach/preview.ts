@@ -6,7 +6,9 @@ import { outreachState } from "../../outreach/context.ts";
 import { outreachRules } from "../../service/outreach.ts";
 import { describeWindow } from "../../outreach/send-window.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { warnOfSlips } from "../../template/check-text.ts";
 import type { Template } from "../../template/template.ts";
+import { showUnseen } from "../../template/visible-text.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { Command, JSON_OPTION, Option, parseLimit, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, printable, table } from "../shared/terminal.ts";
@@ -82,6 +84,8 @@ function writeNotes({ outreach }: Config, { variants }: Survey, ms: number): str
   const others = sources.filter((name) => name !== "list");
   if (others.length === sources.length) notes.push("RECIPIENT_SOURCES lacks list: no run contacts imported recipients");
   if (others.length > 0) notes.push(`people of ${others.join(", ")} show only in a dry run`);
+  const { template } = outreach;
+  notes.push(...(template === undefined ? [] : warnOfSlips(template.text)));
   if (window !== undefined) notes.push(`sending window: ${describeWindow(window, timezone, ms)}`);
   return notes;
 }
@@ -126,9 +130,9 @@ function variantText({ variant, recipients, sample }: VariantSample): string {
   return head + indent(fault);
 }
 
-/** Keeps a message's line breaks and no other control character. */
+/** Keeps a message's line breaks, and shows each other control character by a sign. */
 function indent(text: string): string {
-  return text
+  return showUnseen(text)
     .split("\n")
     .map((line) => `  ${printable(line)}\n`)
     .join("");

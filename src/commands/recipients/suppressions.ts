@@ -71,9 +71,9 @@ const exportList: MakeCommand = (terminal) =>
     .description(
       `Writes all suppressions with reason and date, as an import reads them. A recipient
 is named where the log knows the name. All others, also those who were forgotten,
-are written as a hash, which matches only in a log with the same key. In a CSV, a
-cell that a spreadsheet would run as a formula begins with an apostrophe, which an
-import removes.`,
+are written as a hash, which matches only in a log with the same key. A CSV
+begins with a byte order mark, and an apostrophe stands before what a spreadsheet
+would run as a formula; an import removes both.`,
     )
     .addOption(
       new Option("--format <name>", "the form of the file").choices(SUPPRESSIONS_FORMATS).default("csv" as const),

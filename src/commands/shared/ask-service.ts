@@ -1,4 +1,6 @@
 import type { Config } from "../../config/config.ts";
+import { redactedUrl } from "../../config/database.ts";
+import { fingerprintLog } from "../../log/log-fingerprint.ts";
 import {
   createSafeFetch,
   EXPECTED_BYTES_MAX,
@@ -8,11 +10,15 @@ import {
   NetworkFault,
 } from "../../networks/safe-fetch.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
+import { locateLog } from "../../service/log-place.ts";
 import { readConfig } from "./command.ts";
 import { type Terminal, printable } from "./terminal.ts";
 
 /** For work that only the running service can do. */
-export const URL_OPTION = ["--url <url>", "of the service; default: the address in this configuration"] as const;
+export const URL_OPTION = [
+  "--url <url>",
+  "of the service, whichever log it serves; default: the address in this configuration",
+] as const;
 
 export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
 
@@ -25,6 +31,7 @@ const ASK_MS_MAX = 900_000;
  */
 export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
   const config = readConfig(terminal);
+  if (url === undefined) await requireOwnLog(config, await readReadiness(terminal, toServiceUrl(config)));
   const answer = await ask(url ?? toServiceUrl(config), path, {
     method: "POST",
     headers: { ...JSON_BODY, ...(config.token && { authorization: `Bearer ${config.token.reveal()}` }) },
@@ -39,6 +46,8 @@ export async function askService(terminal: Terminal, url: string | undefined, pa
 
 /** What `GET /readyz` answers. */
 export interface Readiness {
+  /** The fingerprint of the log that the service serves. */
+  readonly log: string;
   readonly status: "ok" | "unavailable";
   readonly checks: Readonly<Record<string, boolean>>;
 }
@@ -48,10 +57,32 @@ const READY_MS_MAX = 4_000;
 
 /** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when no service answers. */
 export async function askReadiness(terminal: Terminal, url: string | undefined): Promise<Readiness> {
-  const request = { method: "GET", timeoutMs: READY_MS_MAX, signal: terminal.signal };
-  const { status, text } = await ask(url ?? toServiceUrl(readConfig(terminal)), "/readyz", request);
+  if (url !== undefined) return readReadiness(terminal, url);
+  const config = readConfig(terminal);
+  const readiness = await readReadiness(terminal, toServiceUrl(config));
+  await requireOwnLog(config, readiness);
+  return readiness;
+}
+
+async function readReadiness({ signal }: Terminal, url: string): Promise<Readiness> {
+  const { status, text } = await ask(url, "/readyz", { method: "GET", timeoutMs: READY_MS_MAX, signal });
   if (status !== 200 && status !== 503) throw new ServiceError("rejected", describeRefusal(status, text));
   return JSON.parse(text) as Readiness;
+}
+
+/**
+ * Throws a ServiceError (configuration) unless the service serves the configured log. Another installation may listen at the
+ * configured address: a run that was meant for this one would write to its recipients.
+ */
+async function requireOwnLog(config: Config, { log }: Readiness): Promise<void> {
+  const own = await locateLog(config).store.identify();
+  if (own !== undefined && fingerprintLog(own) === log) return;
+  const url = toServiceUrl(config);
+  throw new ServiceError(
+    "configuration",
+    `the service at ${url} serves another log than ${redactedUrl(config.log)}: ` +
+      "correct PORT or DATABASE_URL, or name that service with --url if you mean it",
+  );
 }
 
 async function ask(base: string, path: string, request: SafeRequest): Promise<NetworkAnswer> {

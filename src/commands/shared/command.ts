@@ -3,7 +3,11 @@ import { resolve } from "node:path";
 import * as typed from "@commander-js/extra-typings";
 import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
+import { warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
+import { splitLink } from "../../../projections/link-address.ts";
+import { toLinkKey } from "../../../projections/sent-links.ts";
+import { decodeUtf8 } from "../../platform/decode-utf8.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
@@ -131,21 +135,21 @@ export function readConfig({ env }: Pick<Terminal, "env">): Config {
  */
 export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");
-  return loadConfig(env, readText, describePaths);
+  const config = loadConfig(env, readText, describePaths);
+  return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
 }
 
 function readText(path: string): string {
-  return readFileSync(path, "utf8");
+  return decodeUtf8(readFileSync(path));
 }
 
 export const formatOption = () =>
   new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const);
 
-/** A link as an operator names it: `domain/short_code`, with or without a scheme. */
+/** The name of a link that an operator writes as `domain/short_code`, with or without a scheme. */
 export function parseLink(text: string): string {
-  const link = text.replace(/^https?:\/\//i, "");
-  if (!/^[^/]+\/./.test(link)) throw usageError("a link is written domain/short_code");
-  return link;
+  if (splitLink(text).includes("")) throw usageError("a link is written domain/short_code");
+  return toLinkKey(text);
 }
 
 /** Parses a whole number. Throws a ServiceError (usage) with what is `wanted`. */

@@ -19,7 +19,6 @@ import { key } from "../key.ts";
 import { mcp } from "../mcp.ts";
 import { migrate } from "../backup/migrate.ts";
 import { outreach } from "../outreach.ts";
-import { quota } from "../quota.ts";
 import { ready } from "../ready.ts";
 import { recipients } from "../recipients.ts";
 import { suppressions } from "../recipients/suppressions.ts";
@@ -30,12 +29,14 @@ import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
 import { settings } from "../settings.ts";
-import { stats } from "../stats.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
+import { isOperationWord, loadOperations } from "../../operations.ts";
+import type { AnyOperation } from "../../platform/operation.ts";
+import { toCommand } from "./operation-command.ts";
 
-/** In the order of the overview: first steps, daily work, rare work. */
-const COMMANDS: readonly MakeCommand[] = [
+/** In the order of the overview: first steps, daily work, rare work. A text is the name of an operation. */
+const COMMANDS: readonly (MakeCommand | string)[] = [
   serve,
   demo,
   sandbox,
@@ -47,8 +48,9 @@ const COMMANDS: readonly MakeCommand[] = [
   outreach,
   contacts,
   results,
-  stats,
-  quota,
+  "stats",
+  "quota",
+  "runs",
   clicks,
   links,
   replay,
@@ -69,40 +71,61 @@ const COMMANDS: readonly MakeCommand[] = [
   completion,
 ];
 
-/** All commands: what help, suggestions and the tests of the documents are made from. */
-export const reachlog: MakeCommand = (terminal) => {
-  const program: CommandUnknownOpts = new Command("reachlog")
-    .description("Event-sourced outreach and link-click tracking.")
-    .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
-    .helpCommand("help [command]", "show the help of a command")
-    .addHelpText(
-      "after",
-      "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
-    );
-  for (const make of COMMANDS) program.addCommand(make(terminal));
-  return program;
-};
+/** All commands: help, suggestions and the tests of the documents are made from them. */
+export async function loadReachlog(): Promise<MakeCommand> {
+  return createReachlog(await loadOperations());
+}
+
+/** The commands that process a log or files, and those of these operations. */
+const createReachlog =
+  (operations: readonly AnyOperation[]): MakeCommand =>
+  (terminal) => {
+    const program: CommandUnknownOpts = new Command("reachlog")
+      .description("Event-sourced outreach and link-click tracking.")
+      .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
+      .helpCommand("help [command]", "show the help of a command")
+      .addHelpText(
+        "after",
+        "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
+      );
+    for (const one of COMMANDS) {
+      const described = typeof one === "string" ? operations.find(({ name }) => name === one) : undefined;
+      const make = typeof one === "string" ? described && toCommand(described) : one;
+      if (make !== undefined) program.addCommand(make(terminal));
+    }
+    return program;
+  };
 
 /**
  * Runs one command line. A failure that the operator can do something about is one sentence; any other is thrown, and
  * shown with its stack. Answers the exit code.
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+  const reachlog = createReachlog(await loadNeeded(args));
   try {
     return await runCommand(reachlog, args, terminal);
   } catch (fault) {
     const exitCode = toExitCode(fault);
     if (exitCode === undefined) throw fault;
     terminal.err(`${describeFault(fault as Error)}\n`, "red");
-    if (exitCode === EXIT.usage) terminal.err(`see ${findCommandPath(args)} --help\n`);
+    if (exitCode === EXIT.usage) terminal.err(`see ${findCommandPath(reachlog, args)} --help\n`);
     return exitCode;
   }
 }
 
+/** Loads the operation that is typed; for help, a completion and a misspelt word, all of them. */
+async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperation[]> {
+  const [word] = args;
+  if (isOperationWord(word)) return loadOperations(word);
+  const isOther = COMMANDS.some((one) => typeof one !== "string" && one !== completion && one(SILENT).name() === word);
+  return isOther ? [] : loadOperations();
+}
+
+const SILENT: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
+
 /** The command that these arguments lead to, as it is typed. */
-function findCommandPath(args: readonly string[]): string {
-  const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-  let command = reachlog(silent);
+function findCommandPath(reachlog: MakeCommand, args: readonly string[]): string {
+  let command = reachlog(SILENT);
   const path = [command.name()];
   for (const arg of args) {
     const next = command.commands.find((one) => one.name() === arg);

@@ -52,7 +52,12 @@ export const OUTREACH_WORDS = {
   RecipientSuppressed: ({ recipient, reason, reason_text, suppressed_at, message_id }) => {
     const asked = message_id === undefined ? [] : say` in message ${other(message_id)}`;
     const quoted = reason_text === undefined ? [] : say` (${quote(reason_text)})`;
-    const why = { by_hand: "by an operator", opt_out: say`because they opted out${asked}`, list: "by a list" }[reason];
+    const why = {
+      by_hand: "by an operator",
+      opt_out: say`because they opted out${asked}`,
+      list: "by a list",
+      hash: "by the hash of a name of theirs",
+    }[reason];
     const since = suppressed_at === undefined ? [] : say`, as of ${sayTime(suppressed_at)}`;
     const called = recipient === undefined ? "a recipient known by a hash alone" : mention(recipient);
     return say`${called} was suppressed ${why}${quoted}${since}; no run contacts them again`;

@@ -19,7 +19,7 @@ import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
-import { route, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
+import { route, textReply, type Declaration, type Reply, type RequestContext } from "../server/endpoint.ts";
 import { checkFormToken, commonFields } from "../server/form-routes.ts";
 import { problems } from "../server/problem.ts";
 import { closed, closedObject } from "../../platform/common-schemas.ts";
@@ -243,9 +243,9 @@ const REPLIES = {
   503: textReply("The log is being read up to that moment.", { mediaType: "text/html", headers: ["retry-after"] }),
 } as const;
 
-type PersonalData = NonNullable<Operation["personalRead"]>;
+type PersonalData = NonNullable<Declaration["personalRead"]>;
 
-type Described = Pick<Operation, "parameters" | "query"> & {
+type Described = Pick<Declaration, "parameters" | "query"> & {
   /** Where it may lead to in place of a page. */
   readonly elsewhere?: string;
 };
@@ -268,7 +268,7 @@ function viewed(personalRead: PersonalData, id: string, summary: string, describ
 }
 
 /** Redirects a former address under /audit to the page that is under /activity now, with its query. */
-function moved(id: string, summary: string, parameters: Operation["parameters"] = {}) {
+function moved(id: string, summary: string, parameters: Declaration["parameters"] = {}) {
   const declared = route(id, "console", "open", {
     response: { 308: textReply("The page's address.", { headers: ["location"] }) },
     summary,

@@ -4,6 +4,7 @@ import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
 import { classifyError } from "../../log/error-kind.ts";
+import { fingerprintLog } from "../../log/log-fingerprint.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { quotaLeft } from "../access/rate-limit.ts";
@@ -75,6 +76,11 @@ const readiness = Type.Object({
     log_writable: Type.Boolean(),
     projections_caught_up: Type.Boolean(),
   }),
+  log: Type.String({
+    pattern: "^[0-9a-f]{32}$",
+    description: "A fingerprint of the log, by which a command knows the service of its own log.",
+    examples: ["9f2c4e0b7d1a4c5e8b3f6a7d2e1c0b9a"],
+  }),
   folding,
 });
 
@@ -128,9 +134,9 @@ export function healthEndpoints(deps: AppDeps) {
       async ({ status }) => {
         const checks = await checkReadiness(deps);
         const isReady = Object.values(checks).every((holds) => holds);
-        const foldingNow = describeFolding(deps);
-        if (isReady) return status(200, { status: "ok", checks, ...foldingNow });
-        return withHeaders(status(503, { status: "unavailable", checks, ...foldingNow }), RETRY_LATER);
+        const shown = { checks, log: fingerprintLog(deps.eventLog.store), ...describeFolding(deps) };
+        if (isReady) return status(200, { status: "ok", ...shown });
+        return withHeaders(status(503, { status: "unavailable", ...shown }), RETRY_LATER);
       },
       route("getReadiness", "service", "open", {
         response: { 200: reply("Ready.", readiness), 503: reply("Not ready.", readiness) },

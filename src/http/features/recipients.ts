@@ -9,6 +9,8 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { objectBody, fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
+import { toRecipient } from "../../../projections/contacts.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
 import { count, text } from "../../platform/common-schemas.ts";
 import {
@@ -200,7 +202,7 @@ export function recipientEndpoints(deps: AppDeps) {
         },
         summary: "Suppresses a recipient for good.",
         description:
-          "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
+          "They never get a message again. An unknown handle can be suppressed too: X is asked for its id, and without an answer it holds for any recipient with that handle. A repeat changes nothing.",
         form: {
           path: "/console/recipients/suppress",
           notice: () => "The recipient never gets a message again.",
@@ -237,6 +239,7 @@ export function consentEndpoints(deps: AppDeps) {
       if (Object.keys(record).length === 0) throw problems.unusableConsent("neither basis nor tracking is given");
       const recording = recordConsent(deps, body.recipient, record, call.metadata);
       const { isKnown, contact } = await appendedOrNothing(recording);
+      call.disclosed = contact === undefined ? "nothing" : discloseRecipient(toRecipient(contact));
       return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
     },
     route("recordConsent", "outreach", ["token", "recipients"], {
@@ -251,6 +254,7 @@ export function consentEndpoints(deps: AppDeps) {
           }),
         ),
       },
+      personalRead: "recipient",
       summary: "Records a recipient's consent, with its evidence.",
       description:
         "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",

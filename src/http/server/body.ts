@@ -84,8 +84,9 @@ export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown
 /** Throws the problem 422, which says where the value does not fit, and not what it is: it may be personal or a secret. */
 function refuse(check: TypeCheck<TSchema>, value: unknown): never {
   const messages = new Map<string, string>();
-  for (const { path, message } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
-    if (!messages.has(path)) messages.set(path, message);
+  for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
+    // Of a member that may be null, the first schema says what it may be else.
+    if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
   }
   throw problems.invalid([...messages].map(([path, message]) => ({ path, message })));
 }

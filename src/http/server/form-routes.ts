@@ -9,7 +9,7 @@ import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted
 import type { Sessions } from "../access/session.ts";
 import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
 import { formBody, type RequestBody, type Fields, type SentForm } from "./body.ts";
-import { operation, textReply, type Form, type Operation, type RequestContext } from "./endpoint.ts";
+import { declare, textReply, type Form, type Declaration, type RequestContext } from "./endpoint.ts";
 import { toProblem, problems } from "./problem.ts";
 
 /** The result of a form, kept by the browser until its reader dismisses it, or the next form has one. */
@@ -55,7 +55,7 @@ type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 export function addForms(app: AnyElysia, deps: FormDeps): void {
   // Each form is one more of them, without forms of its own.
   for (const route of app.routes) {
-    const { form = [] } = route.hooks.detail as Operation;
+    const { form = [] } = route.hooks.detail as Declaration;
     for (const one of [form].flat()) addForm(app, deps, one, route);
   }
 }
@@ -69,7 +69,7 @@ function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }:
     parse: "none",
     body: form.upload ?? fieldsBody,
     response: repliesTo(form),
-    detail: formOperation(form, hooks.detail as Operation),
+    detail: formOperation(form, hooks.detail as Declaration),
   });
 
   async function send(body: unknown, call: RequestContext): Promise<HttpResponse> {
@@ -116,14 +116,15 @@ export function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
-function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Operation) {
-  return operation(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
+function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {
+  return declare(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
     apiOperationId: id,
     summary: `${summary} Console form.`,
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    ...omitUndefined({ isSlow, personalRead }),
+    // A notice names no more than the form did.
+    ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }
 

@@ -1,12 +1,12 @@
 import { Type, type TSchema } from "@sinclair/typebox";
 import type { Authentication } from "../access/bearer-tokens.ts";
 import type { RequestBody } from "./body.ts";
-import type { Answers, Endpoint, Operation, RequestHeader, Success } from "./endpoint.ts";
+import type { Answers, Endpoint, Declaration, RequestHeader, Success } from "./endpoint.ts";
 import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
 import { HEADER_BYTES_MAX } from "./node-server.ts";
 import { problems, type Problem, type ProblemName } from "./problem.ts";
 
-const TAGS: Readonly<Record<Operation["tag"], string>> = {
+const TAGS: Readonly<Record<Declaration["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
   tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
   service: "Health, figures, the log and the documents, for operators and programs.",
@@ -77,17 +77,23 @@ const REQUEST_HEADERS: Readonly<Record<RequestHeader, string>> = {
   Accept: "`application/json` gets JSON in place of a redirect, `text/csv` gets CSV in place of JSON.",
 };
 
+/** The endpoints that programs call. The console's pages and forms do the same by them, for people. */
+export function forPrograms(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  return endpoints.filter(({ tag }) => tag !== "console");
+}
+
 type Guards = Pick<Authentication, "guards" | "guardsConsole">;
 
 /**
- * The service in terms of OpenAPI 3.1. `guards`: whether this deployment wants a token for an endpoint; `cookie`: the name
- * of the session's.
+ * Describes the endpoints in terms of OpenAPI 3.1. `guards` says whether this deployment wants a token for an endpoint,
+ * `cookie` is the name of the session's cookie.
  */
 export function createDocument(endpoints: readonly Endpoint[], version: string, guards: Guards, cookie: string) {
   const paths: Record<string, Json> = {};
+  const refusals = createRefusals();
   for (const endpoint of endpoints) {
     const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(endpoint, guards) };
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(endpoint, guards, refusals) };
   }
   return {
     openapi: "3.1.0",
@@ -99,7 +105,9 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    tags: Object.entries(TAGS)
+      .filter(([name]) => endpoints.some(({ tag }) => tag === name))
+      .map(([name, description]) => ({ name, description })),
     paths,
     components: {
       headers: Object.fromEntries([
@@ -111,8 +119,10 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
         [optional(APPLIED), { description: "The applied part of `Prefer` (RFC 7240).", schema: STRING }],
       ]),
       responses: {
-        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: plain(PROBLEM) } } },
+        ...refusals.components,
+        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: PROBLEM_REF } } },
       },
+      schemas: { problem: plain(PROBLEM) },
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
         session: { type: "apiKey", in: "cookie", name: cookie },
@@ -121,7 +131,35 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
   };
 }
 
-function toOperation(endpoint: Endpoint, guards: Guards): Json {
+/** Refusals that operations share. */
+interface Refusals {
+  /** Answers by name: the slugs of the problems, and a number where their headers or media types differ. */
+  readonly components: Readonly<Record<string, Json>>;
+  /** Adds a refusal unless an equal one is there, and returns a reference to it. */
+  refer(names: readonly ProblemName[], refusal: Json): Json;
+}
+
+function createRefusals(): Refusals {
+  const components: Record<string, Json> = {};
+  const byContent = new Map<string, string>();
+  return {
+    components,
+    refer(names, refusal) {
+      const content = JSON.stringify(refusal);
+      let name = byContent.get(content);
+      if (name === undefined) {
+        const slugs = names.map((each) => sample(each).slug).join("-or-");
+        const alike = Object.keys(components).filter((one) => one.replace(/\.\d+$/, "") === slugs).length;
+        name = alike === 0 ? slugs : `${slugs}.${alike + 1}`;
+        byContent.set(content, name);
+        components[name] = refusal;
+      }
+      return { $ref: `#/components/responses/${name}` };
+    },
+  };
+}
+
+function toOperation(endpoint: Endpoint, guards: Guards, refusals: Refusals): Json {
   const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint;
   return {
     operationId: id,
@@ -135,7 +173,7 @@ function toOperation(endpoint: Endpoint, guards: Guards): Json {
       ...requestHeaders.map((name) => parameter("header", name, REQUEST_HEADERS[name])),
     ],
     ...(body === undefined ? {} : { requestBody: toRequestBody(body) }),
-    responses: toResponses(endpoint, guards.guards(endpoint)),
+    responses: toResponses(endpoint, guards.guards(endpoint), refusals),
   };
 }
 
@@ -145,27 +183,25 @@ function isVisited(answers: Answers): boolean {
   return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
 }
 
-function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
+function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals): Json {
   const { answers, limit, requestHeaders = [] } = endpoint;
   const mayHave = [...(isGuarded ? [] : LIMIT_HEADERS), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
-  const responses = Object.entries(answers).map(([status, success]: [string, Success]) => {
+  const responses: [string, Json][] = Object.entries(answers).map(([status, success]: [string, Success]) => {
     const { description, headers = [] } = success;
-    return [status, { description, headers: toHeaders(headers, mayHave), content: toContent(success) }] as const;
+    return [status, { description, headers: toHeaders(headers, mayHave), content: toContent(success) }];
   });
   for (const [status, names] of Map.groupBy(listProblems(endpoint), (name) => sample(name).status)) {
     const other = byStatus[status];
     const content = {
       ...(other === undefined ? {} : toContent(other)),
-      [PROBLEM_TYPE]: { schema: plain(toProblemSchema(status, names)) },
+      [PROBLEM_TYPE]: { schema: { allOf: [PROBLEM_REF, plain(toProblemSchema(status, names))] } },
       ...(isVisited(answers) ? { "text/html": { schema: STRING } } : {}),
     };
     const titles = names.map((name) => sample(name).title);
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
-    responses.push([
-      String(status),
-      { description, headers: toProblemHeaders(names, !isGuarded, limit !== undefined), content },
-    ]);
+    const refusal = { description, headers: toProblemHeaders(names, !isGuarded, limit !== undefined), content };
+    responses.push([String(status), other === undefined ? refusals.refer(names, refusal) : refusal]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
@@ -233,15 +269,17 @@ const PROBLEM = Type.Object({
   instance: Type.String({ description: "The request's id." }),
 });
 
+const PROBLEM_REF = { $ref: "#/components/schemas/problem" };
+
 const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
   errors: Type.Array(Type.Object({ path: Type.String(), message: Type.String() })),
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
 };
 
+/** What these problems say beside the members of all problems. */
 function toProblemSchema(status: number, names: readonly ProblemName[]): TSchema {
   const more = new Set(names.flatMap((name) => Object.keys(sample(name).more)));
   return Type.Object({
-    ...PROBLEM.properties,
     type: Type.Unsafe<string>({ enum: names.map((name) => `urn:reachlog:problem:${sample(name).slug}`) }),
     status: Type.Literal(status),
     ...Object.fromEntries([...more].map((name) => [name, Type.Optional(PROBLEM_MORE[name] ?? Type.Unknown())])),
@@ -252,7 +290,10 @@ function toSecurity(endpoint: Endpoint, guards: Guards): Json[] {
   const scopes = endpoint.scope === undefined ? [] : [endpoint.scope];
   if (guards.guards(endpoint)) return [{ token: scopes }];
   if (endpoint.protection === "session" || endpoint.protection === "form") {
-    return guards.guardsConsole ? [{ session: scopes }] : [{ session: scopes }, {}];
+    // A page takes a session alone, what programs read takes a token as well.
+    const isPage = endpoint.protection === "form" || endpoint.tag === "console";
+    const taken = isPage ? [{ session: scopes }] : [{ token: scopes }, { session: scopes }];
+    return guards.guardsConsole ? taken : [...taken, {}];
   }
   // A token is not wanted, but a wrong one is refused.
   return [{}, { token: scopes }];

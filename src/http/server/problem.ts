@@ -1,5 +1,6 @@
 import { classifyError } from "../../log/error-kind.ts";
 import { formatShare, ProjectionFolding } from "../../projector/late-projections.ts";
+import { MomentFolding } from "../../projector/log-reader.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/page-context.ts";
@@ -286,6 +287,7 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
   if (fault instanceof ProjectionFolding) return problems.projectionFolding(fault.message, fault.share);
+  if (fault instanceof MomentFolding) return problems.projectionFolding(fault.message, 0);
   const kind = classifyError(fault);
   return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }

@@ -1,4 +1,5 @@
 import type { EventType, Recorded, LogStore } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { hasScope } from "../../config/tokens.ts";
 import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
@@ -143,7 +144,8 @@ function heartbeat(timer: Timer): { readonly text: Promise<string>; readonly can
   return { text: promise, cancel: timer(() => resolve(BEAT), HEARTBEAT_MS) };
 }
 
-function formatMessage({ position, id, stream, version, type, time, data, meta, hash }: Recorded): string {
+function formatMessage(event: Recorded): string {
+  const { position, id, stream, version, type, time, data, meta, hash } = hideCodes(event);
   return `id: ${position}\ndata: ${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n\n`;
 }
 

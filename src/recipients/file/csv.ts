@@ -132,15 +132,13 @@ const GUARDED_NUMBER = /^\s*'(?=\d{12,}\s*$)/;
 /** A formula that is only a text, by which spreadsheets are kept from rounding a number. */
 const TEXT_FORMULA = /^\s*="((?:[^"]|"")*)"\s*$/;
 
-/** Most cells begin with none of these, and are looked at no further. */
-const MAY_BE_GUARDED: ReadonlySet<string | undefined> = new Set(["'", "=", " ", "\t"]);
-
 /** The cell as it was before a program guarded it against a spreadsheet. */
 function withoutGuard(cell: string): string {
-  if (!MAY_BE_GUARDED.has(cell[0])) return cell;
+  if (cell.includes('="')) return cell.replace(TEXT_FORMULA, (_, text: string) => text.replaceAll('""', '"'));
+  if (!cell.includes("'")) return cell;
   const start = cell.trimStart();
-  if (start.startsWith("'")) return readGuarded(start.replace(GUARDED_NUMBER, ""));
-  return start.startsWith('="') ? cell.replace(TEXT_FORMULA, (_, text: string) => text.replaceAll('""', '"')) : cell;
+  const text = readGuarded(start.replace(GUARDED_NUMBER, ""));
+  return text === start ? cell : text;
 }
 
 /** A cell in quotes with a space before them, as people type it: the parser takes the quotes for a part of the text. */

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { shownName, toHeader, type Columns } from "./header.ts";
+import { columnFault, shownName, toHeader, type Columns, type Header } from "./header.ts";
 import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
@@ -48,21 +48,31 @@ function tryParse(text: string): unknown {
   }
 }
 
-type HeaderOf = (keys: readonly string[]) => ReturnType<typeof toHeader>;
+type HeaderOf = (keys: readonly string[], line: number) => ReturnType<typeof toHeader>;
 
 /** Most objects of a list have the members of the one before: what these mean is found once. */
 function createHeaders(columns: Columns): HeaderOf {
   let before: { readonly keys: readonly string[]; readonly header: ReturnType<typeof toHeader> } | undefined;
-  return (keys) => {
+  return (keys, line) => {
     const isSame = before?.keys.length === keys.length && keys.every((key, index) => key === before?.keys[index]);
-    if (before === undefined || !isSame) before = { keys, header: toHeader(keys, columns) };
+    if (before === undefined || !isSame) {
+      const header = toHeader(keys, columns);
+      if (columns.others === "refused" && !("refusal" in header)) refuseUnknown(header.columns, columns, line);
+      before = { keys, header };
+    }
     return before.header;
   };
 }
 
+/** As in the header of a CSV: a list that is taken in part would lose what its mistyped member says. */
+function refuseUnknown(names: Header["columns"], columns: Columns, line: number): void {
+  const fault = names.map((name) => name && columnFault(name, columns)).find((text) => text);
+  if (fault !== undefined) throw new ServiceError("invalid", `line ${line}: ${fault}`);
+}
+
 function toRow(entry: unknown, line: number, headerOf: HeaderOf): FileRow {
   if (!isObject(entry)) return { line, refused: { value: JSON.stringify(entry), reason: "not an object" } };
-  const header = headerOf(Object.keys(entry));
+  const header = headerOf(Object.keys(entry), line);
   if ("refusal" in header) return { line, refused: header.refusal };
   const cells: Cells = new Map();
   for (const [index, value] of Object.values(entry).entries()) {

@@ -14,7 +14,7 @@ import { forget } from "../../../src/commands/forget.ts";
 import { replay } from "../../../src/commands/replay.ts";
 import { restoreCommand } from "../../../src/commands/restore.ts";
 import type { MakeCommand } from "../../../src/commands/shared/command.ts";
-import { stats } from "../../../src/commands/stats.ts";
+import { stats } from "../../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS } from "../../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../../harness/capture.ts";
 import { addedOf, clickOf } from "../../harness/memory/new-events.ts";

@@ -262,8 +262,10 @@ function wire({
     logger: log,
     announce: async (text) => void logged.push(`announced: ${text}`),
   });
+  const past = given.past ?? createPastStates({ store: eventLog.store, projector, stopping });
   return {
     authentication,
+    past,
     failureLimit: createFailureLimit(clock),
     hosts: new Set(hosts),
     clientAddress: createClientAddress(given.trustedProxies ?? []),
@@ -282,7 +284,7 @@ function wire({
     console: createConsole({
       store: eventLog.store,
       projector,
-      past: given.past ?? createPastStates({ store: eventLog.store, projector, stopping }),
+      past,
       live: { ...shared, circuit: delivery.circuit, verification: () => verifier.progress },
       settings: consoleSettings(config, delivery, {
         hashesOf,

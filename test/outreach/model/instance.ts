@@ -228,7 +228,7 @@ function createLearning(house: House) {
   };
 }
 
-const NO_SNAPSHOTS: Snapshots = {
+export const NO_SNAPSHOTS: Snapshots = {
   load: async () => undefined,
   save: async () => {},
   list: async () => [],

@@ -46,6 +46,22 @@ export async function beginPostgresEpoch(
   await once(url, (database) => database.run((sql) => sql`SELECT ${sql(schema)}.begin_epoch(${begunAs})`));
 }
 
+/** Which log is there, and in which epoch it is; undefined where no log is. */
+export async function identifyPostgresLog({ url, schema }: PostgresLogPlace) {
+  return await once(url, async (database) => {
+    const rows = await database
+      .run(
+        (sql) => sql<{ id: string; epoch: string }[]>`
+        SELECT i.store AS id, t.epoch FROM ${sql(schema)}.info i, ${sql(schema)}.turn t`,
+      )
+      .catch((error: unknown) => {
+        if (isMissing(error)) return [];
+        throw error;
+      });
+    return rows[0];
+  });
+}
+
 export async function knownPostgresPlace({ url, schema }: PostgresLogPlace): Promise<PlaceKnown> {
   const [row] = await once(url, (database) =>
     database.run(

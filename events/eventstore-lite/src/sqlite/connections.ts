@@ -57,6 +57,11 @@ function retryWhileBusy<Result>(prepare: () => Result): Result {
   }
 }
 
+/** What SQLite has open of a database. */
+export function filesOf(file: string): readonly string[] {
+  return [file, `${file}-wal`, `${file}-shm`];
+}
+
 /** Opens a connection that cannot write. The writer must have opened the file before: it creates the shared memory. */
 export function openReader(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });

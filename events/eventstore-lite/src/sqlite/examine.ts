@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
+import type { Awaitable } from "../awaitable.ts";
 import { openArchive } from "../archive/log-archive.ts";
 import { wholeFromSegment } from "../archive/read-through.ts";
 import type { SegmentStorage } from "../archive/storage.ts";
@@ -27,17 +28,34 @@ export interface ExaminedLog {
  * Reads what a log is made of and changes nothing, also where opening it would, or be refused. Throws
  * {@link StoreUnusable} for a file that is no log, {@link SegmentDamaged} where the segment of an event is missing.
  */
-export async function examineSqliteLog(file: string, segments: Pick<SegmentStorage, "read">): Promise<ExaminedLog> {
+export function examineSqliteLog(file: string, segments: Pick<SegmentStorage, "read">): Promise<ExaminedLog> {
+  return examining(file, async (db) => {
+    const format = Number(pragma(db, "user_version"));
+    return { format, currentFormat: FORMAT_VERSION, newest: await newestOf(db, format, segments) };
+  });
+}
+
+/** Throws {@link StoreUnusable} for a file that is no log. */
+async function examining<Answer>(file: string, examine: (db: DatabaseSync) => Awaitable<Answer>): Promise<Answer> {
   const db = existsSync(`${file}-wal`) ? openReader(file) : openUnused(file);
   try {
     if (pragma(db, "application_id") !== APPLICATION_ID) throw new StoreUnusable("the file is no event log");
-    const format = Number(pragma(db, "user_version"));
-    return { format, currentFormat: FORMAT_VERSION, newest: await newestOf(db, format, segments) };
+    return await examine(db);
   } catch (error) {
     throw isNotADatabase(error) ? new StoreUnusable("the file is not an SQLite database", { cause: error }) : error;
   } finally {
     db.close();
   }
+}
+
+/** Which log is in a file, and in which epoch it is; changes nothing. `epoch` is null in a copy that was not opened yet. */
+export function identifySqliteLog(file: string): Promise<{ readonly id: string; readonly epoch: string | null }> {
+  return examining(file, (db) => {
+    const row = db
+      .prepare("SELECT store AS id, (SELECT id FROM epochs ORDER BY number DESC LIMIT 1) AS epoch FROM info")
+      .get();
+    return row as { id: string; epoch: string | null };
+  });
 }
 
 /** A log that no process has open: a reader of the usual kind would leave an empty write-ahead log beside it. */

@@ -12,13 +12,15 @@ import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec } from "../codec.ts";
 import { createCursors } from "../epochs.ts";
+import { StoreUnavailable } from "../errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
+import { rememberFiles } from "../same-files.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive.ts";
 import { backupTo } from "./backup.ts";
-import { openReader } from "./connections.ts";
+import { filesOf, openReader } from "./connections.ts";
 import { readEpochs } from "./epochs.ts";
 import { refuseStaleFiles } from "./stale-files.ts";
 import { takeOwnership } from "./ownership.ts";
@@ -88,6 +90,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     onCrash: (error) => queue.onCrash(error),
   });
   opening.defer(() => thread.terminate());
+  const requireFiles = rememberFiles(filesOf(file));
   const reader = createDatabaseReader(openReader(file));
   const archive = createLogArchive(createArchiveTable(reader), segments);
   const log = { database: reader, archive: archive.reader };
@@ -119,8 +122,15 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     append: createAppend(queue, codec, limits),
     ...reading,
     ...archive.forStore({ ...reading, ...archiving }),
-    // A file has one place, and its epoch begins when it is opened.
-    confirm: async ({ position, hash }) => ((await reading.hashAt(position)) === hash ? "same" : "lost"),
+    // The epoch of a file begins when it is opened.
+    async confirm({ position, hash }) {
+      try {
+        requireFiles();
+      } catch (error) {
+        throw new StoreUnavailable(error);
+      }
+      return position === 0 || (await reading.hashAt(position)) === hash ? "same" : "lost";
+    },
     now: async () => clock(),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Operation, Piece, Reply, Request } from "../../append/messages.ts";
+import type { FaultReply, Operation, Piece, Reply, Request } from "../../append/messages.ts";
 import { createRecordSegment } from "../archive.ts";
 import { type ArchivedKeys, createArchivedKeys } from "../archived-keys.ts";
 import { faultOf } from "../faults.ts";
@@ -65,7 +65,8 @@ function createPerform(
   };
 }
 
-export function createWriter(db: DatabaseSync, transform: TransformAppend): Writer {
+/** `requireFiles` throws once the files of `db` are no longer at their place. */
+export function createWriter(db: DatabaseSync, transform: TransformAppend, requireFiles = (): void => {}): Writer {
   const boundaries = createBoundaries(db);
   const transaction = createTransaction(boundaries);
   const leases = createLeaseTable(db);
@@ -104,8 +105,19 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
     }
   }
 
+  function refuseLostFiles(): FaultReply | undefined {
+    try {
+      requireFiles();
+      return undefined;
+    } catch (error) {
+      // An append in pieces keeps its transaction until its last piece, which ends it.
+      return db.isTransaction ? undefined : { kind: "fault", fault: "unavailable", cause: String(error) };
+    }
+  }
+
   function attemptUnlessStopped<Answer>(work: () => Answer): Answer | Reply {
-    return stoppedBy === undefined ? attempt(work) : { kind: "fault", fault: "stopped", cause: stoppedBy };
+    if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
+    return refuseLostFiles() ?? attempt(work);
   }
 
   return {

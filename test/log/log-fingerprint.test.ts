@@ -1,0 +1,31 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { fingerprintLog } from "../../src/log/log-fingerprint.ts";
+import { postgresStore, sqliteStore, type StorePlace } from "../../src/log/store-backends.ts";
+import { secret } from "../../src/platform/secret.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+
+async function expectIdentified(place: StorePlace): Promise<string> {
+  expect(await place.identify()).toBeUndefined();
+  const opened = await (async () => {
+    await using store = await place.open();
+    // While a service has the log open, and afterwards.
+    expect(await place.identify()).toEqual({ id: store.id, epoch: store.epoch });
+    return fingerprintLog(store);
+  })();
+  expect(fingerprintLog((await place.identify())!)).toBe(opened);
+  await place.beginEpoch("operator", "a test");
+  expect(fingerprintLog((await place.identify())!)).not.toBe(opened);
+  return opened;
+}
+
+test("a place tells which log it holds, and a log in another epoch from the log it was", async () => {
+  await using server = await startPostgres();
+  const url = await server.newDatabase();
+  const prints = [
+    await expectIdentified(sqliteStore(newLogFile())),
+    await expectIdentified(postgresStore({ url: secret(url), shown: "the test's server" })),
+  ];
+  expect(new Set(prints).size).toBe(2);
+});
