@@ -47,6 +47,28 @@ test("a template's link is listed with its name", async () => {
   expect(JSON.parse((await world.run(linksList, "--json")).out)).toMatchObject({ links: [template] });
 });
 
+test("links are imported from what any spreadsheet saves, and a bad row costs only itself", async () => {
+  await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
+  const importFile = (name: string, bytes: string | Uint8Array) => {
+    writeFileSync(join(world.directory, name), bytes);
+    return world.run(links, "import", join(world.directory, name));
+  };
+  const added = { code: 0, err: "", out: "1 added, 0 known before, 0 refused\n" };
+  expect(await importFile("1.csv", "code;target\r\none;https://shop.example/1\r\n")).toEqual(added);
+  const utf16 = Buffer.from("\uFEFFcode\ttarget\r\ntwo\thttps://shop.example/2\r\n", "utf16le");
+  expect(await importFile("2.csv", utf16)).toEqual(added);
+  expect(await importFile("3.csv", "sep=,\r\ncode,target\r\nthree,https://shop.example/3\r\n")).toEqual(added);
+  expect(await importFile("4.jsonl", '{"code":"four","target":"https://shop.example/4"}\n')).toEqual(added);
+  const mixed = "code,target\nfive,https://shop.example/5,\nsix,https://shop.example/6,more\nno code,x\n";
+  expect(await importFile("5.csv", mixed)).toEqual({
+    code: 1,
+    out: "1 added, 0 known before, 2 refused\n",
+    err:
+      "line 3: the row has 3 columns, the header has 2: put quotes around a text that holds the separator\n" +
+      "line 4: no code: the code needs 1 to 64 letters, digits, _ or -\n",
+  });
+});
+
 test("a file without the two columns, and a service without links, are refused with what helps", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
   const file = join(world.directory, "links.csv");

@@ -96,6 +96,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "networks/x/read-users.ts": "networks/x-people",
   "outreach/task-tracker.ts": "outreach/one-run-at-a-time",
   "recipients/file/": "recipients/recipients-file",
+  "recipients/parse-day.ts": "recipients/parse-consent",
   "recipients/file/read-thread.ts": "process/real-input",
   "outreach/reconcile.ts": "outreach/in-doubt",
   "outreach/screening.ts": "outreach/read-again",
