@@ -48,7 +48,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/recipients/": "commands/recipients",
   "commands/recipients/suppressions.ts": "commands/suppressions",
   "commands/replay/": "process/replay",
-  "commands/settings.ts": "process/binary",
+  "commands/setup/settings.ts": "process/binary",
   "commands/shared/write.ts": "process/portability",
   "config/": "config/config",
   "config/load-env-file.ts": "process/env-file",

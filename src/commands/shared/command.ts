@@ -114,7 +114,8 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
 
 /** The parser's own styles are control sequences, which written text may not hold. */
 function writeHelp(text: string, write: Terminal["out"]): void {
-  for (const line of text.split(/(?<=\n)/)) write(line, /^[A-Z]\w+:/.test(line) ? "bold" : undefined);
+  for (const line of text.split(/(?<=\n)/))
+    write(line, /^(?:[A-Z]\w+:|[A-Z][\w, ]+:$)/m.test(line) ? "bold" : undefined);
 }
 
 /** Joins lines that are broken only in the source; empty and indented lines stay. */
