@@ -75,6 +75,7 @@ export const eventSpecs = [
   projection.WhatIfAsked,
   restores.LogRestored,
   restores.LogLossAccepted,
+  restores.LogTimeCorrected,
   restores.BackupMade,
   restores.EventsArchived,
   restores.BackupRehearsed,

@@ -19,7 +19,7 @@ import { key } from "../key.ts";
 import { mcp } from "../mcp.ts";
 import { migrate } from "../backup/migrate.ts";
 import { outreach } from "../outreach.ts";
-import { quota } from "../quota.ts";
+import { clockCorrected, quota } from "../quota.ts";
 import { ready } from "../ready.ts";
 import { recipients } from "../recipients.ts";
 import { suppressions } from "../recipients/suppressions.ts";
@@ -58,6 +58,7 @@ const COMMANDS: readonly MakeCommand[] = [
   backup,
   restoreCommand,
   restored,
+  clockCorrected,
   migrate,
   upgradeCheck,
   forget,
