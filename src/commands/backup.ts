@@ -7,9 +7,10 @@ import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { verifyIncrements } from "./backup/from-increments.ts";
+import { readSettled, verifyIncrements } from "./backup/from-increments.ts";
 import { readIncrements } from "./backup/increments-manifest.ts";
-import { backupPlace, openIncrements, withoutSlash, writeRemoteIncrement } from "./backup/remote-increments.ts";
+import { backupPlace, refuseArchive, withoutSlash } from "./backup/backup-place.ts";
+import { openIncrements, writeRemoteIncrement } from "./backup/remote-increments.ts";
 import { recordBackup, writeBackup, type WriteOptions, type BackupSource } from "./backup/write-backup.ts";
 import { type Increment, writeIncrement } from "./backup/write-increment.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
@@ -51,7 +52,8 @@ it. Each seals the events since the one before in a compressed file that is
 never written again, and replaces keys, vault, head and manifest. reachlog
 restore restores any of them, or any moment of the log. The folder belongs to
 one log and one master key: after a rollback or a key rotation, name another
-folder.
+folder. It is refused if it holds other files, contains ARCHIVE_FOLDER or lies in
+it.
 
 Run --verify on a schedule: it names each missing or altered file while the log
 is still there to make a new backup. It needs the master key, as reachlog
@@ -72,6 +74,7 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
       if (verify) return verifyFolder(terminal, config, folder, json);
       const { secrets, store } = locateLog(config);
       const write = chooseWriter(config, folder, incremental);
+      if (incremental) refuseArchive(folder, config);
       await refuseNoLog(config);
       await using log = await openLog(config);
       const made = await withProgress(terminal, "verifying", (await log.head()).position, (onProgress) =>
@@ -110,7 +113,11 @@ async function verifyFolder(terminal: Terminal, config: Config, place: string, j
   const { position } = readIncrements(folder, master).backups.at(-1)!;
   using scratch = temporaryFolder("reachlog-verify-");
   const { increments, faults: found } = await withProgress(terminal, "verifying", position, (onProgress) =>
-    verifyIncrements(folder, master, { scratch: scratch.path, onProgress }),
+    readSettled(
+      folder,
+      () => verifyIncrements(folder, master, { scratch: scratch.path, onProgress }),
+      ({ faults }) => faults.length === 0,
+    ),
   );
   const { backups, segments } = increments;
   const { hash } = backups.at(-1)!;

@@ -263,7 +263,7 @@ describe("API_TOKENS", () => {
     const expiresAt = Date.parse("2027-02-24T00:00:00Z");
     expect(load({ API_TOKENS: value }).http.tokens).toEqual([
       { name: "ops", sha256, scopes: ["track", "read"], expiresAt, links: ["go.example", "sho.rt:8080"] },
-      { name: "web", sha256: "f".repeat(64), expiresAt },
+      { name: "web", sha256: "f".repeat(64), expiresAt: expiresAt + 86_400_000 },
     ]);
   });
 

@@ -4,7 +4,6 @@ import { account } from "../account.ts";
 import { archive } from "../backup/archive.ts";
 import { audit } from "../audit.ts";
 import { backup } from "../backup.ts";
-import { clicks } from "../clicks.ts";
 import { Command, runCommand, type MakeCommand } from "./command.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 import { completion } from "../completion.ts";
@@ -25,7 +24,7 @@ import { recipients } from "../recipients.ts";
 import { suppressions } from "../recipients/suppressions.ts";
 import { replay } from "../replay.ts";
 import { results } from "../results.ts";
-import { restoreCommand, restored } from "../restore.ts";
+import { clockCorrected, restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
@@ -40,9 +39,9 @@ import { toCommand } from "./operation-command.ts";
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
   "Recipients and messages": [recipients, suppressions, outreach, contacts],
-  "Figures and links": [results, "stats", "quota", "runs", clicks, links],
+  "Figures and links": [results, "stats", "quota", "runs", "clicks", links],
   "Log and proof": [replay, audit, witness, archive],
-  "Backups and moves": [backup, restoreCommand, restored, migrate, upgradeCheck],
+  "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],
   "Erasure, deliveries and access": [forget, deliveries, account, token, key],
   "For other programs": [mcp, completion],
 };
@@ -71,6 +70,10 @@ const createReachlog =
       const described = typeof one === "string" ? operations.find(({ name }) => name === one) : undefined;
       const make = typeof one === "string" ? described && toCommand(described) : one;
       if (make !== undefined) program.addCommand(make(terminal).helpGroup(`${topic}:`));
+    }
+    for (const described of operations.filter(({ name }) => name.includes(" "))) {
+      const [word] = described.name.split(" ");
+      program.commands.find((one) => one.name() === word)!.addCommand(toCommand(described)(terminal));
     }
     return program;
   };
