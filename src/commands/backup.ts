@@ -37,7 +37,7 @@ and restores it.`,
     )
     .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", backupPlace)
     .option("--incremental", "add to the folder what is new since the last backup there; see below")
-    .option("--verify", "only prove all incremental backups of the folder; nothing is written")
+    .option("--verify", "prove that the incremental backups of the folder can be restored; writes nothing")
     .option(...JSON_OPTION)
     .examples(
       "reachlog backup /mnt/backup/monday",
@@ -53,7 +53,11 @@ never written again, and replaces keys, vault, head and manifest. reachlog
 restore restores any of them, or any moment of the log. The folder belongs to
 one log and one master key: after a rollback or a key rotation, name another
 folder. It is refused if it holds other files, contains ARCHIVE_FOLDER or lies in
-it. --verify needs the master key as reachlog restore does.
+it.
+
+Run --verify on a schedule: it names each missing or altered file while the log
+is still there to make a new backup. It needs the master key, as reachlog
+restore does. restore --rehearse tries one backup, of either kind, in full.
 
 In place of a folder, incremental backups take s3://BUCKET/PREFIX, a place in an
 S3-compatible store: see AWS_ACCESS_KEY_ID in .env.example.
