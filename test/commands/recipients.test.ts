@@ -157,6 +157,27 @@ describe("recipients import", () => {
     expect(findContact(await state(), { username: "bob" })).toMatchObject({ basis: "dm_first" });
   });
 
+  test("names the cells that it did not read as they stand", async () => {
+    const people = file("people.csv", "id,username,name,basis\n1001,null,Ann,opt_in\n1002,null,'@Bea,opt_in\n");
+    expect((await world.run(recipients, "import", people)).out).toBe(
+      "2 added, 0 updated, 0 refused\n" +
+        'username: "null" in 2 rows, first on line 2 was read as a blank cell\n' +
+        "name: what guards '@Bea against a spreadsheet was taken off on line 3\n",
+    );
+  });
+
+  test("reads dates in the order that it is told, and asks before it guesses a column of consent", async () => {
+    const people = file("people.csv", "username,basis,consent_at\nann,opt_in,3/2/2025\n");
+    expect(await world.run(recipients, "import", people)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("line 2: consent_at 3/2/2025 is ambiguous, 2025-02-03 or 2025-03-02"),
+    });
+    expect(await world.run(recipients, "import", people, "--dates", "dmy")).toMatchObject({ code: 0 });
+    expect(findContact(await state(), { username: "ann" })?.consent?.at).toBe("2025-02-03");
+    const marketers = file("crm.csv", "Handle,First Name,Opted in,Opt-in date\nann,Ann,yes,2025-03-02\n");
+    expect(world.run(recipients, "import", marketers)).rejects.toThrow("did you mean name, basis, consent_at?");
+  });
+
   test("counts no recipient as without consent who gave it, in the file or by writing first", async () => {
     const received = { recipient: ANN, message_id: "m", received_at: "2025-11-20T09:00:00.000Z" };
     await world.append(STREAMS.outreach, [{ type: "DirectMessageReceived", data: received }]);

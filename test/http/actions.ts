@@ -21,6 +21,8 @@ export const READINGS = [
   "GET /social/results session",
   "GET /social/quota session",
   "GET /social/runs session",
+  "GET /api/clicks session",
+  "GET /api/links session",
   "GET /api/deliveries session",
   "GET /api/audit/verify token",
   "GET /api/audit/head session",

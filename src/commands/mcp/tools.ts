@@ -4,7 +4,6 @@ import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/
 import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
-import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";
 import { contacts, type ContactJson } from "../contacts.ts";
 import { lag, list } from "../deliveries.ts";
@@ -100,13 +99,6 @@ export const TOOLS: readonly Tool[] = [
       event_id: Type.String({ description: "As the service answered it, or its position in the log." }),
     }),
     command: deliveriesShow,
-  },
-  {
-    name: "clicks",
-    title: "Clicks of links",
-    description: "The clicks of all links or of one: visitors, suspected fetchers of X, and bots.",
-    input: closedObject({ link: optionalText("domain/short_code."), as_of }),
-    command: clicks,
   },
   {
     name: "who_may_call",

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import { dropReplacedUpTo } from "../../../projections/contacts.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
 import { ask, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
@@ -465,4 +466,15 @@ describe("what is done with one person", () => {
       expect(await textsAt(await pageAt(harness, path), "details.confirmed, input[type=file]")).toEqual([]);
     }
   });
+});
+
+test("the list of a moment whose changes are no longer held is folded from the log", async () => {
+  const harness = await openConsole();
+  await harness.append("outreach", person("ada", "none"), person("ada", "opt_in"), person("bea"));
+  const rowsAt = async (asOf: number) => rowsOf(await pageAt(harness, `/people?as_of=${asOf}`));
+  const before = await rowsAt(1);
+  expect(before).toEqual([expect.stringContaining("none")]);
+  const contacts = harness.projector.state("contacts");
+  dropReplacedUpTo(contacts, 2);
+  expect(await rowsAt(1)).toEqual(before);
 });
