@@ -410,6 +410,10 @@ describe("a read that is repeated", () => {
     expect(await reads.count()).toBe(4);
     for (const _time of [1, 2]) await (await reads.asProgram("/api/audit/export")).text();
     expect(await reads.count()).toBe(6);
+    for (const _time of [1, 2]) await (await reads.asProgram("/social/suppressions")).text();
+    expect(await reads.count()).toBe(8);
+    for (const _time of [1, 2]) await post(reads.world.app, "/api/what-if", {}, { token: TOKEN });
+    expect(await reads.count()).toBe(10);
   });
 
   test("after the handle of its address went to another recipient is another event", async () => {
