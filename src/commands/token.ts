@@ -73,17 +73,20 @@ Both are valid meanwhile, and the log shows the name either way.`,
       if (links !== undefined && scope?.includes("track") !== true) throw usageError("--links needs --scope track");
       const file = resolveTokensFile(terminal);
       if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
-      const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
-      const sha256 = createHash("sha256").update(token).digest("hex");
-      const id = toTokenId(sha256);
-      const rights = Object.entries({ scope: scope?.join("+"), expires, links });
-      const parts = rights.flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
-      const entry = [name, "sha256", sha256, ...parts].join(":");
+      const { token, id, entry } = createToken(name, { scope: scope?.join("+"), expires, links });
       if (add && file !== undefined) appendEntry(file, entry);
       const text = `token  ${token}\nid     ${id}\nentry  ${entry}\n`;
       answer(terminal, json, { name, id, token, entry, added: add }, text);
       if (json !== true) terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
     });
+
+/** A new token, and the entry that configures it, which does not hold it. `rights`: the parts of the entry. */
+export function createToken(name: string, rights: Readonly<Record<string, string | undefined>>) {
+  const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
+  const sha256 = createHash("sha256").update(token).digest("hex");
+  const parts = Object.entries(rights).flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
+  return { token, id: toTokenId(sha256), entry: [name, "sha256", sha256, ...parts].join(":") };
+}
 
 function collectScopes(names: string, earlier: readonly TokenScope[] | undefined): readonly TokenScope[] {
   const scopes = names.split("+");

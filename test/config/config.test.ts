@@ -1141,6 +1141,17 @@ describe("the store of segments and backups", () => {
   });
 });
 
+test("an address of Teams that stopped is warned of, and its successor is not", () => {
+  const warningsFor = (host: string) => {
+    const CHAT_WEBHOOK_URL = `https://${host}/workflows/b/triggers/manual/paths/invoke?sig=s3cret`;
+    return load({ CHAT_PROVIDER: "teams", CHAT_WEBHOOK_URL }).warnings.filter((text) => text.startsWith("CHAT_"));
+  };
+  expect(warningsFor("prod-01.westeurope.logic.azure.com")).toEqual([
+    "CHAT_WEBHOOK_URL: addresses of logic.azure.com stopped in 2025; copy the workflow's new one from its trigger.",
+  ]);
+  expect(warningsFor("a.environment.api.powerplatform.com")).toEqual([]);
+});
+
 describe("what would be taken otherwise than it was meant is refused", () => {
   test.each(["~/log.sqlite", "~", "~ada/log.sqlite", "$HOME/log.sqlite", "./${DIR}/log.sqlite"])(
     "the path %s, which only a shell replaces",

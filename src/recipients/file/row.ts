@@ -3,7 +3,7 @@ import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
 import type { DateOrder } from "../parse-day.ts";
-import { type CellRemark, isBlankWord, looksDamaged } from "./cell-notes.ts";
+import { type CellRemark, isBlankWord, looksDamaged, type RowRefusal } from "./cell-notes.ts";
 import { columnFault, FIELDS_MAX, type Header, isField, RECIPIENT_COLUMNS, shownName, type Columns } from "./header.ts";
 import { shortened } from "../../template/normalize-field.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -34,13 +34,6 @@ export interface ReadOptions {
 /** True for a column whose cells are read as a name of the network, and not as text. */
 export function isId(column: string): boolean {
   return column === "id" || column === "username";
-}
-
-/** What cannot be used, and why. */
-export interface RowRefusal {
-  /** As it stands in the file. */
-  readonly value: string;
-  readonly reason: string;
 }
 
 /** At least one of `id` and `username` is there; absent: the row says nothing of it. `fields` has no prototype. */
@@ -94,7 +87,7 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
   remarks.push({ note: "read_as_blank", column, value: text });
 }
 
-/** What programs write where nobody opted out. */
+/** What programs write for a recipient who did not opt out. */
 const NOT_OPTED_OUT = /^(?:no?|false|0|nein|non|falsch|faux|falso|nee|não|nej|нет)?$/i;
 
 /** A row that says the recipient opted out: whatever else it says, it is no reason to write to them. */

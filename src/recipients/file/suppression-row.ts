@@ -2,8 +2,9 @@ import type { DataOf } from "../../../events/catalog.ts";
 import { cleanValue } from "../../template/normalize-field.ts";
 import { parseDay } from "../parse-day.ts";
 import { SUPPRESSION_COLUMNS } from "./header.ts";
+import type { RowRefusal } from "./cell-notes.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
-import { type CellRow, clearBlankWord, findRefusal, type ReadOptions, type RowRefusal } from "./row.ts";
+import { type CellRow, clearBlankWord, findRefusal, type ReadOptions } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** Longest reason of a list's own, in characters: a sentence. */

@@ -4,7 +4,7 @@ import { Ajv } from "ajv";
 import { default as addFormats } from "ajv-formats";
 import { createApp } from "../../../src/http/app.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
-import { problems, type Problem } from "../../../src/http/server/problem.ts";
+import { declaredProblem, problems, type Problem } from "../../../src/http/server/problem.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
 import { forPrograms } from "../../../src/http/server/openapi.ts";
 import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/document.ts";
@@ -44,7 +44,10 @@ test("every problem that there is stands somewhere, under its own status", async
   const made = Object.values(problems).map((make) => (make as (...words: unknown[]) => Problem)());
   // Of a method that is not there to be documented.
   const nowhere = ["method-not-allowed"];
-  const wanted = made.filter(({ slug }) => !nowhere.includes(slug));
+  const declared = ENDPOINTS.flatMap(({ refusals = {} }) =>
+    Object.entries(refusals).map(([name, one]) => declaredProblem(name, one)),
+  );
+  const wanted = [...made.filter(({ slug }) => !nowhere.includes(slug)), ...declared];
   expect([...documented].sort()).toEqual(
     wanted.map(({ status, slug }) => `${status} urn:reachlog:problem:${slug}`).sort(),
   );
