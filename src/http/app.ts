@@ -152,9 +152,9 @@ type Finished = Pick<RequestContext, "headers" | "span"> & { readonly endpoint: 
 function finish(metrics: AppDeps["metrics"], answer: HttpResponse, { endpoint, headers, span }: Finished): Response {
   metrics.countAnswer(endpoint, answer.status);
   span?.end(answer.status);
-  const { status, body, stream } = answer;
+  const { status, body, bytes, stream } = answer;
   const shared = answer.headers === JSON_HEADERS ? HEADERS_OF_JSON : { ...UNSNIFFED, ...answer.headers };
-  const response = new Response(stream ?? body, { status, headers: shared });
+  const response = new Response(stream ?? bytes ?? body, { status, headers: shared });
   for (const name in headers) response.headers.set(name, headers[name]!);
   return response;
 }
