@@ -7,11 +7,12 @@ import { keyError, parseKey } from "../vault/derive-keys.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
 import { usageError } from "../platform/service-error.ts";
 import { type Moment, parseMoment } from "../projector/parse-moment.ts";
-import { extractBackup } from "./backup/from-increments.ts";
+import { extractBackup, readSettled } from "./backup/from-increments.ts";
 import { isIncremental, readIncrements } from "./backup/increments-manifest.ts";
 import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
-import { backupPlace, openIncrements } from "./backup/remote-increments.ts";
+import { backupPlace } from "./backup/backup-place.ts";
+import { openIncrements } from "./backup/remote-increments.ts";
 import { recordBackup } from "./backup/write-backup.ts";
 import { requireLog } from "./shared/log-session.ts";
 import { temporaryFolder } from "./shared/new-file.ts";
@@ -71,7 +72,8 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       // One backup is made of incremental ones, for as long as it is used.
       using scratch = moment && temporaryFolder("reachlog-rehearsal-", folderBeside(config));
       const source = scratch === undefined ? folder : join(scratch.path, "backup");
-      if (moment !== undefined) await copy.work(() => extractBackup(folder, master, source, moment));
+      if (moment !== undefined)
+        await copy.work(() => readSettled(folder, () => extractBackup(folder, master, source, moment)));
       const manifest = await putBack(terminal, source, config, { master, isRehearsal: only, ...options });
       if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
       const { log, made_at } = manifest;

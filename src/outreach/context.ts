@@ -7,6 +7,7 @@ import type { HeldLease } from "../log/lease.ts";
 import type { Prices, SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import { momentIn } from "./quota-day.ts";
+import type { Wish } from "./stop-words.ts";
 import type { TurnMoment } from "./send-window.ts";
 
 /** A recipient who may get a message; `user` where the source already asked the network. */
@@ -53,8 +54,8 @@ export interface OutreachContext extends PartDeps {
   readonly timezone: string;
   readonly runMaxMs: number;
   readonly settleMs: number;
-  /** Whether a message to us asks to be left alone. */
-  readonly isOptOut: (text: string) => boolean;
+  /** Whether a message to us asks to be left alone, or may. */
+  readonly readWish: (text: string) => Wish | undefined;
   /** Whether it asks only that clicks are no longer recorded. */
   readonly isTrackingOptOut: (text: string) => boolean;
   readonly prices: Prices;

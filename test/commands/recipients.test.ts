@@ -88,6 +88,21 @@ test("recipients retry by a handle that the person had before opens that person 
   expect(await world.run(recipients, "retry", "ann")).toMatchObject({ code: 1 });
 });
 
+test("recipients list --held shows who waits for a decision, and release decides", async () => {
+  const data = { recipient: ANN, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
+  await world.append(STREAMS.outreach, [imported({ id: "102" }), { type: "RecipientHeld", data }]);
+  const listed = async () => (await world.run(recipients, "list", "--held", "--json")).out;
+  expect(JSON.parse(await listed())).toMatchObject({ id: "101", held: true, held_at: data.received_at });
+  expect((await world.run(recipients, "list")).out).toContain("held");
+  const { code, out } = await world.run(recipients, "release", "ann");
+  expect([code, out]).toEqual([0, "ann may be contacted by the next run\n"]);
+  expect(await listed()).toBe("");
+  await world.run(recipients, "suppress", "ann");
+  const refused = await world.run(recipients, "release", "ann", "--json");
+  expect([refused.code, JSON.parse(refused.out)]).toEqual([1, { recipient: "ann", refusal: "suppressed" }]);
+  expect(await world.run(recipients, "release", "nan")).toMatchObject({ code: 1, err: "nan is not known\n" });
+});
+
 test("recipients suppress and retry answer programs", async () => {
   expect(JSON.parse((await world.run(recipients, "suppress", "ann", "--json")).out)).toEqual({
     recipient: "ann",

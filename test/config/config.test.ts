@@ -263,7 +263,7 @@ describe("API_TOKENS", () => {
     const expiresAt = Date.parse("2027-02-24T00:00:00Z");
     expect(load({ API_TOKENS: value }).http.tokens).toEqual([
       { name: "ops", sha256, scopes: ["track", "read"], expiresAt, links: ["go.example", "sho.rt:8080"] },
-      { name: "web", sha256: "f".repeat(64), expiresAt },
+      { name: "web", sha256: "f".repeat(64), expiresAt: expiresAt + 86_400_000 },
     ]);
   });
 
@@ -1139,6 +1139,17 @@ describe("the store of segments and backups", () => {
     expect(faultsOf({ ...settings, AWS_ENDPOINT_URL: "http://minio.example" })).toHaveLength(1);
     expect(faultsOf({ ...settings, AWS_REGION: "eu central" })).toHaveLength(1);
   });
+});
+
+test("an address of Teams that stopped is warned of, and its successor is not", () => {
+  const warningsFor = (host: string) => {
+    const CHAT_WEBHOOK_URL = `https://${host}/workflows/b/triggers/manual/paths/invoke?sig=s3cret`;
+    return load({ CHAT_PROVIDER: "teams", CHAT_WEBHOOK_URL }).warnings.filter((text) => text.startsWith("CHAT_"));
+  };
+  expect(warningsFor("prod-01.westeurope.logic.azure.com")).toEqual([
+    "CHAT_WEBHOOK_URL: addresses of logic.azure.com stopped in 2025; copy the workflow's new one from its trigger.",
+  ]);
+  expect(warningsFor("a.environment.api.powerplatform.com")).toEqual([]);
 });
 
 describe("what would be taken otherwise than it was meant is refused", () => {

@@ -179,7 +179,17 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
   const others = reading.filter(({ personalRead }) => personalRead === false).map(({ path }) => path);
   expect(others.toSorted()).toEqual(
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
-      .concat(["/api/deliveries", "/links", "/runs", "/social/quota", "/social/runs", "/setup", "/what-if"])
+      .concat([
+        "/api/deliveries",
+        "/links",
+        "/runs",
+        "/social/quota",
+        "/social/runs",
+        "/api/clicks",
+        "/api/links",
+        "/setup",
+        "/what-if",
+      ])
       .toSorted(),
   );
 });

@@ -234,11 +234,13 @@ export const MUTATIONS: readonly Mutation[] = [
       },
     ],
   },
+  one("a held recipient is written to", DECIDE, "contact?.held === true || ", ""),
+  one("a hold is not looked for before each request", SEND, 'if (contact?.held === true) return "held";', ""),
   one(
     "an opt-out is not recorded where a hash suppresses the recipient",
     "src/outreach/inbox.ts",
-    "if (isOptOut(text)) ",
-    "if (isOptOut(text) && state.contacts.hashes.size === 0) ",
+    'if (wish === "stop") ',
+    'if (wish === "stop" && state.contacts.hashes.size === 0) ',
   ),
   one(
     "the hashes of a contact's other names are not asked for",
