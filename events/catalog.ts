@@ -77,6 +77,7 @@ export const eventSpecs = [
   projection.WhatIfAsked,
   restores.LogRestored,
   restores.LogLossAccepted,
+  restores.LogTimeCorrected,
   restores.BackupMade,
   restores.EventsArchived,
   restores.BackupRehearsed,

@@ -375,6 +375,7 @@ export const DirectMessageAttempted = withPersonal(
         account_id: Type.Optional(Type.String()),
         day: Type.String(),
         timezone: Type.Optional(Type.String()),
+        decided_at: Type.Optional(Type.String()),
       },
       closed,
     ),

@@ -4,7 +4,8 @@ import { signHeadNow } from "../log/signed-heads.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { askWitness, cosignedPosition, type WitnessConfig } from "../log/cosigning.ts";
 import { readMasterKey } from "../vault/master-key.ts";
-import { systemClock } from "../platform/clock.ts";
+import { isoTime, systemClock } from "../platform/clock.ts";
+import { newestTime } from "../outreach/context.ts";
 import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/suspension.ts";
 import { describeWindow } from "../outreach/send-window.ts";
@@ -92,7 +93,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
     ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => toWarnings("log", detail)),
     log,
     ...(log.state === "wrong" ? [] : [await finding("keys", () => checkKeys(config))]),
-    ...(config.log.kind === "sqlite" ? [] : [await finding("clock", () => checkClock(config))]),
+    await finding("clock", () => checkClock(config)),
     await finding("vault", async () => {
       if (!(await secrets.vault.isThere())) return { missing: "missing; the first start creates it" };
       if (typeof secrets.key === "string" && !existsSync(secrets.key))
@@ -115,13 +116,24 @@ async function checkLog(config: Config): Promise<string> {
   return `${checked} events, the chain is whole`;
 }
 
-/** Compares this machine's clock with the log's, which all instances use. */
+/** Compares this machine's clock with the log's, which all instances use, and both with the newest event. */
 async function checkClock(config: Config): Promise<string> {
   await using store = await openLog(config);
-  const skewMs = store.logClock.skewMs((await store.head()).time);
-  if (isSkewed(skewMs)) throw new Error(`${skewInWords(skewMs)}: no run starts; ${SKEW_REMEDY}`);
-  return Math.abs(skewMs) < 1_000 ? "agrees with the log's to the second" : skewInWords(skewMs);
+  await using projector = await startProjector(store);
+  const { now, skewMs } = store.logClock;
+  const newest = newestTime(projector);
+  const apartMs = skewMs(newest);
+  // Another clock is wrong where the two agree, and not the newest event with them.
+  const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
+  if (isAhead)
+    throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);
+  if (isSkewed(apartMs)) throw new Error(`${skewInWords(apartMs)}: no run starts; ${SKEW_REMEDY}`);
+  return Math.abs(apartMs) < 1_000 ? "agrees with the log's to the second" : skewInWords(apartMs);
 }
+
+const HEAL =
+  "no run starts. If this clock is wrong, correct it with NTP. If it is right, another one was ahead: " +
+  "say so with reachlog clock-corrected";
 
 async function checkKeys(config: Config): Promise<string> {
   await using store = await openLog(config);

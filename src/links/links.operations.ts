@@ -15,7 +15,7 @@ export const listLinks = operation({
   access: ["session", "read"],
   summary: "List the links that operators and messages added.",
   description:
-    "The oldest first. A link of one recipient alone is not among them: whoever has its code can click as that recipient.",
+    "The oldest first. A link of one recipient alone is not among them: with its code, other people could click as that recipient.",
   personalRead: false,
   input: {
     limit: Type.Optional(

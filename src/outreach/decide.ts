@@ -18,6 +18,7 @@ import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/decide-and-append.ts";
+import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
@@ -252,6 +253,8 @@ export function decideTurn(
     ...omitUndefined({ source: from, account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
+    // The time at which the log records this stands still after such a correction.
+    ...(state.quota.corrected !== null && { decided_at: isoTime(now.ms) }),
   };
   const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });
   return { events: [...added, { type: "DirectMessageAttempted", data }] };

@@ -23,7 +23,7 @@ import { cosignedPosition } from "../log/cosigning.ts";
 import { signHeadNow, proveEvent } from "../log/signed-heads.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { quotaNow } from "../outreach/context.ts";
+import { newestTime, quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import { makeId, sleep, type Clock } from "../platform/clock.ts";
 import { createVisitorSketch } from "../privacy/visitor-sketch.ts";
@@ -75,7 +75,7 @@ export function appDeps(served: Served): AppDeps {
   const live = {
     instances: () => instances.live,
     awaySince: served.awaySince,
-    skewMs: () => skewAt(projector.time),
+    skewMs: () => skewAt(newestTime(projector)),
     roles: () => listRoles(eventLog, projector),
   };
   const quota = dailyQuota(config, projector, clock);

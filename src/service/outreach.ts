@@ -3,7 +3,7 @@ import { createTokens } from "../account/tokens.ts";
 import type { Config } from "../config/config.ts";
 import type { LogClock } from "../log/log-clock.ts";
 import { xPrices } from "../networks/x/x-api.ts";
-import type { OutreachContext } from "../outreach/context.ts";
+import { newestTime, type OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
 import type { FindLinkKeys } from "../recipients/record-consent.ts";
@@ -75,7 +75,7 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     holder: deps.holder ?? makeId(),
     makeId,
     clock: logClock.now,
-    skewMs: () => logClock.skewMs(projector.time),
+    skewMs: () => logClock.skewMs(newestTime(projector)),
     sleep: deps.sleep ?? sleep,
     sources: openSources(outreach),
     // Never rendered where no template is configured: then no run starts.

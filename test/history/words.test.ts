@@ -478,6 +478,12 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "an operator accepted a loss of the log, lost tail: it ended at position 9",
     ],
   ],
+  LogTimeCorrected: [
+    [
+      { at: "2026-11-20T10:00:00.000Z", day: "2026-11-20", timezone: "UTC" },
+      "an operator said that the clock is right, which showed 2026-11-20T10:00:00.000Z: the day is 2026-11-20",
+    ],
+  ],
   WhatIfAsked: [
     [
       { rules: ["DAILY_LIMIT", "SEND_WINDOW"], position: 9 },

@@ -24,7 +24,7 @@ import { recipients } from "../recipients.ts";
 import { suppressions } from "../recipients/suppressions.ts";
 import { replay } from "../replay.ts";
 import { results } from "../results.ts";
-import { restoreCommand, restored } from "../restore.ts";
+import { clockCorrected, restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
@@ -41,7 +41,7 @@ const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Recipients and messages": [recipients, suppressions, outreach, contacts],
   "Figures and links": [results, "stats", "quota", "runs", "clicks", links],
   "Log and proof": [replay, audit, witness, archive],
-  "Backups and moves": [backup, restoreCommand, restored, migrate, upgradeCheck],
+  "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],
   "Erasure, deliveries and access": [forget, deliveries, account, token, key],
   "For other programs": [mcp, completion],
 };
