@@ -34,6 +34,8 @@ export const eventSpecs = [
   outreach.RecipientAdded,
   outreach.ConsentRecorded,
   outreach.RecipientSuppressed,
+  outreach.RecipientHeld,
+  outreach.RecipientReleased,
   outreach.RecipientRetryAllowed,
   outreach.DirectMessageReceived,
   outreach.InboxRead,

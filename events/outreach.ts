@@ -77,13 +77,19 @@ export const RecipientAdded = withPersonal(
       {
         recipient,
         name: Type.Optional(Type.String()),
-        basis,
+        /** Absent: the list says nothing of it, so it stays as it is. */
+        basis: Type.Optional(basis),
         ...consentEvidence,
         tracking: Type.Optional(tracking),
         ...trackingEvidence,
         /** IANA name of the zone that they live in. */
         timezone: Type.Optional(Type.String()),
         fields: Type.Record(Type.String(), Type.String()),
+        /**
+         * Columns with a blank cell: what the log holds of `name`, `timezone` or a field of that name goes, and all others stay.
+         * Absent in older events, whose `fields` replace all fields.
+         */
+        blank: Type.Optional(Type.Array(Type.String())),
         source: Type.Literal("list"),
       },
       closed,
@@ -91,7 +97,7 @@ export const RecipientAdded = withPersonal(
   ),
   {
     ...ofRecipient,
-    members: ["recipient", "name", "timezone", "fields", ...EVIDENCE],
+    members: ["recipient", "name", "timezone", "fields", "blank", ...EVIDENCE],
     erased: (mark) => ({ ...erasedRecipient(mark), fields: {} }),
   },
 );
@@ -118,8 +124,16 @@ export const ConsentRecorded = withPersonal(
   { ...ofRecipient, members: ["recipient", "message_id", ...EVIDENCE], erased: erasedRecipient },
 );
 
-/** `list`: an imported list says so, with a reason of its own or with none. */
-export const suppressionReason = Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out"), Type.Literal("list")]);
+/**
+ * `list`: an imported list says so, with a reason of its own or with none. `hash`: a name of theirs has the hash of an
+ * earlier suppression.
+ */
+export const suppressionReason = Type.Union([
+  Type.Literal("by_hand"),
+  Type.Literal("opt_out"),
+  Type.Literal("list"),
+  Type.Literal("hash"),
+]);
 
 /**
  * The recipient never gets a message again. `hashes`: keyed hashes of id and handle, which outlast their other data. A list
@@ -152,6 +166,29 @@ export const RecipientSuppressed = withPersonal(
     erased: erasedRecipient,
   },
 );
+
+/**
+ * A reply may ask to be left alone: the recipient gets no message until an operator suppresses or releases them.
+ * `received_at`: when the network had it, ISO 8601. Its text is not kept.
+ */
+export const RecipientHeld = withPersonal(
+  defineEvent(
+    "RecipientHeld",
+    Type.Object({ recipient, message_id: Type.String(), received_at: Type.String() }, closed),
+  ),
+  {
+    ...ofRecipient,
+    members: ["recipient", "message_id"],
+    erased: (mark) => ({ ...erasedRecipient(mark), message_id: ERASED }),
+  },
+);
+
+/** An operator has read the reply: it does not ask to be left alone. */
+export const RecipientReleased = withPersonal(defineEvent("RecipientReleased", Type.Object({ recipient }, closed)), {
+  ...ofRecipient,
+  members: ["recipient"],
+  erased: erasedRecipient,
+});
 
 /** A person wrote to us: appended for their first message, and for their first one after ours. Its text is not kept. */
 export const DirectMessageReceived = withPersonal(

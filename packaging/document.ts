@@ -1,18 +1,20 @@
 /**
- * Writes what the endpoints' declarations say: the OpenAPI document, of a deployment that wants tokens, and the tables of
- * scopes and of reads in the guides.
+ * Writes what the declarations of endpoints and commands say: the OpenAPI document, of a deployment that wants tokens, and
+ * the tables of commands, scopes and reads in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
 import { createAuthentication } from "../src/http/access/bearer-tokens.ts";
 import type { Endpoint } from "../src/http/server/endpoint.ts";
-import { createDocument } from "../src/http/server/openapi.ts";
+import { createDocument, forPrograms } from "../src/http/server/openapi.ts";
 import { describeEndpoints } from "../src/http/endpoints.ts";
+import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
+import { loadReachlog } from "../src/commands/shared/root-command.ts";
 import { VERSION } from "../src/platform/version.ts";
 
 export function describeApi(): string {
   const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
-  return JSON.stringify(createDocument(describeEndpoints(), VERSION, guards, "__Host-reachlog_session"));
+  return JSON.stringify(createDocument(forPrograms(describeEndpoints()), VERSION, guards, "__Host-reachlog_session"));
 }
 
 /** Which credential an endpoint wants under `AUTH_POLICY=strict`. */
@@ -23,8 +25,34 @@ function describeCaller({ protection, tag }: Endpoint): string {
   return tag === "console" ? "session" : "token or session";
 }
 
+const reachlog = await loadReachlog();
+
+/** The commands that do something, as usage lines write them, each with its summary. */
+function listCommands(
+  command: CommandUnknownOpts = reachlog({
+    env: {},
+    out() {},
+    err() {},
+    interactive: false,
+    signal: AbortSignal.abort(),
+  }),
+  path: readonly string[] = [],
+): readonly (readonly string[])[] {
+  if (command.commands.length > 0) return command.commands.flatMap((one) => listCommands(one, [...path, one.name()]));
+  const options = command.options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`));
+  return [
+    [`\`${[...path, ...command.registeredArguments.map(formatArgument), ...options].join(" ")}\``, command.summary()],
+  ];
+}
+
+function formatArgument(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
 /** The guides that hold a table, each with the rows of it. */
 export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
+  "docs/command-line.md": () => [["Command", "Does"], ...listCommands()],
   "docs/configure.md": () => [
     ["Scope", "A token with it"],
     ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),

@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
-import { reachlog } from "../src/commands/shared/root-command.ts";
+import { loadReachlog } from "../src/commands/shared/root-command.ts";
 import { VERSION } from "../src/platform/version.ts";
 import { ROOT } from "./bundle.ts";
+
+const reachlog = await loadReachlog();
 
 /** The manual page reachlog(1), in roff: of the commands as they are declared, of `.env.example`, and of the exit codes' table. */
 export function manPage(): string {

@@ -1,19 +1,24 @@
 import type { Projection } from "./projection.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
-import { linkName } from "./sent-links.ts";
+import { linkKey, linkSpelling } from "./sent-links.ts";
 
 export interface LinkClicks extends Recent {
   clicks: number;
   bots: number;
   first: string;
   last: string;
+  /** Other names that clicks of older versions have given it, each of which has a stream; absent: there is none. */
+  spellings?: string[];
 }
+
+/** Spellings noted of one link. More come only from a defective caller. */
+const SPELLINGS_MAX = 20;
 
 /** Clicks of each link, people and bots apart. Links beyond the limit are counted together. */
 export interface Clicks {
   total: number;
   bots: number;
-  /** `domain/short_code` -> its clicks. */
+  /** As `linkKey` writes it -> its clicks. */
   links: Map<string, LinkClicks>;
   /** Clicks of links that fell out of `links`. */
   others: { clicks: number; bots: number };
@@ -21,13 +26,13 @@ export interface Clicks {
 
 export const clicks: Projection<Clicks> = {
   name: "clicks",
-  version: 2,
+  version: 3,
   types: ["LinkClicked"],
   initial: () => ({ total: 0, bots: 0, links: new Map(), others: { clicks: 0, bots: 0 } }),
   evolve(state, event) {
     if (event.type !== "LinkClicked") return state;
     const { bot, domain, short_code } = event.data;
-    const key = linkName(domain, short_code);
+    const key = linkKey(domain, short_code);
     const known = state.links.get(key);
     const link = known ?? { clicks: 0, bots: 0, first: event.time, last: "", last_position: 0 };
     if (bot) {
@@ -39,6 +44,8 @@ export const clicks: Projection<Clicks> = {
     }
     link.last = event.time;
     link.last_position = event.position;
+    const spelling = linkSpelling(domain, short_code);
+    if (spelling !== key) noteSpelling(link, spelling);
     if (known !== undefined) return state;
     state.links.set(key, link);
     dropOldest(state.links, ({ clicks: people, bots }) => {
@@ -48,3 +55,13 @@ export const clicks: Projection<Clicks> = {
     return state;
   },
 };
+
+function noteSpelling(link: LinkClicks, spelling: string): void {
+  const { spellings = [] } = link;
+  if (spellings.length < SPELLINGS_MAX && !spellings.includes(spelling)) link.spellings = [...spellings, spelling];
+}
+
+/** The names of the streams that hold the clicks of a link: its own first. */
+export function spellingsOf({ links }: Clicks, link: string): readonly string[] {
+  return [link, ...(links.get(link)?.spellings ?? [])];
+}

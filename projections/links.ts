@@ -1,5 +1,6 @@
 import type { Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
+import { toLinkHost } from "./link-address.ts";
 import type { Projection } from "./projection.ts";
 
 /** A link that its message, or an operator, gave out. */
@@ -25,25 +26,30 @@ interface PersonalLink {
 export interface Links {
   shared: Map<string, SharedLink>;
   personal: Map<string, PersonalLink>;
+  /** Host, as {@link toLinkHost} writes it -> how many shared links it has. */
+  hosts: Map<string, number>;
 }
 
 export const links: Projection<Links> = {
   name: "links",
-  version: 1,
+  version: 2,
   types: ["LinkAdded", "DirectMessageAttempted"],
-  initial: () => ({ shared: new Map(), personal: new Map() }),
+  initial: () => ({ shared: new Map(), personal: new Map(), hosts: new Map() }),
   evolve(state, event) {
     evolveLinks(state, event);
     return state;
   },
 };
 
-function evolveLinks({ shared, personal }: Links, event: Folded): void {
+function evolveLinks({ shared, personal, hosts }: Links, event: Folded): void {
   switch (event.type) {
     case "LinkAdded": {
       const { code, domain, target, template, variant } = event.data;
       const holder = template === undefined || variant === undefined ? {} : { template, variant };
-      if (!shared.has(code)) shared.set(code, { domain, target, ...holder, added_at: event.time });
+      if (shared.has(code)) return;
+      shared.set(code, { domain, target, ...holder, added_at: event.time });
+      const host = toLinkHost(domain);
+      hosts.set(host, (hosts.get(host) ?? 0) + 1);
       return;
     }
     case "DirectMessageAttempted": {

@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
-import { linksIn } from "./sent-links.ts";
+import { linksOf, toLinkKey } from "./sent-links.ts";
 
 /** What a message was made of. */
 interface Origin {
@@ -43,7 +43,7 @@ export const NEWEST_MAX = 50;
  */
 export const referrers: Projection<SentLinks> = {
   name: "referrers",
-  version: 2,
+  version: 3,
   types: ["DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed"],
   initial: () => ({ links: new Map(), open: new Map() }),
   evolve(state, event) {
@@ -66,9 +66,10 @@ function evolveReferrers(state: SentLinks, event: Folded): void {
 }
 
 function attempt({ open }: SentLinks, data: DataOf<"DirectMessageAttempted">, position: number): void {
-  const { attempt_id, text, template = "", variant, links: all = linksIn(text), replaced_links = [] } = data;
-  const links = all.filter((link) => !replaced_links.includes(link));
-  if (links.length > 0) open.set(attempt_id, { position, links: [...links], template, variant });
+  const { attempt_id, template = "", variant, replaced_links = [] } = data;
+  const replaced = new Set(replaced_links.map(toLinkKey));
+  const links = linksOf(data).filter((link) => !replaced.has(link));
+  if (links.length > 0) open.set(attempt_id, { position, links, template, variant });
 }
 
 function take({ links, open }: SentLinks, attemptId: string, sentAt: number): void {

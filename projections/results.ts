@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
-import { linksIn } from "./sent-links.ts";
+import { linksOf } from "./sent-links.ts";
 import { FETCH_MS } from "./suspected.ts";
 import { msOf } from "./time.ts";
 
@@ -69,6 +69,8 @@ export interface Results {
   open: Map<string, number>;
   /** Network id -> number of the message that was last sent to that recipient. */
   sent: Map<string, number>;
+  /** Lower-case handle -> numbers of those of `sent` that went to it, in the order in which they were sent. */
+  handles: Map<string, number[]>;
   /** Code of a link of a recipient's own -> number of the message that holds it. */
   codes: Map<string, number>;
   /** Id, and handle with an @, of each recipient with tracked clicks -> number of the message. */
@@ -78,7 +80,7 @@ export interface Results {
 /** The figures of single recipients come from their own links alone, and so from those who granted tracking. */
 export const results: Projection<Results> = {
   name: "results",
-  version: 3,
+  version: 4,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -97,6 +99,7 @@ export const results: Projection<Results> = {
     messages: new Map(),
     open: new Map(),
     sent: new Map(),
+    handles: new Map(),
     codes: new Map(),
     tracked: new Map(),
   }),
@@ -139,7 +142,7 @@ function evolveResults(state: Results, event: Folded): void {
 }
 
 function attempt(state: Results, data: Attempted, at: string): void {
-  const { attempt_id, recipient, text, links = linksIn(text), personal_links = [] } = data;
+  const { attempt_id, recipient, personal_links = [] } = data;
   const { id } = recipient;
   const username = recipient.username.toLowerCase();
   const codes = personal_links.map(({ code }) => code);
@@ -149,7 +152,7 @@ function attempt(state: Results, data: Attempted, at: string): void {
     at,
     id,
     username,
-    links: links.map((link) => linkNumber(state, link)),
+    links: linksOf(data).map((link) => linkNumber(state, link)),
     outcome: "open",
     replied: false,
     opted_out: false,
@@ -194,11 +197,21 @@ function send(state: Results, { attempt_id, settled_by }: DataOf<"DirectMessageS
   const number = state.open.get(attempt_id) ?? NONE;
   const message = settle(state, attempt_id, "sent");
   if (message === undefined) return;
-  state.sent.set(message.id, number);
+  noteSent(state, message, number);
   const { tracked } = message;
   if (tracked === null) return;
   tracked.recorded = msOf(time);
   if (settled_by === "answer") tracked.sent = tracked.recorded;
+}
+
+function noteSent({ sent, handles, messages }: Results, { id, username }: Message, number: number): void {
+  const before = sent.get(id);
+  const former = before === undefined ? undefined : messages.get(before)?.username;
+  const left = former === undefined ? [] : (handles.get(former) ?? []).filter((one) => one !== before);
+  if (former !== undefined && left.length > 0) handles.set(former, left);
+  else if (former !== undefined) handles.delete(former);
+  sent.set(id, number);
+  handles.getOrInsertComputed(username, () => []).push(number);
 }
 
 /** Undefined: it is settled already, told by another instance. */
@@ -218,13 +231,13 @@ function react(state: Results, who: Recipient, reaction: "replied" | "opted_out"
 }
 
 /** The last message sent to a recipient. */
-function findSent({ sent, messages }: Results, who: Recipient): Message | undefined {
+function findSent({ sent, handles, messages }: Results, who: Recipient): Message | undefined {
   if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
-  // Rare enough to look through all of them: the network gives the id of each sender.
   let found: Message | undefined;
-  for (const number of sent.values()) {
+  // Few recipients ever have the same handle. The newest intent counts, whenever its outcome was known.
+  for (const number of handles.get(who.username?.toLowerCase() ?? "") ?? []) {
     const message = messages.get(number)!;
-    if (isTo(message, who) && (found === undefined || message.at >= found.at)) found = message;
+    if (found === undefined || message.at >= found.at) found = message;
   }
   return found;
 }

@@ -1,3 +1,5 @@
+import { normalizeLink, splitLink } from "./link-address.ts";
+
 /** A message is about one link; more than these are not looked for. */
 const LINKS_PER_TEXT_MAX = 10;
 
@@ -21,26 +23,38 @@ export function linksIn(text: string): readonly string[] {
   return [...links];
 }
 
-/** How a link is named where its clicks are counted: as they told of it. */
-export function linkName(domain: string, shortCode: string): string {
-  return namesOf(domain, shortCode).name;
-}
-
-/** A domain is the same in either case of its letters; a short code is not. */
+/** The name by which a link is counted, whatever spelling of its domain and code a click names. */
 export function linkKey(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).key;
 }
 
-/** Clicks on a link come together, and several projections name each: to make a name costs as much as to count the click. */
-const last = { domain: "", shortCode: "", name: "/", key: "/" };
+/** The link as the click names it: older versions named its stream so. */
+export function linkSpelling(domain: string, shortCode: string): string {
+  return namesOf(domain, shortCode).spelling;
+}
 
-function namesOf(domain: string, shortCode: string): { readonly name: string; readonly key: string } {
+/** Clicks on a link come together, and several projections name each: making a name costs as much as counting the click. */
+const last = { domain: "", shortCode: "", key: "//", spelling: "/" };
+
+function namesOf(domain: string, shortCode: string): { readonly key: string; readonly spelling: string } {
   if (shortCode === last.shortCode && domain === last.domain) return last;
+  const link = normalizeLink(domain, shortCode);
   last.domain = domain;
   last.shortCode = shortCode;
-  last.name = `${domain}/${shortCode}`;
-  last.key = `${domain.toLowerCase()}/${shortCode}`;
+  last.key = `${link.domain}/${link.shortCode}`;
+  const isNormal = link.domain === domain && link.shortCode === shortCode;
+  last.spelling = isNormal ? last.key : `${domain}/${shortCode}`;
   return last;
+}
+
+/** The same for a link in one piece, with or without a scheme. */
+export function toLinkKey(link: string): string {
+  return linkKey(...splitLink(link));
+}
+
+/** The links of a message. Older messages do not list them, and those of older versions in other spellings. */
+export function linksOf({ text, links }: { readonly text: string; readonly links?: readonly string[] }) {
+  return links === undefined ? linksIn(text) : [...new Set(links.map(toLinkKey))];
 }
 
 function linkOf(word: string): string | undefined {

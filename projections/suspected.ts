@@ -2,7 +2,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { quarterAt, type Quarters } from "./quarters.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
-import { linkKey, linkName, linksIn } from "./sent-links.ts";
+import { linkKey, linksOf } from "./sent-links.ts";
 import { msOf } from "./time.ts";
 
 /** `clicks`: not of bots; `suspected` are among them. */
@@ -60,7 +60,7 @@ export interface Suspected extends Fetches {
   all: SuspectedCounts;
   /** When the clicks came. */
   quarters: Quarters<SuspectedCounts>;
-  /** `domain/short_code` -> its clicks. */
+  /** As `linkKey` writes it -> its clicks. */
   links: Map<string, SuspectedCounts & Recent>;
   /** Clicks of links that fell out of `links`. */
   others: SuspectedCounts;
@@ -94,7 +94,7 @@ export const SENDS_MAX = 100;
  */
 export const suspected: Projection<Suspected> = {
   name: "suspected",
-  version: 5,
+  version: 6,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
     all: noClicks(),
@@ -131,8 +131,8 @@ function click(
   { bot, domain, short_code }: DataOf<"LinkClicked">,
   { position, time }: Pick<Folded, "position" | "time">,
 ): void {
-  const name = linkName(domain, short_code);
-  const known = state.links.get(name);
+  const link = linkKey(domain, short_code);
+  const known = state.links.get(link);
   const counts = known ?? { ...noClicks(), last_position: 0 };
   const kind = bot ? "bots" : "clicks";
   const at = msOf(time);
@@ -140,9 +140,8 @@ function click(
   state.all[kind]++;
   quarterAt(state.quarters, at, noClicks)[kind]++;
   counts.last_position = position;
-  if (known === undefined) state.links.set(name, counts);
-  const link = linkKey(domain, short_code);
-  if (state.sent.has(link)) judgeRequest(state, { link, bot, click: { name, at } }, createVerdicts(state));
+  if (known === undefined) state.links.set(link, counts);
+  if (state.sent.has(link)) judgeRequest(state, { link, bot, click: { name: link, at } }, createVerdicts(state));
   if (known === undefined) dropOldLinks(state);
 }
 
@@ -169,8 +168,9 @@ export function noteMessage(fetches: Fetches, event: Folded, verdicts: Verdicts)
   }
 }
 
-function attempt(fetches: Fetches, { attempt_id, text, ...data }: DataOf<"DirectMessageAttempted">, now: number): void {
-  const { links = linksIn(text) } = data;
+function attempt(fetches: Fetches, data: DataOf<"DirectMessageAttempted">, now: number): void {
+  const { attempt_id } = data;
+  const links = linksOf(data);
   if (links.length === 0) return;
   const left = new Map(links.map((link) => [link, SUSPECTED_PER_SEND]));
   drop(fetches, attempt_id);

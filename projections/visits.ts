@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { dropOldest, COUNTED_LINKS_MAX, type Recent } from "./recent-links.ts";
-import { linkKey, linksIn } from "./sent-links.ts";
+import { linkKey, linksOf } from "./sent-links.ts";
 import { judgeRequest, noFetches, noteMessage, type Fetches, type Verdicts } from "./suspected.ts";
 import { DAY_CHARACTERS, msOf, toDay } from "./time.ts";
 import { addVisitor, estimateVisitors } from "./visitors.ts";
@@ -49,7 +49,7 @@ export const LINK_DAYS_MAX = 100_000;
  */
 export const visits: Projection<Visits> = {
   name: "visits",
-  version: 2,
+  version: 3,
   types: [
     "LinkClicked",
     "LinkAdded",
@@ -85,8 +85,7 @@ function evolveVisits(state: Visits, event: Folded): void {
       return;
     }
     case "DirectMessageAttempted": {
-      const { text, links = linksIn(text) } = event.data;
-      for (const link of links) meet(state, link, event.position);
+      for (const link of linksOf(event.data)) meet(state, link, event.position);
       return noteMessage(state, event, createVerdicts(state));
     }
     default:

@@ -9,40 +9,49 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
-import { createDocument } from "../../src/http/server/openapi.ts";
+import { createDocument, forPrograms } from "../../src/http/server/openapi.ts";
 
 const TOOL = ["--package=openapi-typescript@7.13.0", "--package=typescript@5.9.3", "openapi-typescript"];
 
 /** Where the types are. */
 export const TYPES_FILE = join(import.meta.dirname, "src/api.ts");
 
-/** All that programs ask for, as the types show it: the console's pages and forms are people's. */
+/** The document that the types are made of. */
 function describedApi(): string {
-  const endpoints = describeEndpoints().filter(({ tag }) => tag !== "console");
   const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
-  const document = createDocument(endpoints, "", guards, "reachlog_session");
+  const document = createDocument(forPrograms(describeEndpoints()), "", guards, "reachlog_session");
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path)) as Described[];
-  for (const { responses } of operations) narrow(responses);
+  for (const { responses } of [...operations, document.components as Described]) narrow(responses);
   return JSON.stringify(document);
 }
 
 interface Described {
-  readonly responses: Record<string, { headers?: unknown; readonly content?: Record<string, unknown> }>;
+  readonly responses: Record<string, { headers?: unknown; readonly content?: Record<string, { example?: unknown }> }>;
 }
 
 const PROBLEM_TYPE = "application/problem+json";
 
 /**
- * Leaves of the answers what a program tells apart: not the problem of which nothing but its shape is known, which would
- * make a text of the type of all others, nor the pages that browsers get in its place, nor headers, half of the file.
+ * Leaves of the answers what a program tells apart. Removes the problem of which only the shape is known, which would widen
+ * the type of all others to a text; the pages that browsers get instead; headers and examples, half of the file.
  */
 function narrow(responses: Described["responses"]): void {
   delete responses["default"];
   for (const response of Object.values(responses)) {
     delete response.headers;
-    if (response.content !== undefined && PROBLEM_TYPE in response.content) delete response.content["text/html"];
+    const { content = {} } = response;
+    if (PROBLEM_TYPE in content) delete content["text/html"];
+    for (const one of Object.values(content)) delete one.example;
   }
 }
+
+/** Lines that say nothing: methods, parameters and bodies that a path does not have, headers of any name, and that a literal is one. */
+const EMPTY = [
+  /^ *(?:put|post|get|delete|options|head|patch|trace|header|path|cookie|requestBody)\?: never;\n/gm,
+  /^ *headers: \{\n *\[name: string\]: unknown;\n *\};\n/gm,
+  /(?<=^ *"\/.*": \{\n) *parameters: \{\n(?: *\w+\?: never;\n)+ *\};\n/gm,
+  /^ *\/\*\* @(?:enum \{unknown\}|constant) \*\/\n/gm,
+];
 
 /** The first line of the types: of what they were made. */
 export function headerOf(described = describedApi()): string {
@@ -57,7 +66,8 @@ function generate(): void {
     const described = describedApi();
     writeFileSync(input, described);
     execFileSync("npx", ["-y", ...TOOL, input, "--output", output], { stdio: "inherit" });
-    writeFileSync(TYPES_FILE, `${headerOf(described)}\n${readFileSync(output, "utf8")}`);
+    const types = EMPTY.reduce((text, empty) => text.replaceAll(empty, ""), readFileSync(output, "utf8"));
+    writeFileSync(TYPES_FILE, `${headerOf(described)}\n${types}`);
     execFileSync(process.execPath, ["fmt", TYPES_FILE], { stdio: "inherit" });
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,3 +1,4 @@
+import { hideCodes } from "../networks/hide-codes.ts";
 import { exportLog } from "./audit/export.ts";
 import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
@@ -58,7 +59,8 @@ const tail: MakeCommand = (terminal) =>
       const { position: newest } = await store.head();
       await recordRead(terminal, store, { resource: "stream" });
       const start = from ?? Math.max(1, newest - TAIL_EVENTS + 1);
-      for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
+      for await (const recorded of store.subscribe({ from: start, signal: terminal.signal })) {
+        const event = hideCodes(recorded);
         const { position, time, type, stream, data } = event;
         const text = `${position} ${time} ${type} ${printable(stream)} ${printable(JSON.stringify(data))}\n`;
         terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : text);

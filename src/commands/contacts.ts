@@ -22,10 +22,17 @@ recipient is not known.`,
     .examples("reachlog contacts sara_sells --as-of 2026-11-21")
     .action((wanted, options) => showContacts(terminal, options, wanted));
 
+interface ShowOptions {
+  readonly asOf?: string | undefined;
+  readonly json?: true | undefined;
+  /** Only recipients whose reply waits for a decision. */
+  readonly held?: true | undefined;
+}
+
 /** `wanted` undefined: all. */
 export async function showContacts(
   terminal: Terminal,
-  { asOf, json }: { readonly asOf?: string | undefined; readonly json?: true | undefined },
+  { asOf, json, held }: ShowOptions,
   wanted?: string,
 ): Promise<number | void> {
   await using asked = await openAtMoment(terminal, asOf);
@@ -34,22 +41,48 @@ export async function showContacts(
   if (wanted !== undefined && one === undefined) {
     return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
-  const found = one === undefined ? [...states.contacts.people.values()] : [one];
+  const all = one === undefined ? [...states.contacts.people.values()] : [one];
+  const found = held === true ? all.filter((contact) => contact.held) : all;
   const about = discloseRecipient(one && toRecipient(one));
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
-  // Who has the code of a recipient's own link can click as that recipient; what an event replaced may hold one too.
-  const objects = found.map(({ personal_links: _codes, replaced: _earlier, met: _met, ...others }) => others);
-  return answerEach(terminal, json, objects, `${shown}(${describeMoment(place)})\n`);
+  return answerEach(terminal, json, found.map(toContactJson), `${shown}(${describeMoment(place)})\n`);
+}
+
+/** Members that programs get. A new one stays hidden until it is named: some hold codes of recipients' own links. */
+const SHOWN = [
+  ...([
+    "id",
+    "username",
+    "name",
+    "timezone",
+    "fields",
+    "listed",
+    "status",
+    "suppressed",
+    "held",
+    "held_at",
+    "received",
+    "replied",
+  ] as const),
+  ...(["variant", "attempted_at", "again", "skipped", "refused_after", "positions", "reads"] as const),
+  ...(["basis", "consent", "tracking", "inbound", "wrote_at"] as const),
+] satisfies readonly (keyof Contact)[];
+
+/** A recipient as programs get it, without members that are absent. */
+export type ContactJson = Pick<Contact, (typeof SHOWN)[number]>;
+
+function toContactJson(contact: Contact): ContactJson {
+  return Object.fromEntries(SHOWN.map((member) => [member, contact[member]])) as unknown as ContactJson;
 }
 
 export function formatContacts(people: readonly Contact[]): string {
   return table(["username", "id", "basis", "tracking", "status", "skipped for"], people.map(row));
 }
 
-function row({ username, id, basis, tracking, status, suppressed, skipped }: Contact): string[] {
-  const shown = suppressed ? "suppressed" : status;
+function row({ username, id, basis, tracking, status, suppressed, held, skipped }: Contact): string[] {
+  const shown = suppressed ? "suppressed" : held ? "held" : status;
   return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
 }
 

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { loadOperations } from "../operations.ts";
 import { Command, type MakeCommand, readConfig } from "./shared/command.ts";
 
 export const mcp: MakeCommand = (terminal) =>
@@ -16,8 +17,9 @@ Ends when its input does.`,
       readConfig(terminal);
       const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
       const { createMcpServer } = await import("./mcp/server.ts");
+      const operations = await loadOperations();
       const ended = once(process.stdin, "end", { signal: terminal.signal }).catch(() => {});
-      const serving = serveStdio(() => createMcpServer(terminal));
+      const serving = serveStdio(() => createMcpServer(terminal, operations));
       await ended;
       await serving.close();
     });

@@ -1,15 +1,21 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/resolve-recipient.ts";
+import { release, type ReleaseRefusal } from "../recipients/release.ts";
 import { suppress } from "../recipients/suppress.ts";
+import { createLogger } from "../platform/logger.ts";
+import { connectNetworks } from "../service/networks.ts";
+import { openAccount } from "../service/outreach.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, printable } from "./shared/terminal.ts";
 import { showContacts, formatConsent } from "./contacts.ts";
 import { forget } from "./forget.ts";
-import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openSession, recordRead } from "./shared/log-session.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
-import { importFile, importFormatOption } from "./recipients/import.ts";
+import { datesOption, importFile, importFormatOption } from "./recipients/import.ts";
 import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-consent.ts";
 import { recordConsent } from "../recipients/record-consent.ts";
+import { discloseRecipient } from "../privacy/read-audit.ts";
+import { toRecipient } from "../../projections/contacts.ts";
 import { usageError } from "../platform/service-error.ts";
 
 const importRecipients: MakeCommand = (terminal) =>
@@ -20,16 +26,19 @@ const importRecipients: MakeCommand = (terminal) =>
 none), consent_at, consent_source, consent_text, tracking (granted, denied,
 unknown), tracking_at, tracking_source, tracking_text, and any others as template
 fields. Handles may be @handle or the address of a profile. A known recipient is
-updated. Refused rows are listed with line and reason; the good ones go in, and
+updated: what the file has no column for stays, a blank cell takes back the name,
+time zone or field, and only the basis none revokes consent. Refused rows are listed with line and reason; the good ones go in, and
 the exit code is 1. basis says why you may write to them, and consent_at,
 consent_source and consent_text when, where and to which wording they agreed:
 without a basis they get no message while REQUIRE_CONSENT is true, and without
 date and source none while it is evidence. tracking says whether clicks by links
 of their own may be recorded; a file without that column changes nothing of it.
+Cells that were not read as they stand are named, such as null for an empty one.
 An interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
+    .addOption(datesOption())
     .option(...JSON_OPTION)
     .examples(
       "reachlog recipients import people.csv",
@@ -40,19 +49,28 @@ An interrupted import says how far it came; run it again to import the rest.`,
 const list: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show all known recipients, as reachlog contacts does")
+    .option("--held", "only those whose reply waits for a decision")
     .option("--json", "answer with one JSON object for each recipient")
     .action((options) => showContacts(terminal, options));
 
 const suppressRecipient: MakeCommand = (terminal) =>
   new Command("suppress")
     .summary("never write to this recipient")
+    .description(
+      `They never get a message again. A handle that the log does not know is looked up at
+X, where an account is authorized: so it holds for their id, whatever they call
+themselves later. Without an answer it holds for any recipient with that handle.`,
+    )
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .examples("reachlog recipients suppress @sara_sells")
     .action(async (recipient, { json }) => {
       parseRecipient(recipient);
       await using session = await openSession(terminal);
-      const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
+      const { social } = connectNetworks(session.config, session.logClock.now);
+      const logger = createLogger(session.config.logLevel, terminal.err, session.logClock.now);
+      await using account = social && openAccount({ ...session, social, logger, announce: async () => {} });
+      const { isKnown } = await suppress({ ...session, account }, recipient, COMMAND_METADATA);
       const stranger = isKnown ? "" : "; no recipient with that name is known yet";
       const text = `${printable(recipient)} never gets a message${stranger}\n`;
       answer(terminal, json, { recipient, is_known: isKnown }, text);
@@ -73,6 +91,33 @@ const retryRecipient: MakeCommand = (terminal) =>
       else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
       return refusal === undefined ? EXIT.ok : EXIT.fault;
     });
+
+const releaseRecipient: MakeCommand = (terminal) =>
+  new Command("release")
+    .summary("let runs contact a recipient whose reply was held")
+    .description(
+      `A reply with a stop word that may mean another thing holds its sender: no run
+contacts them until you decide. Read the reply at X, then release them, or suppress
+them for good. recipients list --held shows who waits.`,
+    )
+    .argument("<handle>", "id, handle or @handle")
+    .option(...JSON_OPTION)
+    .examples("reachlog recipients release @sara_sells")
+    .action(async (recipient, { json }) => {
+      parseRecipient(recipient);
+      await using session = await openSession(terminal);
+      const refusal = await release(session, recipient, COMMAND_METADATA);
+      const said = refusal === undefined ? "may be contacted by the next run" : RELEASE_REFUSALS[refusal];
+      const text = `${printable(recipient)} ${said}\n`;
+      if (json !== true && refusal !== undefined) terminal.err(text);
+      else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
+      return refusal === undefined ? EXIT.ok : EXIT.fault;
+    });
+
+const RELEASE_REFUSALS: Readonly<Record<ReleaseRefusal, string>> = {
+  unknown: "is not known",
+  suppressed: "is suppressed, and gets no message",
+};
 
 const consentCommand: MakeCommand = (terminal) =>
   new Command("consent")
@@ -116,6 +161,10 @@ clicks. A repeat changes nothing.`,
       if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
       const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
       const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
+      const about = discloseRecipient(contact && toRecipient(contact));
+      if (contact !== undefined) {
+        await recordRead(terminal, session.eventLog.store, { resource: "recipient", ...about, records: 1 });
+      }
       const erased = `${printable(name)} was erased, so nothing is shown\n`;
       const shown = contact === undefined ? erased : formatConsent(contact);
       const stranger = isKnown ? "" : "no recipient with that name is known yet: the record applies once one is\n";
@@ -125,8 +174,17 @@ clicks. A repeat changes nothing.`,
 
 export const recipients = group(
   "recipients",
-  "import, list, suppress, retry or forget; consent and evidence",
-  [importRecipients, list, consentCommand, evidenceCommand, suppressRecipient, retryRecipient, forget],
+  "import, list, suppress, release, retry, forget; consent and more",
+  [
+    importRecipients,
+    list,
+    consentCommand,
+    evidenceCommand,
+    suppressRecipient,
+    releaseRecipient,
+    retryRecipient,
+    forget,
+  ],
   "All of them work beside a running service.",
 );
 

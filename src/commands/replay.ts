@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { createLogTree } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
-import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { PERSONAL_PROJECTIONS, PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { Command, Option, type MakeCommand, readConfig } from "./shared/command.ts";
 import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal.ts";
 import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/log-session.ts";
@@ -76,9 +76,20 @@ the last saved work.`,
         return EXIT.temporary;
       }
       if (projection === undefined) await rebuildTree(store, terminal);
+      if (rebuilt.some(showsRecipients)) {
+        const filters = projection === undefined ? {} : { filters: ["projection"] };
+        await recordRead(terminal, store, { resource: "recipients", ...filters });
+      }
       answerEach(terminal, json, rebuilt, rebuilt.map(formatReport).join(""));
       return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
     });
+
+/** True if the report shows what differs in a state that names recipients. */
+function showsRecipients({ projection, differences }: Rebuilt): boolean {
+  return differences !== null && differences.length > 0 && PERSONAL.has(projection);
+}
+
+const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);
 
 /** The tiles of the log's Merkle tree are computed from it, as projections are. */
 async function rebuildTree(store: LogStore, { signal }: Terminal): Promise<void> {

@@ -21,11 +21,12 @@ import {
   TRACKED_NOTE,
 } from "../history/results-format.ts";
 import { formatDuration } from "../platform/format-duration.ts";
+import { resolveEnd } from "../projector/log-reader.ts";
 import type { Place } from "../projector/parse-moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
-import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 
 export const results: MakeCommand = (terminal) =>
   new Command("results")
@@ -57,7 +58,7 @@ length before stands beside it.`,
     .action(async ({ by, from, to, asOf: at, json, csv }) => {
       await using asked = await openAtMoment(terminal, at);
       const folded = await asked.fold("results", "visits");
-      const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
+      const end = resolveEnd({ moment: asked.moment, time: folded.time }, asked.store.logClock.now());
       const found = await createResults(folded.states, by, parseInterval(from, to, end));
       await recordRead(terminal, asked.store, { resource: "results", records: found.rows.length });
       const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded, folded.states.results);

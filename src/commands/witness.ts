@@ -1,13 +1,22 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import { formatVerifierKey, loadSigningKey, openWitness, parsePublicKey, type WitnessAnswer } from "eventstore-lite";
+import {
+  formatVerifierKey,
+  loadSigningKey,
+  openWitness,
+  parsePublicKey,
+  StoreUnusable,
+  type Witness,
+  type WitnessAnswer,
+} from "eventstore-lite";
+import type { KeyObject } from "node:crypto";
 import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
 import { absolutePath, Command, group, type MakeCommand, parsePort } from "./shared/command.ts";
 import { type Terminal, printable } from "./shared/terminal.ts";
-import { usageError } from "../platform/service-error.ts";
+import { ServiceError, usageError } from "../platform/service-error.ts";
 
 /** Twice the size of a checkpoint with its signatures and 63 hashes. */
 const BODY_BYTES_MAX = 256 * 1024;
@@ -22,8 +31,9 @@ const serveWitness: MakeCommand = (terminal) =>
       `A witness of C2SP tlog-witness: POST /add-checkpoint. It cosigns a log's signed
 head only if that holds all events of the last head that it cosigned, and
 remembers that one durably. A log that was rolled back, or that shows two
-histories, is refused. It sees no events. Runs until it is interrupted; put a
-proxy with TLS before it where others reach it.`,
+histories, is refused. It does not start with a key whose remembered heads are
+gone. It sees no events. Runs until it is interrupted; put a proxy with TLS
+before it where others reach it.`,
     )
     .requiredOption("--data <folder>", "where it keeps its key and the heads that it cosigned", absolutePath)
     .requiredOption(
@@ -34,30 +44,48 @@ proxy with TLS before it where others reach it.`,
     .option("--name <name>", "its name in cosignatures, such as witness.example", parseName, "reachlog-witness")
     .option("--host <host>", "address to listen on", "127.0.0.1")
     .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4020)
+    .option("--accept-lost-memory", "begin although the heads that this key cosigned are gone")
     .examples("reachlog witness serve --data /var/lib/witness --log-key log.pub")
-    .action(async ({ data, logKey, name, host, port }) => {
+    .action(async ({ data, logKey, name, host, port, acceptLostMemory = false }) => {
       const logKeys = logKey.map((key) => readKeyOption("--log-key", key, parsePublicKey));
-      using witness = openWitness({
-        file: join(data, "witness.sqlite"),
-        ...openIdentity(data, name),
-        logKeys,
-        clock: systemClock,
-      });
+      const mayBegin = acceptLostMemory || !existsSync(keyFile(data));
+      const identity = openIdentity(data, name);
+      using witness = openRemembering(join(data, "witness.sqlite"), { ...identity, logKeys, mayBegin });
       const server = serveAnswers(terminal, witness.addCheckpoint);
       await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
       const address = server.address();
       const bound = typeof address === "object" && address !== null ? address.port : port;
       terminal.out(`WITNESS_URL=http://${host}:${bound}\n`);
-      terminal.out(`WITNESS_PUBLIC_KEY=${formatVerifierKey(openIdentity(data, name).cosigner)}\n`);
+      terminal.out(`WITNESS_PUBLIC_KEY=${formatVerifierKey(identity.cosigner)}\n`);
       await untilAborted(terminal.signal);
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     });
 
+const keyFile = (folder: string): string => join(folder, "witness.pem");
+
 function openIdentity(folder: string, name: string) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { privateKey, publicKey } = loadSigningKey(join(folder, "witness.pem"));
+  const { privateKey, publicKey } = loadSigningKey(keyFile(folder));
   return { cosigner: { name, publicKey }, privateKey };
+}
+
+interface RememberingOptions extends ReturnType<typeof openIdentity> {
+  readonly logKeys: readonly KeyObject[];
+  readonly mayBegin: boolean;
+}
+
+/** Throws a ServiceError (configuration) if the heads that its key cosigned are gone. */
+function openRemembering(file: string, options: RememberingOptions): Witness {
+  try {
+    return openWitness({ file, ...options, clock: systemClock });
+  } catch (fault) {
+    if (!(fault instanceof StoreUnusable)) throw fault;
+    const remedy =
+      "With its key it would cosign a log that was rolled back. Put the file back; or move witness.pem away, and give " +
+      "the logs the new key that is printed; or, to begin with this key, add --accept-lost-memory";
+    throw new ServiceError("configuration", `${fault.message}. ${remedy}`, { cause: fault });
+  }
 }
 
 function parseName(text: string): string {

@@ -1,10 +1,12 @@
 import { isWebhook, type ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
+import { normalizeLink } from "../../projections/link-address.ts";
 import { type NewEvent, eventAt, type PartDeps } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { FilterFailed } from "../networks/event-filter.ts";
 import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
+import { canonicalAddress } from "../platform/ip-address.ts";
 import { errorFields, type LogFields, requestFields } from "../platform/logger.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type AttemptOutcome, decideAttemptOutcome } from "./attempt-outcome.ts";
@@ -257,18 +259,18 @@ export function toDispatch(
 
 function toClick(event: Recorded<"LinkClicked">): Click {
   const { id, time, data } = event;
-  const { domain, short_code: shortCode, original_url: originalUrl, ip, user_agent: userAgent, bot } = data;
+  const { original_url: originalUrl, user_agent: userAgent, bot } = data;
   const { normalized_url: normalizedUrl = originalUrl } = data;
   const click: Click = {
     kind: "click",
     id,
     time,
     event: data.event,
-    domain,
-    shortCode,
+    // Clicks that older versions recorded have any spelling.
+    ...normalizeLink(data.domain, data.short_code),
     originalUrl,
     normalizedUrl,
-    ip,
+    ip: data.ip === undefined ? undefined : canonicalAddress(data.ip),
     userAgent,
     bot,
   };

@@ -3,7 +3,8 @@ import { Value } from "@sinclair/typebox/value";
 import { channelName, CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
-import { linkKey } from "../../projections/sent-links.ts";
+import { normalizeDomain } from "../../projections/link-address.ts";
+import { linkKey, toLinkKey } from "../../projections/sent-links.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
@@ -122,7 +123,6 @@ function hasError({ refused, asked, status }: Failure, error: string): boolean {
 export function isClickOn(link: string, event: Recorded): boolean {
   if (event.type !== "LinkClicked") return false;
   const { data } = event;
-  const slash = link.indexOf("/");
-  if (slash === -1) return data.domain.toLowerCase() === link.toLowerCase();
-  return linkKey(data.domain, data.short_code) === linkKey(link.slice(0, slash), link.slice(slash + 1));
+  if (!link.includes("/")) return normalizeDomain(data.domain) === normalizeDomain(link);
+  return linkKey(data.domain, data.short_code) === toLinkKey(link);
 }

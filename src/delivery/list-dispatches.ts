@@ -1,6 +1,6 @@
 import type { LogStore, Recorded } from "../../events/catalog.ts";
 import { narrowedTo } from "../../events/dispatches.ts";
-import { linkName } from "../../projections/sent-links.ts";
+import { linkKey } from "../../projections/sent-links.ts";
 import { eventsAt, inOrder } from "../log/event-log.ts";
 import type { DeadLetter } from "./dead-letters.ts";
 
@@ -66,7 +66,7 @@ export function toDispatchJson({ channel, source, outcome }: ListedDispatch) {
     event_id: source.id,
     channel,
     status: isDead ? ("dead" as const) : ("in_doubt" as const),
-    link: source.type === "LinkClicked" ? linkName(source.data.domain, source.data.short_code) : null,
+    link: source.type === "LinkClicked" ? linkKey(source.data.domain, source.data.short_code) : null,
     attempts: request.attempt,
     refused: isDead ? request.refused : null,
     http_status: request.status ?? null,

@@ -2,9 +2,13 @@ import { findDispatches, findOwnChannels, readRequestedChannels, sourcesOfEvent 
 import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
+import { splitLink } from "../../projections/link-address.ts";
+import { toLinkKey } from "../../projections/sent-links.ts";
+import { usageError } from "../platform/service-error.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally } from "./link-tally.ts";
+import { spellingsOf, type Clicks } from "../../projections/clicks.ts";
 import { contacts, positionsAbout, type Contact, type Contacts } from "../../projections/contacts.ts";
 
 /**
@@ -53,26 +57,32 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
   return found;
 }
 
-/** The stream that holds the clicks of `domain/short_code`. */
-export function streamOfLink(link: string): string {
+/** The streams that hold the clicks of a link, as `linkKey` writes it. Older versions had one for each spelling. */
+export function streamsOfLink(clicks: Clicks, link: string): readonly string[] {
+  return spellingsOf(clicks, link).map(toStream);
+}
+
+function toStream(link: string): string {
   const slash = link.indexOf("/");
   return STREAMS.link(link.slice(0, slash), link.slice(slash + 1));
 }
 
 /**
- * Reads the clicks of one link and the outcomes of their dispatches: the link's own stream, and for each channel that a
+ * Reads the clicks of one link and the outcomes of their dispatches: the link's own streams, and for each channel that a
  * click is dispatched to, all outcomes from the first such click on. `tally`: the number of each. Undefined: there is no
  * click.
  */
-export async function historyOfLink(reading: Reading, link: string) {
+export async function historyOfLink(reading: Reading, link: string, streams: readonly string[] = [toStream(link)]) {
   const { store, to } = reading;
   const findChannels = await readRequestedChannels(reading);
   const { take, tally } = createTally(findChannels);
   const requested = new Map<number, readonly ChannelName[]>();
-  for await (const batch of store.readFolded({ stream: streamOfLink(link), to })) {
-    for (const event of batch) {
-      take(event);
-      if (event.type === "LinkClicked") requested.set(event.position, findChannels(event));
+  for (const stream of streams) {
+    for await (const batch of store.readFolded({ stream, to })) {
+      for (const event of batch) {
+        take(event);
+        if (event.type === "LinkClicked") requested.set(event.position, findChannels(event));
+      }
     }
   }
   if (requested.size === 0) return undefined;
@@ -102,4 +112,13 @@ export async function historyOfRecipient(
   }
   const contact = find(state);
   return contact && { positions: positionsAbout(contact), dispatches: new Map<number, number>(), contact };
+}
+
+/**
+ * The name of a link that an operator writes as `domain/short_code`, with or without a scheme. Throws a ServiceError (usage)
+ * for any other text.
+ */
+export function parseLink(text: string): string {
+  if (splitLink(text).includes("")) throw usageError("a link is written domain/short_code");
+  return toLinkKey(text);
 }

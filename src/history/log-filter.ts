@@ -1,5 +1,7 @@
 import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
 import { findPerson, positionsAbout, toRecipient, type Contacts } from "../../projections/contacts.ts";
+import { splitLink } from "../../projections/link-address.ts";
+import { toLinkKey } from "../../projections/sent-links.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";
@@ -87,9 +89,8 @@ function parseType(text: string): EventType {
 
 /** The stream of a link; null: another stream is wanted too. */
 function toStream(link: string, stream: string | undefined): string | null {
-  const slash = link.indexOf("/");
-  if (slash < 1 || slash === link.length - 1) throw usageError(`a link is DOMAIN/SHORT_CODE, not "${shown(link)}"`);
-  const own = STREAMS.link(link.slice(0, slash), link.slice(slash + 1));
+  if (splitLink(link).includes("")) throw usageError(`a link is DOMAIN/SHORT_CODE, not "${shown(link)}"`);
+  const own = STREAMS.link(...splitLink(toLinkKey(link)));
   return stream === undefined || stream === own ? own : null;
 }
 

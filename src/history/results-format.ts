@@ -1,4 +1,4 @@
-import { csvRecord } from "../log/export-formats/csv.ts";
+import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { DAY_MS, toDay } from "../../projections/time.ts";
@@ -85,7 +85,7 @@ export function resultsAsCsv(by: Grouping, { rows, mergedTo }: ResultTable): str
   ]);
   // On one line, since a row is one, and with nothing that steers a terminal.
   const toCell = (value: string | number | null): string => escapeControls(String(value ?? "").replaceAll(/\s+/g, " "));
-  return [head, ...lines].map((line) => csvRecord(line.map(toCell))).join("");
+  return csvHead(head) + lines.map((line) => csvRecord(line.map(toCell))).join("");
 }
 
 const rateCell = (rate: ResultRate | null, bound: keyof ResultRate): string | null =>

@@ -1,5 +1,7 @@
-import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
-import { STREAMS } from "../log/event-log.ts";
+import type { EventType, Folded, LogStore, Recorded } from "../../events/catalog.ts";
+import type { States } from "../../projections/all.ts";
+import type { RunOutcome, RunSummary } from "../../projections/runs.ts";
+import { eventsAt, STREAMS } from "../log/event-log.ts";
 import { parseIdTime, positionBefore, type Reading } from "./find-event.ts";
 
 /** How a run went on: of interest to who asks for the run, and not to who asks for one of its recipients. */
@@ -94,6 +96,31 @@ const ENDS_MAX = 100;
 /** Position of the run's last event but for what is found out later; undefined: it goes on. */
 export async function findRunEnd({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
   return findOfRun(run_id, store.read({ types: ENDS, from: start, to, limit: ENDS_MAX }));
+}
+
+/** Returns who started each run, by its id. `positions` are those of the events that started them, in any order. */
+export async function findRunCallers(
+  store: LogStore,
+  positions: readonly number[],
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const callers = new Map<string, string | undefined>();
+  for await (const { data, meta } of eventsAt(
+    store,
+    positions.toSorted((one, other) => one - other),
+  )) {
+    if ("run_id" in data && data.run_id !== undefined) callers.set(data.run_id, meta.caller);
+  }
+  return callers;
+}
+
+/** Returns the figures of a run; while it is in progress, those so far. */
+export function readRunCounts(
+  { current }: States["run"],
+  runId: string,
+  { end }: RunSummary,
+): Omit<RunOutcome, "reason"> {
+  const { sent, skipped, failed } = end ?? (current?.run_id === runId ? current : { sent: 0, skipped: 0, failed: 0 });
+  return { sent, skipped, failed };
 }
 
 async function findOfRun(run_id: string, events: AsyncIterable<Recorded>): Promise<number | undefined> {

@@ -1,5 +1,6 @@
 import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import type { ReadResource } from "../../events/access.ts";
+import { hideCodes } from "../networks/hide-codes.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
 import {
@@ -128,7 +129,7 @@ const WORDS: EventWords = {
 /** The sentence for an event, with what it names. */
 export function toSentence<T extends EventType>({ type, data }: Pick<Folded<T>, "type" | "data">): Sentence {
   const sayIt = WORDS[type] as (data: unknown) => Sentence;
-  return sayIt(data);
+  return sayIt(hideCodes({ type, data }).data);
 }
 
 /** The sentence for an event as text. It quotes what people wrote, so make it printable before showing it. */

@@ -23,10 +23,12 @@ export type App = ReturnType<typeof createApp>;
  * stranger learns nothing of a schema. The hooks cost 1 to 2 µs of the 24 that a click takes, and 2 to 8 % of intake.
  */
 export function createApp(deps: AppDeps) {
-  const { load, clientAddress, metrics, tracing } = deps;
+  const { load, clientAddress, metrics, tracing, sessions } = deps;
   const admission = createAdmission(deps);
   const refuse = createRefusal(deps);
   const byRoute = new Map<string, Partial<Record<string, Endpoint>>>();
+  /** Requests as they came, which alone the server knows, by their copies with another path. */
+  const cameAs = new WeakMap<Request, Request>();
   const app = new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } }).decorate(
     NO_CALL,
   );
@@ -37,10 +39,13 @@ export function createApp(deps: AppDeps) {
     const { server } = app;
     const endpoint = byRoute.get(route)![request.method === "HEAD" ? "GET" : request.method]!;
     const headers = ownHeaders(request);
-    const readAddress = (): string => clientAddress(request, server);
+    const arrived = cameAs.get(request) ?? request;
+    const readAddress = (): string => clientAddress(arrived, server);
     const call = { request, endpoint, headers, readAddress, metadata: {} } as InFlightRequest;
     context.call = call;
     admission.checkHost(endpoint, request);
+    const looked = sessions.look(request);
+    if (looked !== undefined) await looked;
     const admitted = admission.admit(call, server?.pendingRequests ?? 0);
     // Nearly all are known at once: an await would cost each of them a turn of the event loop.
     const { name: caller, links } = admitted instanceof Promise ? await admitted : admitted;
@@ -49,7 +54,7 @@ export function createApp(deps: AppDeps) {
     call.metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
     const { body, isSlow, parameters } = endpoint;
     if (body !== undefined) context.body = await load.whileComing(body.read(request));
-    if (isSlow === true) server?.timeout(request, 0);
+    if (isSlow === true) server?.timeout(arrived, 0);
     if (parameters !== undefined && !isText(context.path)) throw problems.notFound();
     showLimit(call);
   });
@@ -72,6 +77,11 @@ export function createApp(deps: AppDeps) {
   app.onError(({ request, path, code, error, call, set }) => {
     set.status = UNTOUCHED;
     if (code !== "NOT_FOUND" || call !== undefined) return refuse(error, request, call);
+    const plain = withPlainPath(request);
+    if (plain !== undefined) {
+      cameAs.set(plain, request);
+      return app.handle(plain);
+    }
     try {
       admission.checkHost(undefined, request);
       throw notServed(
@@ -88,6 +98,17 @@ export function createApp(deps: AppDeps) {
     byRoute.set(endpoint.path, { ...byRoute.get(endpoint.path), [endpoint.method]: endpoint });
   }
   return served;
+}
+
+/** The request with single slashes in its path and none at its end; undefined: it has no others. */
+function withPlainPath(request: Request): Request | undefined {
+  // A Host that is no host's name makes an address that is none.
+  if (!URL.canParse(request.url)) return undefined;
+  const url = new URL(request.url);
+  const plain = url.pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
+  if (plain === url.pathname) return undefined;
+  url.pathname = plain;
+  return new Request(url, request);
 }
 
 /** For Elysia, in place of the response's own: for any other it would take the response apart, to give it what it has. */

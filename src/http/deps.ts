@@ -15,6 +15,7 @@ import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { PlaceVisitor } from "../privacy/visitor-sketch.ts";
+import type { PastStates } from "../projector/past-states.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import type { AdmissionDeps } from "./access/admission.ts";
 import type { ClientAddress } from "./access/client-address.ts";
@@ -33,7 +34,7 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   /** Undefined: no collector takes traces. */
   readonly tracing: Pick<Tracing, "request"> | undefined;
-  readonly config: Pick<Config, "auditReads" | "links" | "bots" | "outreach" | "outreachWith">;
+  readonly config: Pick<Config, "http" | "auditReads" | "links" | "bots" | "outreach" | "outreachWith">;
   readonly idempotency: Idempotency;
   readonly version: string;
   readonly encryptedLog: EncryptedLog;
@@ -51,6 +52,8 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly signHead: () => Promise<SignedHead>;
   readonly proveEvent: (position: number) => ReturnType<typeof proveEvent>;
   readonly console: Console;
+  /** The states as of earlier moments. */
+  readonly past: PastStates;
   readonly notices: Notices;
   readonly visits: Visits;
   readonly streamPace: StreamPace;

@@ -1,6 +1,10 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
-import type { AppDeps } from "./deps.ts";
+import { showClicks, showStats } from "../history/history.operations.ts";
+import { listLinks } from "../links/links.operations.ts";
+import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
+import { createServiceReader } from "../projector/log-reader.ts";
+import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { consentEndpoints, recipientEndpoints } from "./features/recipients.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
@@ -16,6 +20,7 @@ import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
+import { serveRead } from "./server/serve-operation.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms } from "./server/form-routes.ts";
 
@@ -25,6 +30,7 @@ export function features(deps: AppDeps) {
     .use(healthEndpoints(deps))
     .use(accountEndpoints(deps))
     .use(runEndpoints(deps))
+    .use(readingOperations(deps))
     .use(resultsEndpoints(deps))
     .use(directSendEndpoints(deps))
     .use(trackingEndpoints(deps))
@@ -40,6 +46,22 @@ export function features(deps: AppDeps) {
     .use(eventEndpoints(deps))
     .use(consoleEndpoints(deps))
     .use(sessionEndpoints(deps));
+}
+
+/** The operations that read, a line each. */
+function readingOperations(deps: AppDeps) {
+  const context = () => openReader(deps);
+  return feature("operations", "")
+    .get("/social/stats", ...serveRead(showStats, context))
+    .get("/social/quota", ...serveRead(showQuota, context))
+    .get("/social/runs", ...serveRead(listRuns, context))
+    .get("/api/clicks", ...serveRead(showClicks, context))
+    .get("/api/links", ...serveRead(listLinks, context));
+}
+
+function openReader({ eventLog: { store }, projector, past, clock, config, awaySince }: AppDeps) {
+  const { timezone } = config.outreach;
+  return { config, ...createServiceReader({ store, projector, past, clock, timezone, awaySince }) };
 }
 
 /** The table that results, of plugins without dependencies: they touch none before a request comes. Takes 20 ms. */

@@ -8,9 +8,12 @@ export interface NewLink {
   readonly code: string;
   /** An http or https URL. */
   readonly target: string;
+  /** Of the file that names it. */
+  readonly line?: number;
 }
 
 export interface RefusedLink {
+  readonly line?: number;
   readonly code: string;
   readonly reason: string;
 }
@@ -37,12 +40,12 @@ export function decideLinks(
   const events: NewEvent[] = [];
   const refused: RefusedLink[] = [];
   const targets = new Map<string, string>();
-  for (const { code, target } of given) {
+  for (const { code, target, ...row } of given) {
     const before = targets.get(code) ?? findLink(links, code)?.target;
     const href = toTarget(target);
     const isFull = links.shared.size + events.length >= STORED_LINKS_MAX;
     const reason = findFault(code, href, before) ?? (isFull && before === undefined ? FULL : undefined);
-    if (reason !== undefined) refused.push({ code, reason });
+    if (reason !== undefined) refused.push({ ...row, code, reason });
     else if (before === undefined) {
       targets.set(code, href!);
       events.push({ type: "LinkAdded", data: { domain, code, target: href! } });

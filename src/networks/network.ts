@@ -147,8 +147,8 @@ export interface RateWindow {
 /**
  * `in_doubt`: it may have arrived; never send it again unread.
  * `unreachable`: no connection came about, so it certainly did not arrive, and the recipient may be tried again.
- * `recipient_closed`, `not_permitted`: refused for this person, the second without saying why. Many in a row are refused
- * for the account.
+ * `recipient_closed`: refused for this person, which a code or the words say. `not_permitted`: refused without saying why;
+ * many in a row are refused for the account.
  * `rejected`: the network refused this message for what it is.
  * `rate_limited`: certainly not delivered; the same message may be sent from `retryAt` (ms since the epoch) on.
  */

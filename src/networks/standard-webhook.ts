@@ -1,5 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
 import type { WebhookChannel } from "../../events/channel.ts";
+import { hideCodes } from "./hide-codes.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "./classify-answer.ts";
 import { compileFilter, type PostedEvent } from "./event-filter.ts";
@@ -57,7 +58,7 @@ export function createStandardWebhookChannel(options: StandardWebhookOptions): C
 }
 
 function toPosted(recorded: Recorded): PostedEvent {
-  const { position, id, stream, version, type, time, data, meta, hash } = recorded;
+  const { position, id, stream, version, type, time, data, meta, hash } = hideCodes(recorded);
   return { type, timestamp: time, data: { position, id, stream, version, type, time, data, meta, hash } };
 }
 

@@ -10,6 +10,7 @@ import { isoTime } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { newestMs } from "../../projections/quota.ts";
 import { momentIn } from "./quota-day.ts";
+import type { Wish } from "./stop-words.ts";
 import type { TurnMoment } from "./send-window.ts";
 
 /** A recipient who may get a message; `user` where the source already asked the network. */
@@ -56,8 +57,8 @@ export interface OutreachContext extends PartDeps {
   readonly timezone: string;
   readonly runMaxMs: number;
   readonly settleMs: number;
-  /** Whether a message to us asks to be left alone. */
-  readonly isOptOut: (text: string) => boolean;
+  /** Whether a message to us asks to be left alone, or may. */
+  readonly readWish: (text: string) => Wish | undefined;
   /** Whether it asks only that clicks are no longer recorded. */
   readonly isTrackingOptOut: (text: string) => boolean;
   readonly prices: Prices;

@@ -22,6 +22,7 @@ import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
+import { createDecision, isSuppressedByHash } from "../recipients/suppress.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
 import { render, toTemplateNames, type Rendered, type Template } from "../template/template.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
@@ -125,8 +126,7 @@ export function isSuppressed(
 ): boolean {
   if (contact?.suppressed === true) return true;
   const names = contact === undefined ? [recipient] : [recipient, contact];
-  if (contacts.hashes.size > 0 && names.flatMap(hashes).some((hash) => contacts.hashes.has(hash))) return true;
-  return isForgotten(recipient);
+  return isSuppressedByHash(contacts, names, hashes) || isForgotten(recipient);
 }
 
 function refuse(
@@ -138,7 +138,8 @@ function refuse(
   const self = state.account.user;
   if (self !== null && isSame(self, recipient)) return { verdict: "skip", reason: "self" };
   if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
-  if (contact?.status === "failed") return { verdict: "pass" };
+  // A held recipient is judged, and recorded, once an operator has decided.
+  if (contact?.held === true || contact?.status === "failed") return { verdict: "pass" };
   if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
   if (rules.requireConsent === "evidence") {
     const detail = describeMissingEvidence(contact ?? NO_CONSENT);
@@ -229,7 +230,7 @@ export function decideTurn(
   if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
   const recipient = { id: user.id, username: user.username };
   const verdict = judgeUser(state, rules, user);
-  if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ recipient, verdict }]) };
+  if (verdict.verdict !== "write") return { events: newSkips(state, rules, run_id, [{ recipient, verdict }]) };
   const end = reasonToEnd(state, rules, now);
   if (end !== undefined) return { refusal: { end } };
   const { variant, contact } = verdict;
@@ -295,16 +296,27 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
   });
 }
 
-/** Each skip that the log does not hold yet. What was found closes the recipient, whatever was recorded of them before. */
-export function newSkips(state: OutreachState, run_id: string, refused: readonly Refused[]): NewEvent[] {
-  return toSkips(state, refused)
+/**
+ * Each skip that the log does not hold yet. What was found closes the recipient, whatever was recorded of them before. A
+ * recipient who is suppressed by the hash of one name is suppressed by all their names: they may change that one.
+ */
+export function newSkips(
+  state: OutreachState,
+  { hashes }: Pick<OutreachRules, "hashes">,
+  run_id: string,
+  refused: readonly Refused[],
+): NewEvent[] {
+  const suppressed = refused.filter(({ verdict }) => verdict.verdict === "skip" && verdict.reason === "suppressed");
+  const records = suppressed.map(({ recipient }) => ({ recipient, reason: "hash" as const }));
+  const skips = toSkips(state, refused)
     .filter(({ recipient, reason, found }) => found !== undefined || !isSkipRecorded(state, recipient, reason))
-    .map((skip) => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
+    .map((skip): NewEvent => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
+  return [...createDecision(hashes)(state.contacts, records), ...skips];
 }
 
 /** Why a message whose intent was recorded is not sent after all. */
 export type GiveUp =
-  "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "other_account" | "clock_skewed";
+  "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "held" | "other_account" | "clock_skewed";
 
 /** A send that came to an end; `gave_up`: before anything was asked of the network, or after a 429. */
 export type SendDecided =
@@ -319,6 +331,7 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   other_account: "another account was linked before the message went out",
   clock_skewed: "the clocks of the machine and of the log were too far apart before the message went out",
   suppressed: "the recipient was suppressed before the message went out",
+  held: "the recipient's reply waits for an operator's decision",
 };
 
 export type OutcomeEvent = Extract<
@@ -356,6 +369,8 @@ export function decideSendOutcome(
     case "in_doubt":
       return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
     case "recipient_closed":
+    case "rejected":
+      return { newEvent: failed(result.outcome, result.detail, false) };
     case "not_permitted": {
       const before = refusedBefore();
       if (before === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
@@ -365,8 +380,6 @@ export function decideSendOutcome(
       });
       return { newEvent: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
     }
-    case "rejected":
-      return { newEvent: failed("rejected", result.detail, false) };
     case "unreachable":
       return { newEvent: failed("unreachable", result.detail, true), end: "network_unavailable" };
     case "unauthorized":

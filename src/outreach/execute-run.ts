@@ -116,7 +116,7 @@ function runSendLoop(run: RunContext): Promise<Ended> {
     pausesWhenClosed: run.rules.window?.whenClosed === "pause",
     planned: () => 0,
     async skip(refused) {
-      const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
+      const decide = () => ({ events: newSkips(outreachState(run), run.rules, run_id, refused) });
       const handled = await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
       if ("events" in handled && handled.events.length > 0) isSaid = false;
     },
@@ -146,7 +146,7 @@ function runSendLoop(run: RunContext): Promise<Ended> {
 /** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
 export interface DryRun extends Ended {
   readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
-  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
+  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason; detail?: string }[];
   /** Every variant of the message, as the first of those would read it. */
   readonly variants: readonly { variant: string; text: string }[];
 }
@@ -177,7 +177,7 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
     },
     async finishPage() {},
   });
-  const would_skip = toSkips(outreachState(run), refused).map(({ recipient, reason }) => ({ recipient, reason }));
+  const would_skip = toSkips(outreachState(run), refused).map(({ found: _found, ...skip }) => skip);
   return { ...ended, would_send, would_skip, variants };
 }
 

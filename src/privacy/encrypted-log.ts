@@ -1,4 +1,4 @@
-import type { Snapshots } from "eventstore-lite";
+import { SegmentDamaged, type Snapshots } from "eventstore-lite";
 import { encryptingCodec, type EncryptingCodec, type Event, makeEvent, type LogStore } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
@@ -24,6 +24,8 @@ export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "w
   /** How errors name where the keys are. */
   readonly keysName: string;
   readonly makeId: MakeId;
+  /** True if the keys were bound to that log by an earlier start. */
+  readonly areBoundTo: (log: string) => Promise<boolean>;
   /** Binds the keys to the log, before it does anything to them. */
   readonly bind: (store: LogStore) => Promise<void>;
   /** Goes on with these keys although the log was encrypted with others, and records that. */
@@ -42,8 +44,8 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
   await using opening = new AsyncDisposableStack();
   const codec = encryptingCodec(keyring);
   const store = opening.use(await place.open({ codec, writerTransform: ENCRYPT_ON_WRITER, clock, owner, onCommit }));
+  const lost = await readNewestKeys(store, options);
   await options.bind(store);
-  const lost = await newestKeys(store);
   if (lost !== undefined && lost !== keyring.id) {
     if (options.acceptLostKeys !== true) throw keysLost(keysName, true);
     const data = { lost, replaced_by: keyring.id };
@@ -60,6 +62,19 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
     open: codec.open,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
+}
+
+/**
+ * The id of the keys that the newest event was encrypted with. Undefined also if the archived segment that says so cannot be
+ * read, and the keys' binding to this log says the same.
+ */
+async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptions): Promise<string | undefined> {
+  try {
+    return await newestKeys(store);
+  } catch (fault) {
+    if (!(fault instanceof SegmentDamaged) || !(await areBoundTo(store.id))) throw fault;
+    return undefined;
+  }
 }
 
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);

@@ -1,3 +1,4 @@
+import { hideCode, isPersonalCode } from "../template/short-link.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
 /** Differences found; more say nothing new. */
@@ -24,7 +25,7 @@ export async function findDifferences(
 ): Promise<readonly Difference[]> {
   const found: Difference[] = [];
   const add = (difference: Difference) => {
-    if (isMeant(difference)) found.push(difference);
+    if (isMeant(difference)) found.push(withoutCodes(difference));
   };
   await inTimeSlices(compare([], before, after, { found, add }));
   return found;
@@ -58,6 +59,35 @@ function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, no
   for (const key in rebuilt) {
     if (!Object.hasOwn(stored, key)) yield* compare([...path, key], undefined, rebuilt[key], notes);
   }
+}
+
+/** States hold the codes of recipients' own links, which readers may not see: they are known by their form. */
+function withoutCodes({ path, values }: Difference): Difference {
+  const shown = path.map(hideIfCode);
+  if (values === "reordered") return { path: shown, values };
+  const member = path.at(-1) ?? "";
+  return { path: shown, values: { before: showValue(values.before, member), after: showValue(values.after, member) } };
+}
+
+/** The address of a recipient's own link ends with its code, also within a text. */
+const MAYBE_CODE = /(?<=\/)[A-Za-z0-9]+(?![A-Za-z0-9])/g;
+
+function hideIfCode(text: string): string {
+  if (isPersonalCode(text)) return hideCode(text);
+  return text.includes("/") ? text.replace(MAYBE_CODE, (one) => (isPersonalCode(one) ? hideCode(one) : one)) : text;
+}
+
+/** They may have a code's form by chance, and hold none. */
+const NAMES: ReadonlySet<string> = new Set(["username", "name"]);
+
+function showValue(value: unknown, member: string): unknown {
+  if (typeof value === "string") return NAMES.has(member) ? value : hideIfCode(value);
+  if (value instanceof Map) {
+    return new Map([...value].map(([key, inner]) => [showValue(key, ""), showValue(inner, String(key))]));
+  }
+  if (Array.isArray(value)) return value.map((inner) => showValue(inner, member));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [hideIfCode(key), showValue(inner, key)]));
 }
 
 function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, notes: Notes): Steps {

@@ -1,6 +1,6 @@
 import type { LogStore, Recorded } from "../../events/catalog.ts";
 import type { Contact, Contacts } from "../../projections/contacts.ts";
-import { csvRecord } from "../log/export-formats/csv.ts";
+import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
 import { exportText, type ExportChunk } from "../log/export-formats/format.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
@@ -13,7 +13,7 @@ type Row = { readonly [Column in (typeof COLUMNS)[number]]?: string | undefined 
 
 const FORMATS = {
   csv: {
-    head: csvRecord(COLUMNS),
+    head: csvHead(COLUMNS),
     line: (row: Row) => csvRecord(COLUMNS.map((column) => escapeControls(row[column] ?? ""))),
   },
   jsonl: { head: "", line: (row: Row) => `${JSON.stringify(row)}\n` },

@@ -1,8 +1,11 @@
-import { type Contacts, findContact, toRecipient } from "../../projections/contacts.ts";
-import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import type { Recipient } from "../../events/outreach.ts";
+import { type Contact, type Contacts, toRecipient } from "../../projections/contacts.ts";
+import { type EventMetadata, STREAMS } from "../log/event-log.ts";
+import { inTimeSlices } from "../platform/time-slices.ts";
 import { appendInChunks, type ImportOptions } from "./import.ts";
+import type { SuppressionRecord } from "./file/suppression-row.ts";
 import type { SuppressionRow } from "./recipients-file.ts";
-import { decideSuppression, type HashesOf, type SuppressDeps, type Suppression } from "./suppress.ts";
+import { createDecision, type HashesOf, type SuppressDeps, type Suppression } from "./suppress.ts";
 
 /**
  * Rows appended before the projections are waited for. On a server that wait takes as long as some appends; the hashes of
@@ -39,29 +42,63 @@ export async function importSuppressions(
     },
   });
   await projector.until(last);
+  if (!options.signal.aborted) await nameByHash({ eventLog, projector, hashesOf }, rows, metadata, options);
   return { taken, added };
 }
 
 /**
- * Makes a function that decides which suppressions the log does not hold, each once: a row that adds nothing to those that
- * it was given before is none.
+ * Suppresses by name the known recipients of rows with a hash: once they take another handle, its hash is none of the
+ * list. An import of recipients looks for the hashes that the log holds by then, so none is missed in between.
  */
-export function createDecision(hashesOf: HashesOf) {
-  const decided = new Set<string>();
-  /** The hashes of names that events have: a contact is shown as suppressed only once an event names it. */
-  const named = new Set<string>();
-  return (contacts: Contacts, suppressions: readonly Suppression[]): readonly NewEvent<"RecipientSuppressed">[] =>
-    suppressions.flatMap((suppression) => {
-      const { recipient = {} } = suppression;
-      const [event] = decideSuppression(contacts, suppression, hashesOf).events;
-      if (event === undefined) return [];
-      const { hashes = [] } = event.data;
-      const names = findContact(contacts, recipient) === undefined ? [] : hashesOf(recipient);
-      if (names.every((hash) => named.has(hash)) && hashes.every((hash) => decided.has(hash))) return [];
-      for (const hash of names) named.add(hash);
-      for (const hash of hashes) decided.add(hash);
-      return [event];
-    });
+async function nameByHash(
+  { eventLog, projector, hashesOf }: SuppressDeps,
+  rows: readonly SuppressionRow[],
+  metadata: EventMetadata,
+  { chunkRows, signal }: ImportOptions,
+): Promise<void> {
+  const records = new Map<string, SuppressionRecord>();
+  for (const { suppression } of rows) {
+    const { id: _id, username: _username, hash, ...rest } = suppression;
+    if (hash !== undefined && !records.has(hash)) records.set(hash, rest);
+  }
+  if (records.size === 0) return;
+  const found = await inTimeSlices(findByHash(projector.state("contacts"), records, hashesOf));
+  const decide = createDecision(hashesOf);
+  const { last } = await appendInChunks(
+    found,
+    { chunkRows, signal },
+    {
+      append(chunk) {
+        const events = decide(projector.state("contacts"), chunk);
+        return events.length === 0 ? undefined : eventLog.append(STREAMS.outreach, events, metadata);
+      },
+    },
+  );
+  await projector.until(last);
+}
+
+/** A former handle counts while no other contact is known to have it, as in {@link findContact}. */
+function* findByHash(
+  { people, former, handles }: Contacts,
+  records: ReadonlyMap<string, SuppressionRecord>,
+  hashesOf: HashesOf,
+): Generator<void, readonly Suppression[], void> {
+  const found: Suppression[] = [];
+  const look = (contact: Contact | undefined, names: Recipient): void => {
+    const record = hashesOf(names)
+      .map((hash) => records.get(hash))
+      .find((one) => one !== undefined);
+    if (contact !== undefined && record !== undefined) found.push({ recipient: toRecipient(contact), ...record });
+  };
+  for (const contact of people.values()) {
+    look(contact, contact);
+    yield;
+  }
+  for (const [username, key] of former) {
+    if (!handles.has(username)) look(people.get(key), { username });
+    yield;
+  }
+  return found;
 }
 
 function toSuppression({ suppression: { id, username, ...rest } }: SuppressionRow): Suppression {

@@ -1,9 +1,11 @@
+import type { Recipient } from "../../events/outreach.ts";
 import { type Consent, consentAfter, findMissingEvidence, NO_CONSENT } from "../../projections/consent.ts";
 import { findContact, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
 import { nextTurn } from "../platform/time-slices.ts";
-import type { ImportedRow } from "./recipients-file.ts";
+import type { ImportedRow } from "./file/unique-recipients.ts";
+import { createNaming, type HashesOf } from "./suppress.ts";
 import { eraseClicks, findRevokedLinks, type RecordConsentDeps } from "./record-consent.ts";
 
 export interface ImportOptions {
@@ -18,6 +20,10 @@ export interface ImportOptions {
   readonly onProgress?: (taken: number) => void;
 }
 
+export interface ImportDeps extends RecordConsentDeps {
+  readonly hashesOf: HashesOf;
+}
+
 export type Imported = Awaited<ReturnType<typeof importRecipients>>;
 
 /**
@@ -25,25 +31,28 @@ export type Imported = Awaited<ReturnType<typeof importRecipients>>;
  * projections hold what was taken; throws what the store's append throws.
  */
 export async function importRecipients(
-  deps: RecordConsentDeps,
+  deps: ImportDeps,
   rows: readonly ImportedRow[],
   metadata: EventMetadata,
   options: ImportOptions,
 ) {
   const { eventLog, projector } = deps;
-  let [added, withoutConsent, withoutEvidence] = [0, 0, 0];
+  let [added, withoutConsent, withoutEvidence, revoked] = [0, 0, 0, 0];
   const fields = new Set<string>();
+  const nameSuppressed = createNaming(deps.hashesOf);
   const { taken, last } = await appendInChunks(rows, options, {
     append(chunk, before) {
       const contacts = projector.state("contacts");
       added += chunk.filter(({ recipient }) => findContact(contacts, recipient)?.listed !== true).length;
       const missing = chunk.map((row) => findMissingEvidence(consentOnceImported(contacts, row)));
+      revoked += chunk.filter((row) => isRevoked(contacts, row)).length;
       withoutConsent += missing.filter(([first]) => first === "basis").length;
       withoutEvidence += missing.filter(([first]) => first !== undefined && first !== "basis").length;
       for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
+      const events = [...chunk.map(toEvent), ...nameSuppressed(contacts, chunk.map(toName))];
       return chunk.some(({ recipient: { tracking } }) => tracking !== undefined && tracking !== "granted")
-        ? appendRevoking(deps, chunk, metadata, before)
-        : eventLog.append(STREAMS.outreach, chunk.map(toEvent), metadata);
+        ? appendRevoking(deps, { chunk, events }, metadata, before)
+        : eventLog.append(STREAMS.outreach, events, metadata);
     },
   });
   await projector.until(last);
@@ -56,6 +65,8 @@ export async function importRecipients(
     withoutConsent,
     /** With such a ground, but no date or no source of it. */
     withoutEvidence,
+    /** Recipients whose consent the file took back, by the basis `none`. */
+    revoked,
     /** The columns that became template fields, in the order in which they are met. */
     fields: [...fields],
   };
@@ -103,13 +114,18 @@ function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Co
   return { ...consentAfter(before, recipient), inbound: before.inbound };
 }
 
+function isRevoked(contacts: Contacts, row: ImportedRow): boolean {
+  const before = findContact(contacts, row.recipient) ?? NO_CONSENT;
+  return before.basis !== "none" && consentOnceImported(contacts, row).basis === "none";
+}
+
 /**
  * Appends rows as decided on the newest state: no personal link that a run sends meanwhile is missed. `before`: the append
  * of the chunk before.
  */
 async function appendRevoking(
   deps: RecordConsentDeps,
-  chunk: readonly ImportedRow[],
+  { chunk, events }: { readonly chunk: readonly ImportedRow[]; readonly events: readonly NewEvent[] },
   metadata: EventMetadata,
   before: Promise<unknown> | undefined,
 ): Promise<{ readonly last: number }> {
@@ -117,10 +133,14 @@ async function appendRevoking(
   const decide = () => {
     const contacts = deps.projector.state("contacts");
     const codes = chunk.flatMap(({ recipient }) => findRevokedLinks(contacts, recipient, recipient));
-    return { events: [...chunk.map(toEvent), ...eraseClicks(deps.findLinkKeys(codes))] };
+    return { events: [...events, ...eraseClicks(deps.findLinkKeys(codes))] };
   };
   const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
   return { last: ("appended" in handled ? handled.appended?.last : undefined) ?? 0 };
+}
+
+function toName({ recipient: { id, username } }: ImportedRow): Recipient {
+  return toRecipient({ id, username });
 }
 
 function toEvent({ recipient: { id, username, ...row } }: ImportedRow): NewEvent {

@@ -1,6 +1,6 @@
 import { basis, tracking } from "../../events/outreach.ts";
 import type { ConsentRecord } from "../../projections/consent.ts";
-import { isoTime } from "../platform/clock.ts";
+import { type DateOrder, type Parsed, parseDay } from "./parse-day.ts";
 import { shortened } from "../template/normalize-field.ts";
 import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -34,25 +34,11 @@ export const CONSENT_TEXT_CHARS_MAX = 1_000;
 /** Longest `…_source`, in characters: the address of a form with what a campaign adds to it. */
 export const CONSENT_SOURCE_CHARS_MAX = 500;
 
-/** Longest `…_at`, in characters: nanoseconds and an offset. */
-export const CONSENT_TIME_CHARS_MAX = 40;
-
-/** Day before which no consent was given on the web. A time of 0 that a program exports as 1970 is none. */
-const EARLIEST_DAY = "1995-01-01";
-
-/** Somewhere on earth a day begins 14 hours before it does in UTC. */
-const DAY_AHEAD_MS = 14 * 3_600_000;
-
-/** The clock of the machine with the form may be ahead of ours. */
-const CLOCK_AHEAD_MS = 5 * 60_000;
-
 /** Characters of a word that is none of those known: enough to find it by. */
 const WORD_CHARS_SHOWN = 40;
 
 const BASES = basis.anyOf.map((one) => one.const);
 const TRACKINGS = tracking.anyOf.map((one) => one.const);
-
-type Parsed = string | { readonly fault: string };
 
 type Subject = "basis" | "tracking";
 
@@ -63,7 +49,7 @@ const EVIDENCE_OF = { basis: "consent", tracking: "tracking" } as const satisfie
 const EVIDENCE = { at: parseDay, source: parseSource, text: parseWording } as const;
 
 /** Parses what is said of consent; evidence is neither completed nor guessed. `now`: in ms since 1970. */
-export function parseConsent(given: GivenConsent, now: number): ConsentRecord | ConsentFault {
+export function parseConsent(given: GivenConsent, now: number, dates?: DateOrder): ConsentRecord | ConsentFault {
   const basis = parseWord(given, "basis", BASES);
   if (isFault(basis)) return basis;
   const tracking = parseWord(given, "tracking", TRACKINGS);
@@ -76,7 +62,7 @@ export function parseConsent(given: GivenConsent, now: number): ConsentRecord | 
       const text = given(member)?.trim() ?? "";
       if (text === "") continue;
       if (record[subject] === undefined) return { member, reason: `${member} needs ${subject} beside it` };
-      const parsed = EVIDENCE[kind](text, now);
+      const parsed = EVIDENCE[kind](text, now, dates);
       if (typeof parsed === "object") return { member, reason: `${member} ${parsed.fault}` };
       evidence[member] = parsed;
     }
@@ -99,26 +85,6 @@ function parseWord<Word extends string>(given: GivenConsent, member: Subject, wo
     member,
     reason: `${member} must be ${EITHER.format(words)}; got ${JSON.stringify(shortened(raw, WORD_CHARS_SHOWN))}`,
   };
-}
-
-const DAY = /^\d{4}-\d\d-\d\d$/;
-
-const NO_TIME = "is neither a day such as 2026-03-02 nor a time with its offset such as 2026-03-02T10:15:00+01:00";
-
-/** A day stays one: nothing is known of its hour. A time becomes one in UTC. */
-export function parseDay(text: string, now: number): Parsed {
-  if (text.length > CONSENT_TIME_CHARS_MAX) return { fault: NO_TIME };
-  let at: Temporal.Instant;
-  try {
-    at = DAY.test(text) ? Temporal.Instant.from(`${text}T00:00Z`) : Temporal.Instant.from(text);
-  } catch (fault) {
-    if (!(fault instanceof RangeError)) throw fault;
-    return { fault: NO_TIME };
-  }
-  const ms = at.epochMilliseconds;
-  if (ms < Date.parse(EARLIEST_DAY)) return { fault: `is before ${EARLIEST_DAY}` };
-  if (ms > now + (DAY.test(text) ? DAY_AHEAD_MS : CLOCK_AHEAD_MS)) return { fault: "is in the future" };
-  return DAY.test(text) ? text : isoTime(ms);
 }
 
 /** What looks like an address. */

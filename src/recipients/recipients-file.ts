@@ -1,17 +1,14 @@
 import { ServiceError } from "../platform/service-error.ts";
-import { countLinesBeforeFault } from "../platform/find-invalid-utf8.ts";
+import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
+import { createCellNotes, type RowRefusal } from "./file/cell-notes.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "../template/normalize-field.ts";
-import { type Columns, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
+import { type Columns, LINK_COLUMNS, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";
-import { type Cells, type FileRow, type ImportedRecipient, readRow, type RowRefusal } from "./file/row.ts";
+import { type CellRow, type FileRow, type ReadOptions, readRow } from "./file/row.ts";
 import { type ImportedSuppression, readSuppression } from "./file/suppression-row.ts";
-
-export interface ImportedRow {
-  readonly line: number;
-  readonly recipient: ImportedRecipient;
-}
+import { createPeople } from "./file/unique-recipients.ts";
 
 export interface RefusedRow {
   readonly line: number;
@@ -23,12 +20,6 @@ export interface RefusedRow {
 /** Characters of a refused value: enough to find it in the file. A file of a million bad rows is to fit in memory. */
 const VALUE_SHOWN_CHARS_MAX = 100;
 
-/** The row at `line` took the place of the one at `of`: the last one wins. */
-export interface Duplicate {
-  readonly line: number;
-  readonly of: number;
-}
-
 const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns) => Iterable<FileRow>>> = {
   csv: readCsvRows,
   json: readJsonRows,
@@ -39,13 +30,13 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns
  * Reads recipients, each once; lines are those that an editor shows, from 1. A row that cannot be used is refused with its
  * reason and the others go in; throws a ServiceError (invalid) when the file as a whole cannot be understood.
  */
-export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, now: number) {
+export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, options: ReadOptions) {
   const people = createPeople();
-  const refused = readRows(READERS[format](decodeText(file), RECIPIENT_COLUMNS), (line, cells) => {
-    const recipient = readRow(cells, now);
-    return "reason" in recipient ? recipient : people.add({ line, recipient });
+  const { refused, notes } = readRows(file, format, RECIPIENT_COLUMNS, (row) => {
+    const recipient = readRow(row, options);
+    return "reason" in recipient ? recipient : people.add({ line: row.line, recipient });
   });
-  return { rows: people.rows(), refused, duplicates: people.duplicates };
+  return { rows: people.rows(), refused, duplicates: people.duplicates, notes };
 }
 
 export interface SuppressionRow {
@@ -57,74 +48,71 @@ export interface SuppressionRow {
  * The same of a list of suppressions, in which a repeated row may name what the other does not. `hashKey`: names the key of
  * its hashes, as {@link readSuppression} wants it.
  */
-export function parseSuppressions(file: string | Uint8Array, format: RecipientsFormat, now: number, hashKey: string) {
+export function parseSuppressions(
+  file: string | Uint8Array,
+  format: RecipientsFormat,
+  options: ReadOptions,
+  hashKey: string,
+) {
   const rows: SuppressionRow[] = [];
-  const refused = readRows(READERS[format](decodeText(file), SUPPRESSION_COLUMNS), (line, cells) => {
-    const suppression = readSuppression(cells, now, hashKey);
+  const { refused, notes } = readRows(file, format, SUPPRESSION_COLUMNS, (row) => {
+    const suppression = readSuppression(row, options, hashKey);
     if ("refusal" in suppression) return suppression.refusal;
-    rows.push({ line, suppression });
+    rows.push({ line: row.line, suppression });
+    return undefined;
+  });
+  return { rows, refused, notes };
+}
+
+/** The same of short links. What a link needs is checked when it is added. */
+export function parseLinks(file: string | Uint8Array, format: RecipientsFormat) {
+  const rows: { readonly line: number; readonly code: string; readonly target: string }[] = [];
+  const { refused } = readRows(file, format, LINK_COLUMNS, ({ line, cells }) => {
+    const cell = (column: string): string => cells.get(column)?.trim() ?? "";
+    rows.push({ line, code: cell("code"), target: cell("target") });
     return undefined;
   });
   return { rows, refused };
 }
 
-/** Hands each row to `take`, which returns why it cannot be used. Returns the refused rows. */
-function readRows(rows: Iterable<FileRow>, take: (line: number, cells: Cells) => RowRefusal | undefined) {
+/** Hands each row to `take`, which returns why it cannot be used. Returns the refused rows, and what was noted of the others. */
+function readRows(
+  file: string | Uint8Array,
+  format: RecipientsFormat,
+  columns: Columns,
+  take: (row: CellRow) => RowRefusal | undefined,
+) {
   const refused: RefusedRow[] = [];
+  const notes = createCellNotes();
   let count = 0;
-  for (const row of rows) {
+  for (const row of READERS[format](decodeText(file), columns)) {
     count += 1;
     if (count > ROWS_MAX) throw new ServiceError("invalid", `the file has more than ${ROWS_MAX} rows`);
     const { line } = row;
-    const refusal = "refused" in row ? row.refused : take(line, row.cells);
-    if (refusal === undefined) continue;
-    refused.push({ line, value: shortened(refusal.value, VALUE_SHOWN_CHARS_MAX), reason: refusal.reason });
+    const refusal = "refused" in row ? row.refused : take(row);
+    if (refusal !== undefined)
+      refused.push({ line, value: shortened(refusal.value, VALUE_SHOWN_CHARS_MAX), reason: refusal.reason });
+    else if ("remarks" in row) for (const remark of row.remarks) notes.add(line, remark);
   }
-  return refused;
-}
-
-/** Keeps each recipient once, by id and by handle. */
-function createPeople() {
-  const kept = new Set<ImportedRow>();
-  const byId = new Map<string, ImportedRow>();
-  const byUsername = new Map<string, ImportedRow>();
-  const duplicates: Duplicate[] = [];
-
-  /** Why the row cannot be taken, or undefined. */
-  function add(row: ImportedRow): RowRefusal | undefined {
-    const { id } = row.recipient;
-    const username = row.recipient.username?.toLowerCase();
-    const sameId = id === undefined ? undefined : byId.get(id);
-    const sameName = username === undefined ? undefined : byUsername.get(username);
-    if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
-      return { value: id, reason: `@${username} has another id on line ${sameName.line}` };
-    }
-    if (sameId !== undefined) replace(sameId, row);
-    if (sameName !== undefined && sameName !== sameId) replace(sameName, row);
-    kept.add(row);
-    if (id !== undefined) byId.set(id, row);
-    if (username !== undefined) byUsername.set(username, row);
-    return undefined;
-  }
-
-  function replace(earlier: ImportedRow, row: ImportedRow): void {
-    const { id, username } = earlier.recipient;
-    kept.delete(earlier);
-    if (id !== undefined) byId.delete(id);
-    if (username !== undefined) byUsername.delete(username.toLowerCase());
-    duplicates.push({ line: row.line, of: earlier.line });
-  }
-
-  return { add, duplicates, rows: () => [...kept] };
+  return { refused, notes: notes.all() };
 }
 
 const SAVE_AS = 'save it again as "CSV UTF-8"';
 
-/** What a zip archive, and so an Excel workbook, begins with. */
-const ZIP_MAGIC = [0x50, 0x4b, 0x03, 0x04];
+/** First bytes of files that spreadsheet programs and others write, whatever the file is called. */
+const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
+  ["an Excel workbook", [0x50, 0x4b, 0x03, 0x04]],
+  ["an Excel workbook of the old kind (.xls)", [0xd0, 0xcf, 0x11, 0xe0]],
+  ["a PDF", [0x25, 0x50, 0x44, 0x46]],
+  ["a compressed file", [0x1f, 0x8b]],
+];
 
 /** First bytes that are looked at for the zeros of UTF-16 without a mark. */
 const SNIFF_BYTES = 1024;
+
+/** A web page: an export of a program as a table, or the page that asks to sign in. */
+const HTML = /^\s*<(?:!doctype|html|head|body|meta|title|style|script|table|div|!--)/i;
+const XML = /^\s*<\?xml/i;
 
 /**
  * UTF-8, or UTF-16 where a byte order mark says so (Excel's "Unicode text"). Anything else is refused:
@@ -133,14 +121,18 @@ const SNIFF_BYTES = 1024;
 function decodeText(file: string | Uint8Array): string {
   const bytes = typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;
   if (bytes > FILE_BYTES_MAX) throw new ServiceError("invalid", `the file has more than ${FILE_BYTES_MAX} bytes`);
-  const text = typeof file === "string" ? file : decodeBytes(file);
-  return text.replace(/^\uFEFF/, "");
+  const text = (typeof file === "string" ? file : decodeBytes(file)).replace(/^\uFEFF/, "");
+  const markup = HTML.test(text) ? "a web page (HTML)" : XML.test(text) ? "XML" : undefined;
+  if (markup === undefined) return text;
+  throw new ServiceError(
+    "invalid",
+    `this is ${markup}, whatever its name says: open it in a spreadsheet, and ${SAVE_AS}`,
+  );
 }
 
 function decodeBytes(bytes: Uint8Array): string {
-  if (ZIP_MAGIC.every((byte, index) => bytes[index] === byte)) {
-    throw new ServiceError("invalid", `this is an Excel workbook, not a text file: ${SAVE_AS}`);
-  }
+  const [magic] = MAGIC.find(([, first]) => first.every((byte, index) => bytes[index] === byte)) ?? [];
+  if (magic !== undefined) throw new ServiceError("invalid", `this is ${magic}, not a text file: ${SAVE_AS}`);
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return decode(bytes, "utf-16le");
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return decode(bytes, "utf-16be");
   if (bytes.subarray(0, SNIFF_BYTES).includes(0)) {

@@ -1,17 +1,28 @@
 import { createHmac } from "node:crypto";
+import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { type Contacts, findContact } from "../../projections/contacts.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type HandleDeps, record } from "../log/decide-and-append.ts";
+import type { SocialNetwork } from "../networks/network.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
+import { within } from "../platform/clock.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
 export interface SuppressDeps extends Pick<HandleDeps, "eventLog" | "projector"> {
   readonly hashesOf: HashesOf;
+  /** Undefined: no network can be asked whose handle one is. */
+  readonly account?: NamingAccount | undefined;
+}
+
+/** The account in whose name the network is asked. */
+export interface NamingAccount {
+  readonly network: Pick<SocialNetwork, "usersByUsername">;
+  readonly tokens: { use<T>(call: (token: string) => Promise<T>): Promise<T> };
 }
 
 /** The recipient of a suppression, and the reason; without `recipient` they are known by `hash` alone. */
-export interface Suppression extends SuppressionRecord {
+export interface Suppression extends SuppressionRecord, Pick<DataOf<"RecipientSuppressed">, "message_id"> {
   readonly recipient?: Recipient;
   readonly hash?: string;
 }
@@ -35,6 +46,49 @@ export function decideSuppression(
 }
 
 /**
+ * Suppresses by name the recipients of these whose hash the log holds, with the hashes of all their names. Their
+ * handle may change, and the hash of the next one is not held.
+ */
+export function createNaming(hashesOf: HashesOf) {
+  const decide = createDecision(hashesOf);
+  return (contacts: Contacts, recipients: readonly Recipient[]): readonly NewEvent<"RecipientSuppressed">[] => {
+    const isFound = (recipient: Recipient): boolean =>
+      isSuppressedByHash(contacts, [recipient, findContact(contacts, recipient) ?? {}], hashesOf);
+    return decide(
+      contacts,
+      recipients.filter(isFound).map((recipient) => ({ recipient, reason: "hash" })),
+    );
+  };
+}
+
+/**
+ * Makes a function that decides which suppressions the log does not hold, each once: a row that adds nothing to those that
+ * it was given before is none.
+ */
+export function createDecision(hashesOf: HashesOf) {
+  const decided = new Set<string>();
+  /** The hashes of names that events have: a contact is shown as suppressed only once an event names it. */
+  const named = new Set<string>();
+  return (contacts: Contacts, suppressions: readonly Suppression[]): readonly NewEvent<"RecipientSuppressed">[] =>
+    suppressions.flatMap((suppression) => {
+      const { recipient = {} } = suppression;
+      const [event] = decideSuppression(contacts, suppression, hashesOf).events;
+      if (event === undefined) return [];
+      const { hashes = [] } = event.data;
+      const names = findContact(contacts, recipient) === undefined ? [] : hashesOf(recipient);
+      if (names.every((hash) => named.has(hash)) && hashes.every((hash) => decided.has(hash))) return [];
+      for (const hash of names) named.add(hash);
+      for (const hash of hashes) decided.add(hash);
+      return [event];
+    });
+}
+
+/** True if the log holds the hash of one of these names. A contact that an event names is suppressed without it. */
+export function isSuppressedByHash({ hashes }: Contacts, names: readonly Recipient[], hashesOf: HashesOf): boolean {
+  return hashes.size > 0 && names.flatMap(hashesOf).some((hash) => hashes.has(hash));
+}
+
+/**
  * Suppresses a recipient for an operator, whatever else is appended meanwhile. Resolves when the projections hold it;
  * `isKnown` false: no contact has the name yet; `repeated`: the log held as much before. Throws a ServiceError (usage) for
  * an invalid name, and what the store's append throws.
@@ -42,12 +96,36 @@ export function decideSuppression(
 export async function suppress(deps: SuppressDeps, name: string, metadata: EventMetadata) {
   const { eventLog, projector, hashesOf } = deps;
   await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
-  const contacts = projector.state("contacts");
-  const recipient = recipientAmong(contacts, name);
-  const isKnown = findContact(contacts, recipient) !== undefined;
-  const { events } = decideSuppression(contacts, { recipient, reason: "by_hand" }, hashesOf);
+  const decide = (recipient: Recipient) =>
+    decideSuppression(projector.state("contacts"), { recipient, reason: "by_hand" }, hashesOf).events;
+  const recipient = recipientAmong(projector.state("contacts"), name);
+  const isKnown = findContact(projector.state("contacts"), recipient) !== undefined;
+  const events = decide(recipient);
   if (events.length > 0) await record(deps, STREAMS.outreach, events, { metadata });
-  return { isKnown, repeated: events.length === 0 };
+  // Recorded before the network is asked, which may take its time.
+  const user = await findUser(deps, recipient);
+  const more = user === undefined ? [] : decide({ id: user.id, username: user.username });
+  if (more.length > 0) await record(deps, STREAMS.outreach, more, { metadata });
+  return { isKnown, repeated: events.length + more.length === 0 };
+}
+
+/** An operator waits no longer for the network; a read that is answered takes less than a second. */
+const FIND_MS_MAX = 5_000;
+
+/**
+ * Asks the network who has a handle whose id the log does not know: handles change, ids do not. Undefined: the id is
+ * known, or the network did not say.
+ */
+async function findUser({ projector, account }: SuppressDeps, { id, username }: Recipient) {
+  if (account === undefined || id !== undefined || username === undefined) return undefined;
+  if (findContact(projector.state("contacts"), { username })?.id !== undefined) return undefined;
+  const asked = account.tokens.use((token) => account.network.usersByUsername(token, [username]));
+  try {
+    const users = await within(FIND_MS_MAX, asked);
+    return users?.find((user) => user.username.toLowerCase() === username.toLowerCase());
+  } catch {
+    return undefined;
+  }
 }
 
 /** The keyed hashes of all names that are given of a recipient. */

@@ -70,7 +70,7 @@ export function appDeps(served: Served): AppDeps {
   // Cookies and sessions are encrypted with keys derived from the master key.
   const { checkpoints, master } = openedLog;
   const { now: clock, skewMs: skewAt } = openedLog.logClock;
-  const isSecure = http.publicUrl.startsWith("https:");
+  const site = new URL(http.publicUrl);
   const isLocal = isOfThisMachineOnly(http);
   const live = {
     instances: () => instances.live,
@@ -85,9 +85,11 @@ export function appDeps(served: Served): AppDeps {
   const tokens = authentication.list;
   served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file, tokens });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
+  const past = createPastStates({ store, projector, stopping });
   return {
     ...served,
     ...live,
+    past,
     clock,
     sleep,
     random: Math.random,
@@ -97,9 +99,9 @@ export function appDeps(served: Served): AppDeps {
     isLocal,
     // Each lets its part through: a load balancer sends an address here and there.
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
-    sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
-    notices: createNotices(master, isSecure, clock),
-    visits: createVisits(master, isSecure, clock),
+    sessions: createSessions({ masterKey: master, authentication, site, isLocal, claims: served.vault, clock }),
+    notices: createNotices(master, site, clock),
+    visits: createVisits(master, site, clock),
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
     eventIntake: createEventIntake(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
@@ -111,7 +113,7 @@ export function appDeps(served: Served): AppDeps {
     console: createConsole({
       store,
       projector,
-      past: createPastStates({ store, projector, stopping }),
+      past,
       live: { ...live, circuit: delivery.circuit, verification: () => verifier.progress },
       settings: consoleSettings(config, delivery, {
         hashesOf: served.hashesOf,
@@ -126,7 +128,7 @@ export function appDeps(served: Served): AppDeps {
       eventLog,
       projector,
       pinnedHandle: config.x?.account,
-      cookie: createAuthorizationCookie(master, isSecure, clock),
+      cookie: createAuthorizationCookie(master, site, clock),
       states: createUsedStates(served.vault, clock),
     },
   };

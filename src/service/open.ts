@@ -80,6 +80,7 @@ export async function openLogAt(
       place,
       keysName,
       keyring,
+      areBoundTo: keys.areBoundTo,
       bind,
       owner,
       acceptLostKeys,

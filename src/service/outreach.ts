@@ -5,7 +5,7 @@ import type { LogClock } from "../log/log-clock.ts";
 import { xPrices } from "../networks/x/x-api.ts";
 import { newestTime, type OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
-import { createStopWords } from "../outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
 import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
@@ -81,7 +81,7 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     // Never rendered where no template is configured: then no run starts.
     rules: outreachRules(deps, outreach.template ?? parseTemplate("-")),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
-    isOptOut: createStopWords(outreach.stopWords, outreach.trackingStopWords),
+    readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),
     isTrackingOptOut: createStopWords(outreach.trackingStopWords),
     newLinkSecret: config.links.isPersonal ? () => randomBytes(LINK_SECRET_BYTES).toString("hex") : undefined,
     random: Math.random,

@@ -27,6 +27,7 @@ import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
+import { decodeUtf8 } from "../platform/decode-utf8.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { untilAborted } from "../platform/signals.ts";
@@ -278,7 +279,7 @@ function openAuthenticator(
   const authentication = createAuthentication(http, deps.clock, undefined, note);
   const failureLimit = stack.use(recordFailures({ ...deps, limit, sleep }));
   if (http.tokensFile !== undefined) {
-    const read = (path: string) => readFile(path, "utf8");
+    const read = async (path: string) => decodeUtf8(await readFile(path));
     stack.use(followTokensFile({ ...deps, ...http.tokensFile, tokens: http.tokens, authentication, read, sleep }));
   }
   return { authentication, failureLimit };

@@ -50,6 +50,14 @@ export function isPersonalCode(code: string): boolean {
   return PERSONAL_CODE.test(code);
 }
 
+/** Hex digits of a code's hash that stand for it: 48 bits tell all codes of a log apart. */
+const HIDDEN_DIGITS = 12;
+
+/** Stands for a personal code where readers see it. The code has 76 random bits, so no reader finds it by its hash. */
+export function hideCode(code: string): string {
+  return `hidden-${createHash("sha256").update(code).digest("hex").slice(0, HIDDEN_DIGITS)}`;
+}
+
 const SHARED_CODE = new RegExp(`^[${ALPHABET}]{${SHARED_CODE_CHARS}}$`);
 const PERSONAL_CODE = new RegExp(`^[${ALPHABET}]{${PERSONAL_CODE_CHARS}}$`);
 

@@ -111,6 +111,10 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       seen = revision;
       return revision;
     },
+    /** True if they were bound to that log before. */
+    async areBoundTo(log: string): Promise<boolean> {
+      return (await database.label()).binding?.log === log;
+    },
     /**
      * Binds the secrets to a log as `decide` says, which throws what speaks against it. From then on each change and each
      * look at the revision is refused once they are bound to another log, or to another of its continuations than `epoch`

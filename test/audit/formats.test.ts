@@ -1,7 +1,9 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
+import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
+import { csvRecord, readGuarded } from "../../src/log/export-formats/csv.ts";
 import { LineFault, type StoredEvent } from "../../src/log/export-formats/format.ts";
 import { name, newEvent } from "./events.ts";
 
@@ -110,6 +112,31 @@ describe("csv", () => {
     const event = { ...EVENT, stream: "'=1" };
     expect(cells(event)).toContain(`,"''=1",`);
     expect(readAll("csv", linesOf("csv", [event]))).toStrictEqual([event]);
+  });
+
+  const FORMULA = /(?:^|[;\t])\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+  const hostile = fc.array(fc.constantFrom(";", "\t", " ", "=", "+", "@", "'", "\uff1d", '"', "a"), { maxLength: 12 });
+
+  test("begins no formula in a cell, nor behind a semicolon or a tab in one, and reads each cell back", () => {
+    fc.assert(
+      fc.property(hostile, (characters) => {
+        const text = characters.join("");
+        const [[written = ""] = []] = parse(csvRecord([text])) as string[][];
+        expect(written).not.toMatch(FORMULA);
+        expect(readGuarded(written)).toBe(text);
+        const event = { ...EVENT, stream: `s${text}`, data: { text } } as StoredEvent;
+        const cells = (parse(EXPORT_FORMATS.csv.line(event)) as string[][])[0] ?? [];
+        for (const cell of cells) expect(cell).not.toMatch(FORMULA);
+        expect(readAll("csv", linesOf("csv", [event]))).toStrictEqual([event]);
+      }),
+      { numRuns: CASES },
+    );
+  });
+
+  test("begins with a byte order mark, by which a spreadsheet knows UTF-8, and is read with it and without", () => {
+    expect(EXPORT_FORMATS.csv.head.codePointAt(0)).toBe(0xfeff);
+    const [header = "", ...records] = linesOf("csv", [EVENT]);
+    expect(readAll("csv", [header.replace("\ufeff", ""), ...records])).toStrictEqual([EVENT]);
   });
 
   test("wants its header, which others may quote", () => {

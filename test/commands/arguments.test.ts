@@ -1,9 +1,9 @@
-// On no harness.
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { account } from "../../src/commands/account.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { clicks } from "../../src/commands/clicks.ts";
+import { clicks } from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
@@ -12,13 +12,13 @@ import { doctor } from "../../src/commands/doctor.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { key } from "../../src/commands/key.ts";
 import { outreach } from "../../src/commands/outreach.ts";
-import { quota } from "../../src/commands/quota.ts";
+import { quota } from "../harness/memory/operation-commands.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import { sandbox } from "../../src/commands/development/sandbox.ts";
 import { serve } from "../../src/commands/serve.ts";
-import { stats } from "../../src/commands/stats.ts";
+import { stats } from "../harness/memory/operation-commands.ts";
 import { token } from "../../src/commands/token.ts";
 
 /** Each command with as many arguments as it takes. */

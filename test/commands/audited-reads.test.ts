@@ -5,11 +5,15 @@ import { DatabaseSync } from "node:sqlite";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
-import { reachlog } from "../../src/commands/shared/root-command.ts";
+import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { capture, NO_TERMINAL } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
+import { snapshotOf } from "../projector/rebuilding.ts";
+
+const reachlog = await loadReachlog();
 
 type Read = DataOf<"PersonalDataRead">;
 
@@ -43,7 +47,9 @@ const READS: Readonly<Record<string, Read>> = {
 
 /** Those that show none, or only what stays in doubt (`outreach reconcile`); what they change is an event of its own. */
 const OTHERS = [
-  ..."serve demo sandbox doctor ready settings stats quota clicks replay backup restore restored migrate".split(" "),
+  ..."serve demo sandbox doctor ready settings stats quota runs clicks replay backup restore restored migrate".split(
+    " ",
+  ),
   ..."upgrade-check forget mcp completion".split(" "),
   ...["import", "consent", "suppress", "retry", "forget"].map((name) => `recipients ${name}`),
   "suppressions import",
@@ -141,6 +147,31 @@ test.each(Object.keys(READS))("reachlog %s shows and writes nothing before the r
   const positions = (await readsIn(world)).map(({ position }) => position);
   expect([isWrittenBefore, positions.length]).toEqual([false, 1]);
   expect(shown.filter((newest) => newest !== positions[0])).toEqual([]);
+});
+
+test("a replay that shows what of recipients differs is one, and none where nothing of them does", async () => {
+  await using world = await openWorld({ AUDIT_READS: "on" });
+  const { position } = await world.store.head();
+  const spoil = (name: ProjectionName) =>
+    world.store.snapshots.save(name, snapshotOf(name, position, projectionOf(name).initial()));
+  await spoil("clicks");
+  expect((await run(world, "replay")).out).toContain("links.go.example/spring: stored nothing");
+  expect(await readsIn(world)).toEqual([]);
+  await spoil("contacts");
+  expect((await run(world, "replay --projection contacts")).out).toContain("planted_ada");
+  const wanted = { resource: "recipients", filters: ["projection"] };
+  expect((await readsIn(world)).map(({ data, meta }) => [data, meta.caller])).toEqual([
+    [wanted, "command-line"],
+  ] as never);
+});
+
+test("a record of consent that shows the rest of it is one, also where it changes nothing", async () => {
+  await using world = await openWorld({ AUDIT_READS: "on" });
+  for (const _time of [1, 2]) await run(world, "recipients consent planted_ada --tracking denied");
+  expect((await readsIn(world)).map(({ data }) => data)).toEqual([
+    { resource: "recipient", ...FOUND },
+    { resource: "recipient", ...FOUND },
+  ]);
 });
 
 test("an assistant that reads is the caller `mcp`", async () => {

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { clicks } from "../../src/commands/clicks.ts";
+import { clicks } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
@@ -84,7 +84,23 @@ test.each([
 ])("as of position %d: %d clicks of people, %d of them suspected", async (position, people, suspected) => {
   const of = { link: "go.example/a", clicks: people, suspected, bots: 1 };
   const asked = ["--json", "--as-of", String(position)];
-  expect(JSON.parse((await world.run(clicks, "go.example/a", ...asked)).out)).toMatchObject(of);
+  expect(JSON.parse((await world.run(clicks, "go.example/a", ...asked)).out)).toMatchObject({ links: [of] });
   const { links } = JSON.parse((await world.run(clicks, ...asked)).out) as { links: { link: string }[] };
   expect(links.find(({ link }) => link === of.link)).toMatchObject(of);
+});
+
+test("clicks that an older version recorded in other spellings are of one link, in all and by its name", async () => {
+  await using older = await openCommands();
+  const at = (domain: string, short_code: string) =>
+    older.append(STREAMS.link(domain, short_code), [clickOf({ domain, short_code })]);
+  await at("GO.example", "a");
+  await at("go.example", "a");
+  await at("go.example:443", "/a");
+  const [all, ...ofLink] = await Promise.all(
+    [[], ["go.example/a"], ["https://GO.example:443/a/?x=1"]].map(async (named) =>
+      JSON.parse((await older.run(clicks, ...named, "--json")).out),
+    ),
+  );
+  expect(all).toMatchObject({ clicks: 3, links: [{ link: "go.example/a", clicks: 3 }] });
+  for (const one of ofLink) expect(one).toMatchObject({ clicks: 3, links: [{ link: "go.example/a", clicks: 3 }] });
 });

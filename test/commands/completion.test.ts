@@ -1,8 +1,10 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import { bashScript, describeCommands, fishScript, zshScript } from "../../src/commands/completion.ts";
-import { reachlog, runCommandLine } from "../../src/commands/shared/root-command.ts";
+import { loadReachlog, runCommandLine } from "../../src/commands/shared/root-command.ts";
 import { NO_TERMINAL } from "../harness/capture.ts";
+
+const reachlog = await loadReachlog();
 
 const COMMANDS = describeCommands(reachlog(NO_TERMINAL));
 

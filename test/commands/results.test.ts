@@ -107,6 +107,7 @@ test("results for programs, of an earlier moment, and as CSV", async () => {
   ]);
   const csv = (await world.run(results, "--csv", "--as-of", "3")).out.split("\r\n");
   expect(csv).toHaveLength(4);
+  expect(csv[0]).toStartWith('\ufeff"template","template_name",');
   expect(csv[1]).toStartWith('"","","A","1","1","0","0","0","0","0.0000",');
 });
 

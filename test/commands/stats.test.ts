@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { stats } from "../../src/commands/stats.ts";
+import { stats } from "../harness/memory/operation-commands.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt } from "../harness/memory/commands.ts";
 import { clickOf } from "../harness/memory/new-events.ts";

@@ -38,7 +38,7 @@ describe("suppressions import", () => {
     expect([code, err, JSON.parse(out)]).toEqual([
       1,
       "",
-      { added: 0, repeated: 3, refused: [{ line: 3, value: "!", reason }] },
+      { added: 0, repeated: 3, refused: [{ line: 3, value: "!", reason }], noted_cells: 0, notes: [] },
     ]);
     const events = await Array.fromAsync(world.store.read({ types: ["RecipientSuppressed"] }));
     expect(events).toMatchObject([
@@ -80,6 +80,21 @@ describe("suppressions export", () => {
       ["hash", "reason", "suppressed_at"],
     ]);
     expect(hashed.join()).not.toContain("ann");
+  });
+
+  test("reads back byte for byte what a spreadsheet would run, and opens as UTF-8", async () => {
+    const reasons = ["=1+1", "über;=1+1", "a; @b", "'quoted", "it's; '=x", "a;b"];
+    const rows = reasons.map((reason, at) =>
+      JSON.stringify({ username: `user_${at}`, reason, suppressed_at: "2025-03-02" }),
+    );
+    await world.run(suppressions, "import", file("list.jsonl", rows.join("\n")));
+    const { out } = await world.run(suppressions, "export");
+    expect(out).toStartWith('\ufeff"id","username","hash",');
+    expect(out).not.toMatch(/[";]\s*[=+@-]/);
+    await using copy = await openCommands();
+    await copy.run(suppressions, "import", file("copy.csv", out));
+    const read = await Array.fromAsync(copy.store.read({ types: ["RecipientSuppressed"] }));
+    expect(read.map(({ data }) => "reason_text" in data && data.reason_text)).toEqual(reasons);
   });
 
   test("interrupted, makes no file", async () => {

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatPublicKey, formatSubmission, signCheckpoint } from "eventstore-lite";
 import { audit } from "../../src/commands/audit.ts";
@@ -8,10 +9,11 @@ import { doctor } from "../../src/commands/doctor.ts";
 import { witness } from "../../src/commands/witness.ts";
 import { formatOrigin } from "../../src/log/checkpoint.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
+import type { ServiceError } from "../../src/platform/service-error.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
 /** Runs `witness serve` until it is disposed; answers the settings that it prints. */
-async function serveWitness(folder: string, key: string) {
+async function serveWitness(folder: string, key: string, ...more: readonly string[]) {
   const stopping = new AbortController();
   const settings: Record<string, string> = {};
   const printed = Promise.withResolvers<void>();
@@ -21,7 +23,7 @@ async function serveWitness(folder: string, key: string) {
     if (Object.keys(settings).length === 2) printed.resolve();
   };
   const terminal = { env: {}, out, err: out, interactive: false, signal: stopping.signal };
-  const args = ["serve", "--data", folder, "--log-key", key, "--name", "witness.example", "--port", "0"];
+  const args = ["serve", "--data", folder, "--log-key", key, "--name", "witness.example", "--port", "0", ...more];
   const ended = runCommand(witness, args, terminal);
   await Promise.race([printed.promise, ended]);
   return {
@@ -77,6 +79,37 @@ test.each([
     expect(findingOf(out)).toStartWith("WRONG   witness: the witness witness.example");
   },
 );
+
+test("a witness whose memory is gone and whose key is not serves only if it is told to", async () => {
+  await using world = await openCommands();
+  const folder = join(world.directory, "witness");
+  const key = formatPublicKey((await world.store.checkpoints.loadKey()).publicKey);
+  const submit = async (served: Awaited<ReturnType<typeof serveWitness>>, position: number) => {
+    const hash = "11".repeat(32);
+    const head = { origin: formatOrigin(world.store), position, hash, root: hash, time: undefined };
+    const note = signCheckpoint(head, await world.store.checkpoints.loadKey());
+    const body = formatSubmission({ old: 0, proof: [], note });
+    return (await fetch(`${served.settings["WITNESS_URL"]}/add-checkpoint`, { method: "POST", body })).status;
+  };
+  {
+    await using served = await serveWitness(folder, key);
+    expect(await submit(served, 9)).toBe(200);
+  }
+  {
+    await using served = await serveWitness(folder, key);
+    expect(await submit(served, 5)).toBe(409);
+  }
+  const memory = join(folder, "witness.sqlite");
+  for (const lose of [() => writeFileSync(memory, ""), () => rmSync(memory)]) {
+    lose();
+    const refused: unknown = await serveWitness(folder, key).catch((fault: unknown) => fault);
+    expect((refused as ServiceError).kind).toBe("configuration");
+    expect(String(refused)).toContain(`${memory} is gone or empty`);
+    expect(String(refused)).toContain("--accept-lost-memory");
+  }
+  await using served = await serveWitness(folder, key, "--accept-lost-memory");
+  expect(await submit(served, 5)).toBe(200);
+});
 
 test("anything but a submission is not found", async () => {
   await using world = await openCommands();

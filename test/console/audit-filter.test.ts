@@ -188,7 +188,8 @@ describe("the export", () => {
     const answer = await ask(harness.app, `/api/audit/export?format=${format}&to=3`);
     expect(answer.headers.get("content-type")).toBe(type);
     expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
-    const text = await answer.text();
+    // Response.text() would drop the byte order mark.
+    const text = Buffer.from(await answer.arrayBuffer()).toString("utf8");
     expect(text).toStartWith(EXPORT_FORMATS[format].head);
     const lines = text.split("\n").slice(0, -1);
     const read = EXPORT_FORMATS[format].createReader()(lines.map((line) => line.replace(/\r$/, "")));

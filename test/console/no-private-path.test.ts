@@ -1,8 +1,10 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
-import { reachlog } from "../../src/commands/shared/root-command.ts";
+import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
+
+const reachlog = await loadReachlog();
 
 const ENDPOINTS = describeEndpoints();
 
@@ -19,6 +21,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   suppressRecipient: "recipients suppress",
   recordConsent: "recipients consent",
   retryRecipient: "recipients retry",
+  releaseRecipient: "recipients release",
   forgetRecipient: "forget",
   forgetClicks: "forget",
   startVerification: "audit verify",

@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
 import { describeCommands } from "../../src/commands/completion.ts";
-import { reachlog } from "../../src/commands/shared/root-command.ts";
+import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { openInstallation, until } from "../harness/process.ts";
 import { has, run } from "./tools.ts";
+
+const reachlog = await loadReachlog();
 
 const COMMANDS = describeCommands(
   reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() }),

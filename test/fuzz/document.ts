@@ -1,3 +1,7 @@
+import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
+import { createDocument, forPrograms } from "../../src/http/server/openapi.ts";
+
 /** The parts of JSON Schema that the service's document uses. */
 export interface Schema {
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean" | "null";
@@ -46,12 +50,19 @@ export interface Operation {
 }
 
 interface Content {
-  readonly [type: string]: { readonly schema: Schema; readonly example?: unknown };
+  readonly [type: string]: { readonly schema: RawSchema; readonly example?: unknown };
 }
+
+/** A schema, or what all problems have and what this one adds. */
+type RawSchema = Schema & { readonly allOf?: readonly (Schema & { readonly $ref?: string })[] };
 
 interface OpenApi {
   readonly openapi: string;
-  readonly components: { readonly headers: Readonly<Record<string, { readonly required?: boolean }>> };
+  readonly components: {
+    readonly headers: Readonly<Record<string, { readonly required?: boolean }>>;
+    readonly responses: Readonly<Record<string, RawAnswer>>;
+    readonly schemas: { readonly problem: Schema };
+  };
   readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>;
 }
 
@@ -63,10 +74,37 @@ interface RawOperation {
   readonly operationId: string;
   readonly parameters: readonly { readonly name: string; readonly in: string }[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly headers: RawHeaders; readonly content: Content }>>;
+  readonly responses: Readonly<Record<string, RawAnswer | { readonly $ref: string }>>;
+}
+
+interface RawAnswer {
+  readonly headers: RawHeaders;
+  readonly content: Content;
 }
 
 const HEADER_REF = "#/components/headers/";
+
+const ANSWER_REF = "#/components/responses/";
+
+/** Every operation of the service's own document, and the console's pages and forms, which that document leaves out. */
+export function everyOperation(text: string): Operation[] {
+  return [...operationsOf(text), ...operationsOf(consoleDocument())];
+}
+
+/** The console's part of a document: no deployment changes it. */
+function consoleDocument(): string {
+  const endpoints = describeEndpoints();
+  const programs = new Set(forPrograms(endpoints));
+  const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
+  return JSON.stringify(
+    createDocument(
+      endpoints.filter((one) => !programs.has(one)),
+      "",
+      guards,
+      "session",
+    ),
+  );
+}
 
 /** Every operation of an OpenAPI document. Throws when it is none that this reader understands. */
 export function operationsOf(text: string): Operation[] {
@@ -95,8 +133,9 @@ function operationOf({ components }: OpenApi, path: string, method: string, raw:
   const [body] = Object.entries(raw.requestBody?.content ?? {});
   // Whatever is answered is to be documented under its own status.
   const statuses = Object.entries(raw.responses).filter(([status]) => status !== "default");
-  const answers = statuses.map(([status, { headers, content }]) => {
-    const contents = Object.entries(content).map(([type, { schema }]) => [type, schema] as const);
+  const answers = statuses.map(([status, given]) => {
+    const { headers, content } = "$ref" in given ? components.responses[given.$ref.slice(ANSWER_REF.length)]! : given;
+    const contents = Object.entries(content).map(([type, { schema }]) => [type, merge(schema, components)] as const);
     return [Number(status), { ...headersOf(components, headers), content: new Map(contents) }] as const;
   });
   return {
@@ -109,6 +148,16 @@ function operationOf({ components }: OpenApi, path: string, method: string, raw:
     body: body && { type: body[0], schema: body[1].schema, example: body[1].example },
     answers: new Map(answers),
   };
+}
+
+const PROBLEM_REF = "#/components/schemas/problem";
+
+/** Puts the members of all problems beside those that one adds. */
+function merge(schema: RawSchema, { schemas }: OpenApi["components"]): Schema {
+  const [shared, own] = schema.allOf ?? [];
+  if (own === undefined || shared?.$ref !== PROBLEM_REF) return schema;
+  const required = [...new Set([...(schemas.problem.required ?? []), ...(own.required ?? [])])];
+  return { ...own, properties: { ...schemas.problem.properties, ...own.properties }, required };
 }
 
 function headersOf(components: OpenApi["components"], headers: RawHeaders) {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { residentMiB } from "../http/wire/memory.ts";
 import { authorize, openInstallation, type Running, type Installation, stop } from "../harness/process.ts";
 import type { Deployment } from "./deployments.ts";
-import { operationsOf, type Operation } from "./document.ts";
+import { everyOperation, type Operation } from "./document.ts";
 import { requestsTo, type FuzzRequest } from "./requests.ts";
 import { faultsOf } from "./verdict.ts";
 import { openWire, type Wire } from "./wire.ts";
@@ -49,7 +49,7 @@ export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise
   world.sandbox.telegram.limit = 1e9;
   if (deployment.settings["X_CLIENT_ID"] !== "") await authorize(service, world.sandbox);
   for (const fault of deployment.faults) world.sandbox.faults.add(fault);
-  const operations = operationsOf(await (await service.get("/openapi.json")).text());
+  const operations = everyOperation(await (await service.get("/openapi.json")).text());
   using wire = openWire(service.url);
   const counts = createCounts(service);
   const batch = fc.array(requestsTo(operations.filter(hasEnd)), {

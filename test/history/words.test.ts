@@ -43,6 +43,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       },
       '@ada_builds was imported from the list with the name "Ada", company "Acme"; basis: they opted in',
     ],
+    [
+      { recipient: ada, fields: { city: "Rome" }, blank: ["company", "name"], source: "list" },
+      '@ada_builds (1001) was imported from the list, city "Rome", company blank, name blank',
+    ],
     [{ ...person, recipient: { id: "1001" } }, "1001 was imported from the list; basis: none"],
     [
       { ...person, recipient: ada, basis: "dm_first" },
@@ -104,10 +108,21 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       '@ada_builds (1001) was suppressed by a list ("asked by phone"), as of 2026-03-02; no run contacts them again',
     ],
     [
+      { recipient: ada, reason: "hash", hashes: ["x"] },
+      "@ada_builds (1001) was suppressed by the hash of a name of theirs; no run contacts them again",
+    ],
+    [
       { reason: "opt_out", suppressed_at: "2026-03-02T09:15:00.000Z", hashes: ["x"] },
       "a recipient known by a hash alone was suppressed because they opted out, as of 2026-03-02T09:15:00.000Z; no run contacts them again",
     ],
   ],
+  RecipientHeld: [
+    [
+      { recipient: ada, message_id: "78", received_at: "2026-11-20T10:00:00.000Z" },
+      "@ada_builds (1001) may have asked to be left alone in message 78; no run contacts them until an operator decides",
+    ],
+  ],
+  RecipientReleased: [[{ recipient: ada }, "an operator decided that @ada_builds (1001) may be contacted"]],
   DirectMessageReceived: [
     [
       { recipient: ada, message_id: "78", received_at: "2026-11-20T10:00:00.000Z" },

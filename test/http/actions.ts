@@ -9,6 +9,7 @@ export const ACTIONS = [
   "/social/recipients/consent",
   "/social/recipients/suppress",
   "/social/recipients/retry",
+  "/social/recipients/release",
   "/social/recipients/forget",
   "/social/suppressions",
   "/api/tracking/forget",
@@ -19,12 +20,17 @@ export const ACTIONS = [
 /** What the console, the command line and scripts read beside: method, path and protection. */
 export const READINGS = [
   "GET /social/results session",
+  "GET /social/quota session",
+  "GET /social/runs session",
+  "GET /api/clicks session",
+  "GET /api/links session",
   "GET /api/deliveries session",
   "GET /api/audit/verify token",
   "GET /api/audit/head session",
   "GET /api/audit/proof/:event session",
   "GET /api/audit/export session",
   "GET /social/suppressions session",
+  "GET /social/recipients/held session",
 ] as const;
 
 /** The paths of these. */

@@ -3,10 +3,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { feature } from "../../src/http/deps.ts";
 import { jsonBody } from "../../src/http/server/body.ts";
-import { listEndpoints, operation, reply, type Protection } from "../../src/http/server/endpoint.ts";
+import { listEndpoints, declare, reply, type Protection } from "../../src/http/server/endpoint.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
-import { documentedPath, operationsOf } from "../fuzz/document.ts";
+import { documentedPath, everyOperation } from "../fuzz/document.ts";
 import { ACTIONS, READINGS } from "./actions.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
@@ -79,7 +79,7 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, ...operat
   );
 
   test("is documented, with its body, and every answer and problem that it names", async () => {
-    const document = operationsOf(await (await ask(apps.spec.app, "/openapi.json")).text());
+    const document = everyOperation(await (await ask(apps.spec.app, "/openapi.json")).text());
     const documented = document.find((each) => each.path === documentedPath(path) && each.method === method);
     expect(documented).toMatchObject({ id: operation.id });
     expect(documented?.body?.type).toBe(operation.body?.type as never);
@@ -95,7 +95,7 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, ...operat
 });
 
 const declared = { summary: "Nothing.", description: "Nothing." };
-const detail = operation("nothing", "service", "open", declared);
+const detail = declare("nothing", "service", "open", declared);
 const answered = { 200: reply("Nothing.", Type.Object({ id: Type.String() })) };
 const body = jsonBody(Type.Object({}));
 const nothing = () => ({ id: "1" });
@@ -106,11 +106,11 @@ test("a route that leaves something out, or takes what it cannot, does not compi
     .post("/a", nothing, { body, response: answered, detail });
   const refused: unknown[] = [
     // @ts-expect-error: no protection
-    operation("nothing", "service", declared),
+    declare("nothing", "service", declared),
     // @ts-expect-error: a protection that there is not
-    operation("nothing", "service", "public", declared),
+    declare("nothing", "service", "public", declared),
     // @ts-expect-error: a problem that there is not
-    operation("nothing", "service", "open", { ...declared, problems: ["puzzled"] }),
+    declare("nothing", "service", "open", { ...declared, problems: ["puzzled"] }),
     // @ts-expect-error: an answer that is none of those that are declared
     feature("refused", "").get("/a", () => ({ name: "1" }), { response: answered, detail }),
     // @ts-expect-error: a status that is not declared
@@ -129,7 +129,7 @@ test.each([
     "no personal data, and not that it has none, for the scope `read`",
     feature("bare", "").get("/a", nothing, {
       response: answered,
-      detail: operation("nothing", "service", ["token", "read"], declared),
+      detail: declare("nothing", "service", ["token", "read"], declared),
     }),
   ],
   ["a GET with a body", feature("bare", "").get("/a", nothing, { body, response: answered, detail })],

@@ -1,4 +1,4 @@
-import { operationsOf, type Operation } from "../fuzz/document.ts";
+import { everyOperation, type Operation } from "../fuzz/document.ts";
 
 /** A caller with a token, in a browser that signed in. */
 export interface Caller {
@@ -47,7 +47,7 @@ export function formTokenIn(page: string): string {
 
 /** A request to each operation of an OpenAPI document, with the body that it gives as an example; of pages also one of the past. */
 export function oneOfEach(document: string, caller: Caller): readonly OneRequest[] {
-  return operationsOf(document).flatMap((operation) => {
+  return everyOperation(document).flatMap((operation) => {
     const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMETERS[name] ?? "1");
     const init = operation.method === "GET" ? reading(caller) : posting(operation, caller);
     const queries = Object.entries(QUERIES).flatMap(([name, query]) => (operation.query.includes(name) ? [query] : []));

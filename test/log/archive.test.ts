@@ -1,17 +1,24 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { randomInt } from "node:crypto";
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { compactSqliteLog } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { loadConfig } from "../../src/config/config.ts";
 import { startArchiver } from "../../src/log/archive.ts";
-import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
+import { createEventLog, type NewEvent, STREAMS } from "../../src/log/event-log.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { openLog } from "../../src/service/open.ts";
 import { startService } from "../../src/service/service.ts";
-import { SILENT } from "../harness/memory/log.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
+import { keysIn } from "../../src/privacy/key-store.ts";
+import { openKeyring } from "../../src/privacy/keyring.ts";
+import { locateLog } from "../../src/service/log-place.ts";
+import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
+import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
+import { randomId, SILENT } from "../harness/memory/log.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
 const DAY_MS = 86_400_000;
@@ -51,10 +58,12 @@ const archivedIn = async (log: Awaited<ReturnType<typeof openLog>>) => {
   return undefined;
 };
 
-describe.each([
+const PLACES = [
   ["in a file", async (file: string) => ({ DATABASE_URL: `sqlite:${file}` })],
   ["on a server", async () => ({ DATABASE_URL: await newDatabase() })],
-])("of a log %s", (_engine, make) => {
+] as const;
+
+describe.each(PLACES)("of a log %s", (_engine, make) => {
   test("what has come of age is archived in whole segments, and recorded; the rest stays", async () => {
     using folder = temporaryFolder();
     const segments = folder.file("segments");
@@ -150,3 +159,65 @@ test("a service archives with ARCHIVE_AFTER_DAYS, and not without", async () => 
   expect(recorded).toHaveLength(1);
   expect(await log.verify()).toMatchObject({ ok: true });
 }, 60_000);
+
+test.each(PLACES)(
+  "a start of a log %s needs only the segments that hold an erasure",
+  async (_engine, make) => {
+    using folder = temporaryFolder();
+    const segments = folder.file("segments");
+    const env = {
+      ...(await make(folder.file("log.sqlite"))),
+      REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+      ARCHIVE_FOLDER: segments,
+      PORT: "0",
+    };
+    const config = loadConfig(env, () => "");
+    const rebuilt = { projection: "contacts", version: 1, position: 1 };
+    const steps: readonly (readonly NewEvent[])[] = [
+      [addedOf({ username: "ann" }), { type: "ProjectionRebuilt", data: rebuilt }],
+      [{ type: "PersonForgotten", data: { hashes: [], keys: [] } }],
+      [addedOf({ username: "bob" }), { type: "KeyRotated", data: { from: "one", to: "another" } }],
+    ];
+    for (const events of steps) {
+      {
+        const { log, eventLog } = await openAged(env, Date.now);
+        await using _ = log;
+        await eventLog.append(STREAMS.log, events, {});
+        await eventLog.append(STREAMS.link("go.example", "x"), [clickOf()], {});
+      }
+      {
+        // A service that ends saves its states: the next one folds no archived event.
+        await using service = await startService(config, SILENT);
+        expect(service.url).toStartWith("http");
+      }
+      const { log } = await openAged(env, Date.now);
+      await using _ = log;
+      await Array.fromAsync(log.archive({ to: Infinity }));
+    }
+    const names = readdirSync(segments).toSorted();
+    expect(names).toHaveLength(steps.length);
+    const move = (name: string, from: string, to: string): void =>
+      renameSync(join(segments, name + from), join(segments, name + to));
+    for (const name of names) move(name, "", ".away");
+    expect(String(await startService(config, SILENT).catch((fault: unknown) => fault))).toContain(names[1]!);
+    move(names[1]!, ".away", "");
+    // Keys that no start has bound to this log may be new ones, whose readers would take all for erased.
+    const keysName = folder.file("new-keys.sqlite");
+    await using secrets = await openSecretStore({ place: sqliteSecrets(keysName), master: Buffer.alloc(32, 9) });
+    const opening = openEncryptedLog({
+      place: locateLog(config).store,
+      keysName,
+      keyring: await openKeyring(keysIn(secrets), Date.now),
+      areBoundTo: secrets.areBoundTo,
+      bind: () => Promise.reject(new Error("it was bound")),
+      makeId: randomId,
+    });
+    expect(String(await opening.catch((fault: unknown) => fault))).toContain(names[2]!);
+    await using service = await startService(config, SILENT);
+    expect(service.url).toStartWith("http");
+    const { log } = await openAged(env, Date.now);
+    await using _ = log;
+    expect((await log.verify()).fault?.reason).toContain(names[0]!);
+  },
+  60_000,
+);

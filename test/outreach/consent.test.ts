@@ -77,7 +77,8 @@ describe("with REQUIRE_CONSENT=evidence", () => {
     const { run } = await world.start({ rules });
     const { preview } = await run({ dryRun: true });
     expect(preview?.would_send).toMatchObject([{ recipient: { id: "10" } }]);
-    expect(preview?.would_skip).toMatchObject([{ recipient: { id: "11" }, reason: "no_consent" }]);
+    const detail = "consent_at and consent_source are missing";
+    expect(preview?.would_skip).toEqual([{ recipient: { id: "11" }, reason: "no_consent", detail }]);
     expect(await run()).toMatchObject({ sent: 1, skipped: 1 });
   });
 });

@@ -41,9 +41,17 @@ describe("what a send comes to", () => {
     },
   );
 
-  test.each(["recipient_closed", "not_permitted"] as const)("%s behind a row of others", (outcome) => {
+  test("recipient_closed behind a row of others: the network says that it is theirs", () => {
+    const result = { outcome: "recipient_closed", detail, rate } as const;
+    const { newEvent, end } = decideSendOutcome(attempt, result, () => [{ id: "8" }]);
+    expect(newEvent).toMatchObject(failed("recipient_closed", false));
+    expect(end).toBeUndefined();
+  });
+
+  test("not_permitted behind a row of others", () => {
     const before = [{ id: "8" }, { id: "9", username: "user_9" }];
-    const { newEvent, more, end } = decideSendOutcome(attempt, { outcome, detail, rate }, () => before);
+    const result = { outcome: "not_permitted", detail, rate } as const;
+    const { newEvent, more, end } = decideSendOutcome(attempt, result, () => before);
     expect(newEvent).toMatchObject(failed("sender_restricted", true));
     expect(more).toEqual(
       before.map((recipient) => ({ type: "RecipientRetryAllowed", data: { recipient, run_id: "r" } })),

@@ -241,7 +241,7 @@ test("skips of one batch are recorded once a person and reason, and none that th
     { recipient: { username: "cy" }, verdict },
   ];
   const recipients = (state: OutreachState) =>
-    newSkips(state, "r", refused).map(({ data }) => ("recipient" in data ? data.recipient : null));
+    newSkips(state, RULES, "r", refused).map(({ data }) => ("recipient" in data ? data.recipient : null));
   given()
     .when(recipients)
     .thenAnswers([ANN, { username: "Cy" }]);

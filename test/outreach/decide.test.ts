@@ -284,6 +284,17 @@ describe("whether a person gets a message", () => {
       .thenAnswers({ verdict: "ask" });
   });
 
+  test("the hash of a name that only the log knows suppresses, by whatever name they are met", () => {
+    const hashes = [...RULES.hashes({ username: SEVEN.username })];
+    const byHash: NewEvent = { type: "RecipientSuppressed", data: { reason: "list", hashes } };
+    const judgeAs = (who: Recipient) => (state: OutreachState) => judgeKnown(state, RULES, who);
+    given(AUTHORIZED, listed(), byHash)
+      .when(judgeAs({ id: "7" }))
+      .thenAnswers(skip("suppressed"));
+    const renamed = judgeAs({ id: "7", username: "seven" });
+    given(AUTHORIZED, listed(), byHash).when(renamed).thenAnswers(skip("suppressed"));
+  });
+
   test("a skip is recorded once for each reason", () => {
     const skipped: NewEvent = {
       type: "DirectMessageSkipped",

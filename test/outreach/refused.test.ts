@@ -48,6 +48,14 @@ describe("several different people in a row", () => {
     expect(reached(world)).toEqual([...ids.slice(row.length), ...row]);
   });
 
+  test("are no row where the network names their own setting, and they do not lengthen one", async () => {
+    await using world = await openOutreach(...ids, "90");
+    const { run } = await world.start();
+    for (const _ of ids) world.network.answers.push("recipient_closed");
+    world.network.answers.push("not_permitted");
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0, failed: ids.length + 1 });
+  });
+
   test("are counted over runs: a person a day is lost to a restricted account otherwise", async () => {
     await using world = await openOutreach();
     const { run } = await world.start();

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
+import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/run-limits.ts";
 import { openOutreach } from "../harness/memory/outreach.ts";
 import { startXServer, type Answer } from "./x-server.ts";
 
@@ -153,8 +154,8 @@ describe("it is about this person: the run goes on, and the person is never trie
       ...named("code 150", legacy(403, 150, "You cannot send messages to users who are not following you.")),
     ],
     ["not_permitted", ...named("403 not permitted", problem(403, "Forbidden", "This operation is not permitted."))],
-    ["not_permitted", ...named("code 151", legacy(403, 151, "There was an error sending your message."))],
-    ["not_permitted", ...named("code 476", legacy(403, 476, "Sender is not verified to send message requests"))],
+    ["recipient_closed", ...named("code 151", legacy(403, 151, "There was an error sending your message."))],
+    ["recipient_closed", ...named("code 476", legacy(403, 476, "Sender is not verified to send message requests"))],
     ["not_permitted", ...named("403 of an unknown kind", problem(403, "Forbidden", "Something new"))],
     ["rejected", ...named("400", problem(400, "Invalid Request", "One or more parameters", `${X}invalid-request`))],
     ["rejected", ...named("400 with a code", coded(400, 25, "Query parameters are missing."))],
@@ -177,6 +178,24 @@ describe("it is about this person: the run goes on, and the person is never trie
     expect(asked).toEqual(["10", "11"]);
   });
 });
+
+test.each([349, 476, 151, 9999])(
+  "code %i for as many people in a row as there are is theirs, and ends no run",
+  async (code) => {
+    const refusals = Array.from({ length: REFUSED_IN_A_ROW_MAX + 2 }, () => legacy(403, code));
+    await using outreach = await openWithX(...refusals);
+    const { run, world, announced } = outreach;
+    const ids = refusals.map((_refusal, nth) => String(20 + nth));
+    await world.list(...ids);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: refusals.length });
+    const failed = await world.events("DirectMessageFailed");
+    expect(new Set(failed.map(({ data }) => `${data.reason} ${data.retry}`))).toEqual(
+      new Set(["recipient_closed false"]),
+    );
+    expect(await world.events("RecipientRetryAllowed")).toEqual([]);
+    expect(announced).toEqual([]);
+  },
+);
 
 describe("X asks to wait: the run does, and then the same message goes to the same person", () => {
   const limited = problem(429, "Too Many Requests", "Too Many Requests");

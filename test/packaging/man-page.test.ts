@@ -4,9 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { manPage } from "../../packaging/man-page.ts";
 import { describeCommands } from "../../src/commands/completion.ts";
-import { reachlog } from "../../src/commands/shared/root-command.ts";
+import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { EXIT } from "../../src/commands/shared/terminal.ts";
 import { settingNames } from "../../src/config/schema.ts";
+
+const reachlog = await loadReachlog();
 
 const PAGE = manPage();
 

@@ -20,7 +20,7 @@ const [ANN, BEA, CID] = ["ann", "bea", "cid"].map((username, at) => ({ id: `100$
 async function openDecider(...[stack, log]: Parameters<typeof openInstance>) {
   const instance = await openInstance(stack, log);
   const findLinkKeys = createFindLinkKeys(instance.store.keyring);
-  return { ...instance, findLinkKeys, sleep: async () => {}, random: () => 0 };
+  return { ...instance, findLinkKeys, hashesOf: RULES.hashes, sleep: async () => {}, random: () => 0 };
 }
 
 /** Imported with tracking granted, written to with one link of their own, which they clicked. */
@@ -64,7 +64,7 @@ test.each(ENGINES)(
     await recordConsent(here, "ann", { tracking: "denied", tracking_source: "mail" }, {});
     await there.projector.until((await here.store.head()).position);
     expect(await codes(there)).toEqual(["erased", "own-bea", "own-cid", "erased"]);
-    const rows = parseRecipients("id,username,tracking\n1001,bea,denied", "csv", 0).rows;
+    const rows = parseRecipients("id,username,tracking\n1001,bea,denied", "csv", { now: 0 }).rows;
     await importRecipients(there, rows, {}, { chunkRows: 10, signal: new AbortController().signal });
     await here.projector.until((await here.store.head()).position);
     expect(await codes(here)).toEqual(["erased", "erased", "own-cid", "erased"]);

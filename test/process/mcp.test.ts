@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ANSWERS_MAX, TOOLS } from "../../src/commands/mcp/tools.ts";
+import { loadOperations } from "../../src/operations.ts";
 import { authorize, exported, openInstallation, TOKEN, until, type Installation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
@@ -65,7 +66,9 @@ async function answersOf(name: string, input?: Record<string, unknown>): Promise
 
 test("each tool reads only, says so, and says what it takes", async () => {
   const { tools } = await client.listTools();
-  expect(tools.map(({ name }) => name).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
+  const operations = (await loadOperations()).filter(({ access }) => access[1] === "read");
+  const names = [...TOOLS.map(({ name }) => name), ...operations.map(({ name }) => name.replaceAll(" ", "_"))];
+  expect(tools.map(({ name }) => name).sort()).toEqual(names.sort());
   for (const { name, description, annotations, inputSchema } of tools) {
     expect([name, annotations?.readOnlyHint, inputSchema["additionalProperties"]]).toEqual([name, true, false]);
     expect(description?.length).toBeGreaterThan(30);

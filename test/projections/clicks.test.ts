@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { clicks } from "../../projections/clicks.ts";
+import { clicks, spellingsOf } from "../../projections/clicks.ts";
 import { byLastClick, COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "../harness/memory/events.ts";
@@ -37,4 +37,28 @@ test("beyond the limit, the tenth not clicked for longest is counted among the o
 test("a link that is clicked again stays where it is: to move a hot one costs more than the rest of a click", () => {
   const state = given(clicks, [click("a"), click("b"), click("a")]);
   expect([...state.links.keys()]).toEqual(["go.example/a", "go.example/b"]);
+});
+
+test("clicks that name a link in other spellings are of one link, which keeps the names of their streams", () => {
+  const spellings = [
+    ["go.example", "a"],
+    ["GO.example", "a"],
+    ["go.example:443", "/a"],
+    ["GO.example", "a"],
+    ["go.example.", "%61?utm_source=dm"],
+  ] as const;
+  const state = given(
+    clicks,
+    spellings.map(([domain, short_code]) => clickOf({ domain, short_code })),
+  );
+  expect([...state.links.keys()]).toEqual(["go.example/a"]);
+  expect(state.links.get("go.example/a")).toMatchObject({ clicks: 5 });
+  expect(spellingsOf(state, "go.example/a")).toEqual([
+    "go.example/a",
+    "GO.example/a",
+    "go.example:443//a",
+    "go.example./%61?utm_source=dm",
+  ]);
+  const many = Array.from({ length: 30 }, (_, at) => clickOf({ short_code: `a?${at}` }));
+  expect(spellingsOf(given(clicks, many), "go.example/a").length).toBe(21);
 });

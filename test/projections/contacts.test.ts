@@ -249,6 +249,14 @@ describe("how far we got", () => {
     expect(findContact(one, ANN)?.basis).toBe("dm_first");
   });
 
+  test("an import that does not mention the basis leaves it, with its evidence", () => {
+    const first = added(ANN, { consent_at: "2026-01-02" });
+    const data = { recipient: ANN, fields: {}, blank: [], source: "list" } as const;
+    const second: NewEvent = { type: "RecipientAdded", data: { ...data, blank: [] } };
+    const held = { basis: "opt_in", consent: { basis: "opt_in", at: "2026-01-02" } };
+    expect(findContact(given(first, second), ANN)).toMatchObject(held);
+  });
+
   test("another import may withdraw the basis", () => {
     expect(findContact(given(added(ANN), added(ANN, { basis: "none" })), ANN)?.basis).toBe("none");
   });
@@ -283,6 +291,22 @@ describe("fields of the template", () => {
       added(ANN, { fields: { company: "Acme" } }),
     );
     expect(state.fields).toEqual(new Map([["company", 2]]));
+  });
+
+  test("stay where a row does not mention them, and go where it leaves them blank", () => {
+    const state = given(
+      added(ANN, { name: "Ann", timezone: "UTC", fields: { company: "Acme", city: "Bern" }, blank: [] }),
+      added(ANN, { fields: { role: "CTO" }, blank: ["city", "name"] }),
+    );
+    const contact = findContact(state, ANN);
+    expect(contact).toMatchObject({ timezone: "UTC", fields: { company: "Acme", role: "CTO" } });
+    expect(contact).not.toHaveProperty("name");
+    expect(state.fields).toEqual(
+      new Map([
+        ["company", 1],
+        ["role", 1],
+      ]),
+    );
   });
 
   test("of two entries that are one person count once, the newer entry's values being kept", () => {

@@ -8,7 +8,7 @@ import { visits } from "../../projections/visits.ts";
 import { createResults } from "../../src/history/results.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
-import { given } from "../harness/memory/events.ts";
+import { given, testLog } from "../harness/memory/events.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "Ann" };
@@ -251,6 +251,43 @@ test("clicks of recipients are counted with the median time to the first one, an
   const tracked = { recipients: 2, clicked: 2, clicks: 3, suspected: 0, first_click_ms: 130_000 };
   expect(rows).toMatchObject([{ group: { basis: null }, figures: { sent: 3, tracked, clicks: null } }]);
   expect(total.figures).toMatchObject({ tracked, click_rate: { rate: 1 } });
+});
+
+test("an opt-out by a handle looks at the messages to that handle only, however many were sent", () => {
+  const others = Array.from({ length: 500 }, (_, nth) => ({ id: String(1000 + nth), username: `other_${nth}` }));
+  const events = [...others, ANN].flatMap((who, nth) => [
+    attempted(String(nth), { recipient: who }),
+    sent(String(nth), who),
+  ]);
+  const state = given(results, events);
+  let looked = 0;
+  const { messages } = state;
+  state.messages = new Proxy(messages, {
+    get(target, member) {
+      if (member === "get") looked++;
+      const value: unknown = Reflect.get(target, member);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const log = testLog(Date.parse("2026-11-21T10:00:00.000Z"));
+  log.add("RecipientSuppressed", { recipient: { username: "ANN" }, reason: "opt_out" });
+  for (const event of log.events) results.evolve(state, event);
+  expect(messages.get(others.length)).toMatchObject({ username: "ann", opted_out: true });
+  expect(looked).toBeLessThan(5);
+});
+
+test("an opt-out by a handle finds the message that was sent last to it, as a look at all of them does", () => {
+  const person = fc.record({ id: fc.constantFrom("101", "102", "103"), username: fc.constantFrom("a", "b") });
+  fc.assert(
+    fc.property(fc.array(person, { maxLength: 8 }), fc.constantFrom("a", "b", "c"), (people, username) => {
+      const events = people.flatMap((who, nth) => [attempted(String(nth), { recipient: who }), sent(String(nth), who)]);
+      const { messages } = given(results, [...events, optedOut({ username })]);
+      const last = new Map(people.map(({ id }, nth) => [id, nth]));
+      const wanted = people.findLastIndex((who, nth) => who.username === username && last.get(who.id) === nth);
+      const found = [...messages].filter(([, message]) => message.opted_out).map(([number]) => number);
+      expect(found).toEqual(wanted === -1 ? [] : [wanted]);
+    }),
+  );
 });
 
 test("a recipient who revokes tracking is not among those who granted it, by id and by handle", () => {

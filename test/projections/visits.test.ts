@@ -48,6 +48,17 @@ const on = (state: Visits, day = "2026-11-20", link = LINK) => ({
   visitors: countVisitors(state, day, link),
 });
 
+test("clicks in any spelling count for the link that a message holds, and so do links of older messages", () => {
+  const state = foldTold([
+    [0, attempted("1", "go.example:443/x", "go.example/x")],
+    [1, sent("1")],
+    [100, clickOf({ domain: "GO.example." })],
+    [200, clickOf({ domain: "go.example:443", short_code: "/x/" })],
+    [300, clickOf({ short_code: "%78?utm_source=dm" })],
+  ]);
+  expect([[...state.links.keys()], on(state)]).toEqual([[LINK], expect.objectContaining({ clicks: 3 })]);
+});
+
 test("clicks of people, bots and probes are counted apart, of links that a message holds or that were added", () => {
   const state = foldTold([
     [0, attempted("1", LINK)],

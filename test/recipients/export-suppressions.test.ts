@@ -37,7 +37,7 @@ const rowsOf = async (instance: Instance, isHashed = false): Promise<object[]> =
     .map((line) => JSON.parse(line));
 
 function take(instance: Instance, text: string, format: SuppressionsFormat) {
-  const { rows, refused } = parseSuppressions(text, format, CLOCK(), KEY);
+  const { rows, refused } = parseSuppressions(text, format, { now: CLOCK() }, KEY);
   expect(refused).toEqual([]);
   return importSuppressions({ ...instance, hashesOf }, rows, METADATA, options);
 }
@@ -84,7 +84,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
       { hash: `${KEY}.${orphan}`, reason: "list", suppressed_at: "2026-03-03" },
     ]);
     expect(await textOf(instance, "csv")).toBe(
-      '"id","username","hash","reason","suppressed_at"\r\n' +
+      '\ufeff"id","username","hash","reason","suppressed_at"\r\n' +
         `"101","ann","","opt_out","${AT}"\r\n` +
         `"","cid","","'=asked; by, ""phone""","2026-03-02"\r\n` +
         `"","","${KEY}.${orphan}","list","2026-03-03"\r\n`,
@@ -105,7 +105,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
     expect(await rowsOf(instance, true)).toEqual(rows);
   });
 
-  test("imported into a log with the same key, it makes the same list there, and again nothing", async () => {
+  test("imported into a log with the same key, it makes the same list there, names a recipient that only that log knows, and adds nothing a second time", async () => {
     await using stack = new AsyncDisposableStack();
     const one = await openWith(stack, addedOf(ANN), suppressed(ANN, { reason: "opt_out" }), suppressed(CID), {
       type: "PersonForgotten",
@@ -116,7 +116,11 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
       const list = await textOf(one, format);
       expect(await take(other, list, format)).toEqual({ taken: 4, added: 4 });
       // A chunk that needs no new keys may overtake the one before.
-      expect((await textOf(other, format)).split("\n").toSorted()).toEqual(list.split("\n").toSorted());
+      const { bea = [], others = [] } = Object.groupBy((await textOf(other, format)).split("\n"), (line) =>
+        line.includes('"bea"') ? "bea" : "others",
+      );
+      expect(bea).toHaveLength(1);
+      expect(others.toSorted()).toEqual(list.split("\n").toSorted());
       expect(await take(other, list, format)).toEqual({ taken: 4, added: 0 });
     }
   });

@@ -4,9 +4,14 @@ import * as fc from "fast-check";
 import { contacts as contactsProjection, type Contacts, findPerson } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
-import { createDecision, importSuppressions } from "../../src/recipients/import-suppressions.ts";
+import { importSuppressions } from "../../src/recipients/import-suppressions.ts";
 import { parseSuppressions, type SuppressionRow } from "../../src/recipients/recipients-file.ts";
-import { createSuppressionHashes, nameHashKey, type Suppression } from "../../src/recipients/suppress.ts";
+import {
+  createDecision,
+  createSuppressionHashes,
+  nameHashKey,
+  type Suppression,
+} from "../../src/recipients/suppress.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -151,7 +156,7 @@ const LINES = Array.from({ length: 12 }, (_, at) =>
 );
 
 const rowsOf = (lines: readonly string[]): readonly SuppressionRow[] =>
-  parseSuppressions(`id,username,hash\n${lines.join("\n")}`, "csv", 0, nameHashKey(hashesOf)).rows;
+  parseSuppressions(`id,username,hash\n${lines.join("\n")}`, "csv", { now: 0 }, nameHashKey(hashesOf)).rows;
 
 describe.each(ENGINES)("%s", (_where, logOf) => {
   test("an import interrupted between any two chunks is completed by the same import again, and nothing is twice", async () => {

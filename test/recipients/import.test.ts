@@ -1,15 +1,19 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { findContact } from "../../projections/contacts.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-const PEOPLE = parseRecipients("username,basis,city\nann,opt_in,Rome\nbea,,\ncid,opt_in,\ndan,none,", "csv", NOW).rows;
+const PEOPLE = parseRecipients("username,basis,city\nann,opt_in,Rome\nbea,,\ncid,opt_in,\ndan,none,", "csv", {
+  now: NOW,
+}).rows;
 const NEVER = new AbortController().signal;
 
 let log: MemoryLog;
@@ -22,13 +26,20 @@ afterEach(() => log[Symbol.asyncDispose]());
 
 const depsOf = () => {
   const findLinkKeys = (codes: readonly string[]) => codes.map((code) => `key of ${code}`);
-  return { eventLog: log.eventLog, projector, findLinkKeys, sleep: async () => {}, random: () => 0 };
+  return {
+    eventLog: log.eventLog,
+    projector,
+    findLinkKeys,
+    hashesOf: RULES.hashes,
+    sleep: async () => {},
+    random: () => 0,
+  };
 };
 
 test("an import adds who is new, updates who is known, and counts who did not agree", async () => {
   const deps = depsOf();
   const first = await importRecipients(deps, PEOPLE.slice(0, 2), METADATA, { chunkRows: 10, signal: NEVER });
-  expect(first).toEqual({ taken: 2, added: 2, withoutConsent: 1, withoutEvidence: 1, fields: ["city"] });
+  expect(first).toEqual({ taken: 2, added: 2, withoutConsent: 1, withoutEvidence: 1, revoked: 0, fields: ["city"] });
   const received = {
     recipient: { id: "4", username: "dan" },
     message_id: "m",
@@ -37,10 +48,63 @@ test("an import adds who is new, updates who is known, and counts who did not ag
   await log.eventLog.append("outreach", [{ type: "DirectMessageReceived", data: received }], METADATA);
   await projector.until((await log.store.head()).position);
   const all = await importRecipients(deps, PEOPLE, { caller: "ops" }, { chunkRows: 1, signal: NEVER });
-  expect(all).toEqual({ taken: 4, added: 2, withoutConsent: 1, withoutEvidence: 2, fields: ["city"] });
+  expect(all).toEqual({ taken: 4, added: 2, withoutConsent: 1, withoutEvidence: 2, revoked: 0, fields: ["city"] });
   expect(projector.state("contacts").people.size).toBe(4);
   const callers = (await log.events("RecipientAdded")).map(({ meta }) => meta.caller);
   expect(callers.join()).toBe("tests,tests,ops,ops,ops,ops");
+});
+
+describe("a second file", () => {
+  const FIRST =
+    "username,name,basis,product,timezone,consent_at,consent_source,tracking\n" +
+    "ann,Ann,opt_in,plan A,Europe/Berlin,2026-01-02,form,granted";
+  const HELD = {
+    name: "Ann",
+    timezone: "Europe/Berlin",
+    basis: "opt_in",
+    consent: { basis: "opt_in", at: "2026-01-02", source: "form" },
+    tracking: { status: "granted" },
+    fields: { product: "plan A" },
+  };
+
+  async function importInTurn(...files: readonly string[]) {
+    const options = { chunkRows: 10, signal: NEVER };
+    const reports = [];
+    for (const file of files)
+      reports.push(
+        await importRecipients(depsOf(), parseRecipients(file, "csv", { now: NOW }).rows, METADATA, options),
+      );
+    return { report: reports.at(-1), ann: findContact(projector.state("contacts"), { username: "ann" }) };
+  }
+
+  test("leaves what it has no column for, with its evidence", async () => {
+    const { ann, report } = await importInTurn(FIRST, "username,city\nann,London");
+    expect(ann).toMatchObject({ ...HELD, fields: { product: "plan A", city: "London" } });
+    expect(report).toMatchObject({ added: 0, withoutConsent: 0, revoked: 0, fields: ["city"] });
+  });
+
+  test("takes back what it leaves blank, but no consent", async () => {
+    const { ann, report } = await importInTurn(FIRST, "username,name,timezone,product,basis,tracking\nann,,,,,");
+    expect(ann).toMatchObject({ basis: "opt_in", consent: HELD.consent, tracking: HELD.tracking, fields: {} });
+    expect([ann?.name, ann?.timezone, report?.revoked]).toEqual([undefined, undefined, 0]);
+  });
+
+  test("revokes by the word none alone, and says how many", async () => {
+    const { ann, report } = await importInTurn(FIRST, "username,basis\nann,none");
+    expect(ann).toMatchObject({ ...HELD, basis: "none", consent: null });
+    expect(report).toMatchObject({ withoutConsent: 1, revoked: 1 });
+  });
+
+  test("in which the later row of a recipient says nothing of consent keeps what the earlier one takes back", async () => {
+    const twice = "username,basis,consent_source,tracking,city\nann,none,phone,denied,Rome\nann,,,,Bonn";
+    const { ann } = await importInTurn(FIRST, twice);
+    expect(ann).toMatchObject({
+      basis: "none",
+      consent: { source: "phone" },
+      tracking: { status: "denied" },
+      fields: { product: "plan A", city: "Bonn" },
+    });
+  });
 });
 
 test("interrupted, an import ends between two chunks and says how far it came", async () => {
@@ -87,11 +151,12 @@ const runFinished = { run_id: "r", reason: "completed", sent: 0, skipped: 0, fai
 test("a file is read apart as it is read on the spot", async () => {
   const rows = Array.from({ length: 2_500 }, (_, at) => `p_${at},opt_in,"a ""b"", ${at}"`).join("\n");
   const text = `username,basis,note\n${rows}\nno handle,,\nP_7,opt_in,again\n`;
-  const { rows: read, refused, duplicates } = parseRecipients(text, "csv", NOW);
+  const { rows: read, refused, duplicates, notes } = parseRecipients(text, "csv", { now: NOW });
   expect(await readInWorker({ file: new TextEncoder().encode(text), format: "csv", now: NOW }, NEVER)).toEqual({
     rows: read.map(({ line, recipient }) => ({ line, recipient: { ...recipient, fields: { ...recipient.fields } } })),
     refused: { count: 1, first: refused },
     duplicates: { count: 1, first: duplicates },
+    notes,
   });
 });
 

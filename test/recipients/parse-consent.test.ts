@@ -54,13 +54,34 @@ describe("a record of consent", () => {
     ["2026-11-21", "2026-11-21"],
     ["2026-11-20T10:04:00Z", "2026-11-20T10:04:00.000Z"],
     ["1995-01-01", "1995-01-01"],
+    ["2026/3/2", "2026-03-02"],
+    ["2026. 3. 2.", "2026-03-02"],
+    ["03.03.2026", "2026-03-03"],
   ])("takes the time %s", (consent_at, wanted) => {
     expect(parse({ basis: "opt_in", consent_at })).toEqual({ basis: "opt_in", consent_at: wanted });
   });
 
+  test.each([
+    ["02.03.2026", "dmy", { consent_at: "2026-03-02" }],
+    ["02.03.2026", "mdy", { consent_at: "2026-02-03" }],
+    ["2026-03-02", "mdy", { consent_at: "2026-03-02" }],
+    ["25.02.2026", "mdy", { reason: "consent_at 25.02.2026 is no date in the order mdy" }],
+    ["2/3/2026 10:15:00", "mdy", { reason: expect.stringContaining("keep the day alone, 2026-02-03") }],
+  ] as const)("reads %s in the order %s of the file's dates", (consent_at, order, wanted) => {
+    const given: Given = { basis: "opt_in", consent_at };
+    expect(parseConsent((member) => given[member], NOW, order)).toMatchObject(wanted);
+  });
+
   const NO_TIME = "consent_at is neither a day such as 2026-03-02 nor a time with its offset";
   test.each([
-    ["02.03.2026", NO_TIME],
+    ["32.01.2026", NO_TIME],
+    ["02.03.2026", "consent_at 02.03.2026 is ambiguous, 2026-03-02 or 2026-02-03: write it so, or name"],
+    ["2/3/2026", "consent_at 2/3/2026 is ambiguous, 2026-03-02 or 2026-02-03"],
+    ["2-3-2026 10:15", "consent_at 2-3-2026 10:15 is ambiguous"],
+    ["25.02.2026", "consent_at 25.02.2026 is not written as 2026-02-25: write it so, or name"],
+    ["3/2/26", "consent_at 3/2/26 has a short year"],
+    ["46083", "consent_at 46083 is a spreadsheet's number for a date"],
+    ["46083,5", "consent_at 46083,5 is a spreadsheet's number for a date"],
     ["2026-02-30", NO_TIME],
     ["0000-00-00", NO_TIME],
     ["2026-03-02T10:15:00", NO_TIME],

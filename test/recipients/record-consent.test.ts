@@ -12,6 +12,7 @@ import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { given } from "../harness/memory/decider.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
@@ -145,8 +146,15 @@ describe("on the log", () => {
   });
   afterEach(() => log[Symbol.asyncDispose]());
 
-  const deps = () => ({ eventLog: log.eventLog, projector, findLinkKeys, sleep: async () => {}, random: () => 0 });
-  const rowsOf = (csv: string) => parseRecipients(csv, "csv", Date.parse("2026-11-20T10:00:00Z")).rows;
+  const deps = () => ({
+    eventLog: log.eventLog,
+    projector,
+    findLinkKeys,
+    hashesOf: RULES.hashes,
+    sleep: async () => {},
+    random: () => 0,
+  });
+  const rowsOf = (csv: string) => parseRecipients(csv, "csv", { now: Date.parse("2026-11-20T10:00:00Z") }).rows;
   const options = { chunkRows: 2, signal: new AbortController().signal };
 
   test("says who is meant, and whether the log held as much", async () => {
@@ -210,7 +218,7 @@ cid,opt_in,2026-03-02,form,granted,2026-03-02,form,Rome
 ann,opt_in,,,denied,2026-04-01,mail,
 bea,opt_in,,,unknown,,,`;
     const report = await importRecipients(deps(), rowsOf(file), METADATA, options);
-    expect(report).toEqual({ taken: 3, added: 1, withoutConsent: 0, withoutEvidence: 2, fields: ["city"] });
+    expect(report).toEqual({ taken: 3, added: 1, withoutConsent: 0, withoutEvidence: 2, revoked: 0, fields: ["city"] });
     expect(await log.events("PersonForgotten")).toMatchObject([erased("c1"), erased("c2")]);
     const types = (await Array.fromAsync(log.store.read({ from: before + 3 }))).map(({ type }) => type);
     expect(types).toEqual(["RecipientAdded", "RecipientAdded", "PersonForgotten", "RecipientAdded", "PersonForgotten"]);

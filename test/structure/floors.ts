@@ -10,6 +10,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["vault", "history", "tracing"],
   ["delivery", "privacy", "config", "account", "recipients", "links"],
   ["outreach"],
+  ["operations.ts"],
   ["console", "metrics"],
   ["http"],
   ["service"],

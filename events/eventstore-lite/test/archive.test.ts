@@ -13,7 +13,7 @@ import {
   openProof,
   StoreOwned,
 } from "eventstore-lite";
-import { randomInt } from "node:crypto";
+import { hash, randomInt } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -55,6 +55,12 @@ async function backupOf(store: EventStore): Promise<string> {
   const file = newLogPath();
   await store.backup(file);
   return file;
+}
+
+/** What is in buffers, beside the heap. */
+function heldBytes(): number {
+  Bun.gc(true);
+  return process.memoryUsage().external;
 }
 
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
@@ -295,9 +301,85 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     expect((await store.verify()).fault?.reason).toContain("its bytes are not those that were sealed");
     writeFileSync(first!, readFileSync(second!));
     await using reader = await place.open();
-    expect(String(await refusalOf(take(reader.read({ to: 5 }))))).toContain("it holds other events than the log says");
+    expect(String(await refusalOf(take(reader.read({ to: 5 }))))).toContain("its bytes are not those that were sealed");
     writeFileSync(first!, bytes);
     expect(await store.verify()).toMatchObject({ ok: true });
+  });
+
+  test("an altered, malformed or inflated segment is refused by its name before it is decompressed", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 60);
+    await archiveTo(store, 20);
+    await archiveTo(store, 40);
+    const [first] = filesIn(place.folder);
+    const file = join(place.folder, first!);
+    const bytes = readFileSync(file);
+    const text = zstdDecompressSync(bytes).toString("utf8");
+    for (const [what, changed] of [
+      ["an event", text.replace('"index":3,', '"index":4,')],
+      ["a key", text.replace(/\n\["k3".*\n/, "\n[\n")],
+      ["the header", text.replace('"keys":20', '"keys":"all"')],
+      ["gibberish", "{"],
+      ["zeroes", Buffer.alloc(1 << 28)],
+    ] as const) {
+      expect([what, changed === text]).toEqual([what, false]);
+      writeFileSync(file, zstdCompressSync(changed));
+      await using reader = await place.open();
+      for (const reading of [
+        () => take(reader.read({ to: 5 })),
+        () => take(reader.readFolded({ types: ["T1"] })),
+        () => take(reader.readCanonical({ from: 3, to: 4 })),
+        () => take(reader.readKeys({ from: 1, to: 60 })),
+        () => reader.hashAt(3),
+        // A repeat waits for the file, as it waits for a server.
+        () => reader.append("s3", eventsOf(1), { key: "k3", digest: "d" }).catch(({ cause }) => Promise.reject(cause)),
+      ]) {
+        const refusal = await refusalOf(reading());
+        expect([what, refusal]).toEqual([what, expect.any(SegmentDamaged)]);
+        expect(String(refusal)).toContain(`${first!} of positions 1 to 20: its bytes are not those that were sealed`);
+      }
+      expect((await reader.verify()).fault?.reason).toContain(
+        `${first!} of positions 1 to 20: its bytes are not those`,
+      );
+      expect(await take(reader.read({ from: 21 }))).toHaveLength(40);
+      expect(await take(reader.read({ backwards: true, limit: 40 }))).toHaveLength(40);
+    }
+    writeFileSync(file, bytes);
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 60 });
+  });
+
+  test("a malformed segment that the database names itself is refused by its name", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 30);
+    await archiveTo(store, 20);
+    const [name] = filesIn(place.folder);
+    const file = join(place.folder, name!);
+    const text = zstdDecompressSync(readFileSync(file)).toString("utf8");
+    for (const changed of [
+      text.replace(/"hash":"\w+"/, `"hash":"${"11".repeat(32)}"`),
+      text.replace('"first":1,"last":20', '"first":2,"last":20').replace(/^(.*\n)(.*\n){8}/, "$1"),
+      text.replace('"last":20', '"last":19').replace('"keys":20', '"keys":0'),
+      text.replace(/\n\["k3".*\n/, "\n[\n"),
+      text.replace(/\n\["k3".*\n/, "\nnull\n"),
+      text.replace('"keys":20', '"keys":1e300'),
+      text.replace('"last":20', '"last":1e300'),
+      text.replace(/"before":"\w+"/, '"before":null'),
+      "null\n",
+      Buffer.alloc(1 << 28),
+    ]) {
+      const bytes = zstdCompressSync(changed);
+      writeFileSync(file, bytes);
+      const sha256 = hash("sha256", bytes);
+      await place.withoutTriggers(`UPDATE segments SET sha256 = '${sha256}', bytes = ${bytes.length}`);
+      await using reader = await place.open();
+      const refusal = await refusalOf(take(reader.read({ to: 5 })));
+      expect(refusal).toBeInstanceOf(SegmentDamaged);
+      expect(String(refusal)).toContain(`the segment ${name!} of positions 1 to 20: `);
+      expect((await reader.verify()).fault?.reason).toContain(`the segment ${name!} of positions 1 to 20: `);
+      expect(await take(reader.read({ from: 21 }))).toHaveLength(10);
+    }
   });
 
   test("a file that a cut-off call left is taken as it is, and others are left alone", async () => {
@@ -381,15 +463,29 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
           "the next events of the log",
         );
     }
-    for (const change of [
+    for (const [change, undo] of [
+      [
+        "UPDATE archived_streams SET version = version - 1 WHERE position = 38",
+        "UPDATE archived_streams SET version = version + 1 WHERE position = 38",
+      ],
+      ["UPDATE segments SET last_time = last_time + 1", "UPDATE segments SET last_time = last_time - 1"],
+      ["UPDATE segments SET first_time = first_time - 1", "UPDATE segments SET first_time = first_time + 1"],
+      ["UPDATE segments SET keys_from = keys_from + 1", "UPDATE segments SET keys_from = keys_from - 1"],
+      ["UPDATE segments SET bytes = bytes + 1", "UPDATE segments SET bytes = bytes - 1"],
+      [
+        "UPDATE segments SET types = replace(types, 'T1', 'T9')",
+        "UPDATE segments SET types = replace(types, 'T9', 'T1')",
+      ],
       // It is of no stream the newest, so that only its absence shows.
-      "DELETE FROM archived_streams WHERE position = 18",
-      "UPDATE archived_streams SET version = version - 1 WHERE position = 38",
-      "UPDATE segments SET last_time = last_time + 1 WHERE last = 40",
-    ]) {
+      ["DELETE FROM archived_streams WHERE position = 18", undefined],
+    ] as const) {
       await place.withoutTriggers(change);
       await using later = await place.open();
       expect([change, (await later.verify()).ok]).toEqual([change, false]);
+      if (undo === undefined) continue;
+      await place.withoutTriggers(undo);
+      await using whole = await place.open();
+      expect([undo, (await whole.verify()).ok]).toEqual([undo, true]);
     }
   });
 });
@@ -410,3 +506,31 @@ test("the file becomes smaller when no service has it, and is refused while one 
   expect(await store.verify()).toMatchObject({ ok: true, checked: 10_000 });
   expect((await store.archived()).length).toBeGreaterThan(1);
 });
+
+test("readers that stopped keep no segment in memory, and go on", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file, segments: createSegmentFolder(`${file}.segments`) });
+  const [segments, count] = [24, 1_000];
+  for (let one = 1; one <= segments; one += 1) {
+    await store.append("a", eventsOf(count, 500));
+    await archiveTo(store, one * count - 1);
+  }
+  const starts = Array.from({ length: segments - 1 }, (_, one) => one * count + 1);
+  const kinds: readonly (readonly AsyncIterable<readonly unknown[]>[])[] = [
+    starts.map((from) => store.readFolded({ from, limit: count })),
+    starts.map((from) => store.readFolded({ to: from + count, backwards: true, limit: count })),
+    starts.map((from) => store.readCanonical({ from, to: from + count - 1 })),
+  ];
+  for (const readers of kinds) {
+    const before = heldBytes();
+    const firsts = await Promise.all(readers.map((reader) => reader[Symbol.asyncIterator]().next()));
+    // Each segment has a megabyte, and few of them stay open.
+    expect(heldBytes() - before).toBeLessThan(16 * 1024 * 1024);
+    for (const [index, reader] of readers.entries()) {
+      const rest = (await take(reader)).flat();
+      expect((firsts[index]!.value as readonly unknown[]).length + rest.length).toBe(
+        Math.min(count, starts[index]! + count),
+      );
+    }
+  }
+}, 30_000);

@@ -18,9 +18,9 @@ export const exportLog: MakeCommand = (terminal) =>
     .summary("write all events, or those that match, one per line")
     .description(
       `Writes all events, or those that match all options, one per line. Personal data is written openly (erased where its
-key is gone), beside the data as it is stored, which the hashes cover. In a CSV,
-cells that a spreadsheet would run as formulas begin with an apostrophe. A
-killed export leaves a FILE.*.partial. Only the export of all
+key is gone), beside the data as it is stored, which the hashes cover. A CSV
+begins with a byte order mark, and what a spreadsheet would run as a formula is
+guarded. A killed export leaves a FILE.*.partial. Only the export of all
 events can be imported.`,
     )
     .addOption(formatOption())

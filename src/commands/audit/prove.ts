@@ -8,6 +8,7 @@ import {
   proveExtension,
 } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-formats/format.ts";
@@ -33,7 +34,10 @@ that these encrypted bytes stood at that position.`,
     )
     .argument("<event>", "the id of the event, or its position")
     .option("--out <file>", "a new file; without it, stdout", absolutePath)
-    .option("--plain", "also write FILE.jsonl: the event as audit export shows it, with what its keys still open")
+    .option(
+      "--plain",
+      "also write FILE.jsonl: the event with what its keys still open, without codes of recipients' own links",
+    )
     .examples("reachlog audit prove 42 --out event-42.tlog-proof")
     .action(async (event, { out, plain }) => {
       if (plain === true && out === undefined) throw usageError("--plain writes a second file: give --out");
@@ -51,7 +55,7 @@ that these encrypted bytes stood at that position.`,
       if (log === undefined) return undefined;
       for await (const one of log.readStored({ from: position, to: position })) {
         const [shown = one] = await shownBy(log.open)([one]);
-        await makeNewFile(`${out}.jsonl`, EXPORT_FORMATS.jsonl.line(shown));
+        await makeNewFile(`${out}.jsonl`, EXPORT_FORMATS.jsonl.line(hideCodes(shown)));
       }
       return undefined;
     });

@@ -4,15 +4,18 @@ import {
   type EventHistory,
   type History,
   historyOfLink,
+  streamsOfLink,
   historyOfRecipient,
+  parseLink,
 } from "../../history/history.ts";
 import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
 import type { ChannelTally, Tally } from "../../history/link-tally.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts";
 import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
+import { foldTo } from "../../projector/fold-to.ts";
 import { findPlace } from "../../projector/parse-moment.ts";
-import { Command, Option, parseLink, type MakeCommand } from "../shared/command.ts";
+import { Command, Option, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, type Terminal, printable, table } from "../shared/terminal.ts";
 import { formatContact } from "../contacts.ts";
 import { recordRead } from "../shared/log-session.ts";
@@ -24,6 +27,7 @@ import { usageError } from "../../platform/service-error.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differences.ts";
 import { findChange } from "../../projector/event-changes.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
 import { formatCaller } from "../../history/words/sentence.ts";
@@ -162,7 +166,8 @@ async function findEventSubject(reading: Reading, id: string): Promise<Summarize
 }
 
 async function findLinkSubject(reading: Reading, link: string): Promise<Summarized | undefined> {
-  const history = await historyOfLink(reading, link);
+  const { states } = await foldTo(reading.store, ["clicks"], { to: reading.to });
+  const history = await historyOfLink(reading, link, streamsOfLink(states.clicks, link));
   return history && { history, summary: summaryOfLink(history.tally), read: { resource: "link" } };
 }
 
@@ -210,9 +215,9 @@ export function formatEventJson(event: Recorded, dispatches?: Dispatches): strin
   return `${JSON.stringify(toEventJson(event, dispatches))}\n`;
 }
 
-/** The event as an export writes it, with its sentence. */
+/** The event as readers see it, with its sentence. */
 export function toEventJson(event: Recorded, dispatches?: Dispatches): object {
-  const { position, id, stream, version, type, time, data, meta, hash } = event;
+  const { position, id, stream, version, type, time, data, meta, hash } = hideCodes(event);
   const words = describeNarrowed(event, dispatches);
   return { position, id, stream, version, type, time, words, data, meta, hash };
 }

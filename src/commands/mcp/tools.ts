@@ -4,17 +4,13 @@ import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/
 import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
-import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";
-import { contacts } from "../contacts.ts";
+import { contacts, type ContactJson } from "../contacts.ts";
 import { lag, list } from "../deliveries.ts";
 import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
-import { quota } from "../quota.ts";
 import { results } from "../results.ts";
-import { stats } from "../stats.ts";
 import { listTokens } from "../token.ts";
-import type { Contact } from "../../../projections/contacts.ts";
 
 /** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
 export const ANSWERS_MAX = 200;
@@ -34,7 +30,7 @@ export interface Tool {
   /** The members that are options of its command, beside those that are so everywhere. */
   readonly filter?: readonly FilterName[];
   /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
-  readonly isAnswer?: (recipient: Contact, input: Input) => boolean;
+  readonly isAnswer?: (recipient: ContactJson, input: Input) => boolean;
 }
 
 /** Members that are options of every command that has them. */
@@ -73,12 +69,13 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "why_skipped",
     title: "Why recipients were skipped",
-    description: "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed.",
+    description:
+      "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed, or held because of a reply.",
     input: closedObject({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }),
     command: contacts,
     isAnswer(contact, input) {
       if (input.reason !== undefined) return contact.skipped.includes(input.reason);
-      return input.recipient !== undefined || contact.suppressed || contact.skipped.length > 0;
+      return input.recipient !== undefined || contact.suppressed || contact.held || contact.skipped.length > 0;
     },
   },
   {
@@ -104,25 +101,11 @@ export const TOOLS: readonly Tool[] = [
     command: deliveriesShow,
   },
   {
-    name: "clicks",
-    title: "Clicks of links",
-    description: "The clicks of all links or of one: visitors, suspected fetchers of X, and bots.",
-    input: closedObject({ link: optionalText("domain/short_code."), as_of }),
-    command: clicks,
-  },
-  {
     name: "who_may_call",
     title: "Who may call the service",
     description: "The tokens of callers by name and id: what each may do, when it expires, and when it was last used.",
     input: closedObject({}),
     command: listTokens,
-  },
-  {
-    name: "quota",
-    title: "The day's quota",
-    description: "How many messages of the day are used and left, and when it resets.",
-    input: closedObject({ as_of }),
-    command: quota,
   },
   {
     name: "results",
@@ -137,13 +120,6 @@ export const TOOLS: readonly Tool[] = [
       as_of,
     }),
     command: results,
-  },
-  {
-    name: "stats",
-    title: "All-time counts",
-    description: "How many messages were sent, skipped and failed.",
-    input: closedObject({ as_of }),
-    command: stats,
   },
   {
     name: "dead_letters",

@@ -1,5 +1,6 @@
 import { formatPublicKey } from "eventstore-lite";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { historyOfRecipient, type RecipientHistory } from "../../history/history.ts";
@@ -97,7 +98,7 @@ function summarize(event: Recorded) {
 
 /** A message, and its outcome as far as the log knows it. */
 function describeMessage(message: Recorded<"DirectMessageAttempted">, events: readonly Recorded[]) {
-  const { attempt_id, text, variant, basis, source } = message.data;
+  const { attempt_id, text, variant, basis, source } = hideCodes(message).data;
   const outcome = events.findLast(
     (event) => event !== message && "attempt_id" in event.data && event.data.attempt_id === attempt_id,
   );

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { importRecipients, type Imported } from "../../recipients/import.ts";
+import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
+import { describeCellNote } from "../../recipients/file/cell-notes.ts";
 import { parseRecipients, type RefusedRow } from "../../recipients/recipients-file.ts";
 import {
   formatOfName,
@@ -20,31 +22,34 @@ export const CHUNK_ROWS = 5_000;
 
 export interface ImportFileOptions {
   readonly format?: RecipientsFormat | undefined;
+  readonly dates?: DateOrder | undefined;
   readonly json?: true | undefined;
 }
 
 export async function importFile(
   terminal: Terminal,
   path: string,
-  { format, json }: ImportFileOptions,
+  { format, dates, json }: ImportFileOptions,
 ): Promise<number> {
   const read: RecipientsFormat = chooseFormat(path, format);
   const input = await readInput(path);
   await using session = await openSessionWith(readConfig(terminal));
-  const { rows, refused, duplicates } = parseRecipients(input, read, session.logClock.now());
+  const options = { now: session.logClock.now(), dates };
+  const { rows, refused, duplicates, notes } = parseRecipients(input, read, options);
   const { signal } = terminal;
   const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>
     importRecipients(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
-  const { taken, added, withoutConsent, withoutEvidence, fields } = imported;
+  const { taken, added, withoutConsent, withoutEvidence, revoked, fields } = imported;
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);
   const updated = rows.length - added;
   const without = { without_consent: withoutConsent, without_evidence: withoutEvidence };
-  const report = { added, updated, refused, duplicates, ...without, fields };
+  const report = { added, updated, refused, duplicates, ...without, revoked, fields, ...toNotes(notes) };
   const text =
     `${added} added, ${updated} updated, ${refused.length} refused\n` +
     consentLines(imported, session.config.outreach) +
     fieldsLine(fields) +
+    noteLines(notes) +
     duplicates.map(({ line, of }) => `line ${line}: the same person as line ${of}; the later row counts\n`).join("");
   answer(terminal, json, report, text);
   return reportRefused(terminal, json, refused);
@@ -52,6 +57,23 @@ export async function importFile(
 
 export const importFormatOption = () =>
   new Option("--format <name>", "the file's format, if its name does not say (stdin: csv)").choices(RECIPIENTS_FORMATS);
+
+export const datesOption = () =>
+  new Option("--dates <order>", "the order of day and month in dates such as 3/2/2026").choices(DATE_ORDERS);
+
+type Notes = ReturnType<typeof parseRecipients>["notes"];
+
+/** What a report for programs says of cells that were not read as they stand. */
+export function toNotes({ count, first }: Notes) {
+  return { noted_cells: count, notes: first };
+}
+
+/** The same for people; nothing where there are none. */
+export function noteLines({ count, first }: Notes): string {
+  const more = count - first.reduce((sum, note) => sum + note.count, 0);
+  const rest = more === 0 ? "" : `${more} more cells were read so\n`;
+  return first.map((note) => `${printable(describeCellNote(note))}\n`).join("") + rest;
+}
 
 /** Lists the refused rows, unless the answer is JSON, which holds them. Returns the exit code. */
 export function reportRefused({ err }: Terminal, json: true | undefined, refused: readonly RefusedRow[]): number {
@@ -75,14 +97,22 @@ export function reportInterruption(
 const NAMED_MAX = 50;
 
 /** What an import says of recipients without consent or evidence of it; nothing where there are none. */
-function consentLines({ withoutConsent, withoutEvidence }: Imported, { requireConsent }: Config["outreach"]): string {
+function consentLines(
+  { withoutConsent, withoutEvidence, revoked }: Imported,
+  { requireConsent }: Config["outreach"],
+): string {
   const then =
     requireConsent === false
       ? "and get messages anyway, since REQUIRE_CONSENT is false"
       : `and get no message while REQUIRE_CONSENT is ${requireConsent} (see basis in the help)`;
   const none = `${withoutConsent} of them without consent: their basis is none or missing, ${then}\n`;
   const unproved = `${withoutEvidence} of them without evidence: consent_at or consent_source is missing, ${then}\n`;
-  return (withoutConsent === 0 ? "" : none) + (withoutEvidence === 0 || requireConsent !== "evidence" ? "" : unproved);
+  const taken = revoked === 0 ? "" : `${revoked} of them had consent before: the file revokes it by the basis none\n`;
+  return (
+    taken +
+    (withoutConsent === 0 ? "" : none) +
+    (withoutEvidence === 0 || requireConsent !== "evidence" ? "" : unproved)
+  );
 }
 
 /** The columns that became template fields; nothing where none did. */

@@ -6,11 +6,14 @@ import { createSuppressionHashes, nameHashKey } from "../../recipients/suppress.
 import {
   chooseFormat,
   CHUNK_ROWS,
+  datesOption,
   type ImportFileOptions,
   importFormatOption,
+  noteLines,
   readInput,
   reportInterruption,
   reportRefused,
+  toNotes,
 } from "./import.ts";
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
 import { COMMAND_METADATA, openExistingLog, openSessionWith, recordRead } from "../shared/log-session.ts";
@@ -35,23 +38,29 @@ rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
+    .addOption(datesOption())
     .option(...JSON_OPTION)
     .examples("reachlog suppressions import unsubscribed.csv")
     .action((path, options) => importFile(terminal, path, options));
 
-async function importFile(terminal: Terminal, path: string, { format, json }: ImportFileOptions): Promise<number> {
+async function importFile(
+  terminal: Terminal,
+  path: string,
+  { format, dates, json }: ImportFileOptions,
+): Promise<number> {
   const chosen = chooseFormat(path, format);
   const input = await readInput(path);
   await using session = await openSessionWith(readConfig(terminal));
   const { logClock, hashesOf } = session;
-  const { rows, refused } = parseSuppressions(input, chosen, logClock.now(), nameHashKey(hashesOf));
+  const options = { now: logClock.now(), dates };
+  const { rows, refused, notes } = parseSuppressions(input, chosen, options, nameHashKey(hashesOf));
   const { signal } = terminal;
   const { taken, added } = await withProgress(terminal, "importing", rows.length, (onProgress) =>
     importSuppressions(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);
-  const report = { added, repeated: taken - added, refused };
-  const text = `${added} added, ${report.repeated} suppressed before, ${refused.length} refused\n`;
+  const report = { added, repeated: taken - added, refused, ...toNotes(notes) };
+  const text = `${added} added, ${report.repeated} suppressed before, ${refused.length} refused\n${noteLines(notes)}`;
   answer(terminal, json, report, text);
   return reportRefused(terminal, json, refused);
 }
@@ -62,9 +71,9 @@ const exportList: MakeCommand = (terminal) =>
     .description(
       `Writes all suppressions with reason and date, as an import reads them. A recipient
 is named where the log knows the name. All others, also those who were forgotten,
-are written as a hash, which matches only in a log with the same key. In a CSV, a
-cell that a spreadsheet would run as a formula begins with an apostrophe, which an
-import removes.`,
+are written as a hash, which matches only in a log with the same key. A CSV
+begins with a byte order mark, and an apostrophe stands before what a spreadsheet
+would run as a formula; an import removes both.`,
     )
     .addOption(
       new Option("--format <name>", "the form of the file").choices(SUPPRESSIONS_FORMATS).default("csv" as const),

@@ -46,12 +46,6 @@ export async function contactsNow(store: LogStore): Promise<FoldedTo<"contacts">
   return { states: states.all(), position, time };
 }
 
-/** The moment in ms since 1970: the time asked for, that of the position asked for, or now. */
-export function resolveEnd({ to, until }: Moment, { time }: Place, now: number): number {
-  if (to !== undefined && time !== undefined) return Date.parse(time);
-  return Math.min(now, until?.getTime() ?? now);
-}
-
 export function describeMoment({ position, time }: Place): string {
   return `as of position ${position}, ${time ?? "before the first event"}`;
 }

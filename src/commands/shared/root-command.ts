@@ -4,7 +4,6 @@ import { account } from "../account.ts";
 import { archive } from "../backup/archive.ts";
 import { audit } from "../audit.ts";
 import { backup } from "../backup.ts";
-import { clicks } from "../clicks.ts";
 import { Command, runCommand, type MakeCommand } from "./command.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 import { completion } from "../completion.ts";
@@ -14,96 +13,103 @@ import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
 import { toExitCode, describeFault } from "./system-fault.ts";
 import { forget } from "../forget.ts";
+import { init } from "../setup/init.ts";
 import { links } from "../links.ts";
 import { key } from "../key.ts";
 import { mcp } from "../mcp.ts";
 import { migrate } from "../backup/migrate.ts";
 import { outreach } from "../outreach.ts";
-import { clockCorrected, quota } from "../quota.ts";
 import { ready } from "../ready.ts";
 import { recipients } from "../recipients.ts";
 import { suppressions } from "../recipients/suppressions.ts";
 import { replay } from "../replay.ts";
 import { results } from "../results.ts";
-import { restoreCommand, restored } from "../restore.ts";
+import { clockCorrected, restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
-import { settings } from "../settings.ts";
-import { stats } from "../stats.ts";
+import { settings } from "../setup/settings.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
+import { isOperationWord, loadOperations } from "../../operations.ts";
+import type { AnyOperation } from "../../platform/operation.ts";
+import { toCommand } from "./operation-command.ts";
 
-/** In the order of the overview: first steps, daily work, rare work. */
-const COMMANDS: readonly MakeCommand[] = [
-  serve,
-  demo,
-  sandbox,
-  doctor,
-  ready,
-  settings,
-  recipients,
-  suppressions,
-  outreach,
-  contacts,
-  results,
-  stats,
-  quota,
-  clicks,
-  links,
-  replay,
-  audit,
-  witness,
-  archive,
-  backup,
-  restoreCommand,
-  restored,
-  clockCorrected,
-  migrate,
-  upgradeCheck,
-  forget,
-  deliveries,
-  account,
-  token,
-  key,
-  mcp,
-  completion,
-];
-
-/** All commands: what help, suggestions and the tests of the documents are made from. */
-export const reachlog: MakeCommand = (terminal) => {
-  const program: CommandUnknownOpts = new Command("reachlog")
-    .description("Event-sourced outreach and link-click tracking.")
-    .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
-    .helpCommand("help [command]", "show the help of a command")
-    .addHelpText(
-      "after",
-      "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
-    );
-  for (const make of COMMANDS) program.addCommand(make(terminal));
-  return program;
+/** By topic, in the order of the overview: first steps, daily work, rare work. A text is the name of an operation. */
+const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
+  "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
+  "Recipients and messages": [recipients, suppressions, outreach, contacts],
+  "Figures and links": [results, "stats", "quota", "runs", "clicks", links],
+  "Log and proof": [replay, audit, witness, archive],
+  "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],
+  "Erasure, deliveries and access": [forget, deliveries, account, token, key],
+  "For other programs": [mcp, completion],
 };
+
+const COMMANDS = Object.entries(TOPICS).flatMap(([topic, all]) => all.map((one) => ({ topic, one })));
+
+/** All commands: help, suggestions and the tests of the documents are made from them. */
+export async function loadReachlog(): Promise<MakeCommand> {
+  return createReachlog(await loadOperations());
+}
+
+/** The commands that process a log or files, and those of these operations. */
+const createReachlog =
+  (operations: readonly AnyOperation[]): MakeCommand =>
+  (terminal) => {
+    const program: CommandUnknownOpts = new Command("reachlog")
+      .description("Event-sourced outreach and link-click tracking.")
+      .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
+      .commandsGroup("Help:")
+      .helpCommand("help [command]", "show the help of a command")
+      .addHelpText(
+        "after",
+        "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
+      );
+    for (const { topic, one } of COMMANDS) {
+      const described = typeof one === "string" ? operations.find(({ name }) => name === one) : undefined;
+      const make = typeof one === "string" ? described && toCommand(described) : one;
+      if (make !== undefined) program.addCommand(make(terminal).helpGroup(`${topic}:`));
+    }
+    for (const described of operations.filter(({ name }) => name.includes(" "))) {
+      const [word] = described.name.split(" ");
+      program.commands.find((one) => one.name() === word)!.addCommand(toCommand(described)(terminal));
+    }
+    return program;
+  };
 
 /**
  * Runs one command line. A failure that the operator can do something about is one sentence; any other is thrown, and
  * shown with its stack. Answers the exit code.
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+  const reachlog = createReachlog(await loadNeeded(args));
   try {
     return await runCommand(reachlog, args, terminal);
   } catch (fault) {
     const exitCode = toExitCode(fault);
     if (exitCode === undefined) throw fault;
     terminal.err(`${describeFault(fault as Error)}\n`, "red");
-    if (exitCode === EXIT.usage) terminal.err(`see ${findCommandPath(args)} --help\n`);
+    if (exitCode === EXIT.usage) terminal.err(`see ${findCommandPath(reachlog, args)} --help\n`);
     return exitCode;
   }
 }
 
+/** Loads the operation that is typed; for help, a completion and a misspelt word, all of them. */
+async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperation[]> {
+  const [word] = args;
+  if (isOperationWord(word)) return loadOperations(word);
+  const isOther = COMMANDS.some(
+    ({ one }) => typeof one !== "string" && one !== completion && one(SILENT).name() === word,
+  );
+  return isOther ? [] : loadOperations();
+}
+
+const SILENT: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
+
 /** The command that these arguments lead to, as it is typed. */
-function findCommandPath(args: readonly string[]): string {
-  const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-  let command = reachlog(silent);
+function findCommandPath(reachlog: MakeCommand, args: readonly string[]): string {
+  let command = reachlog(SILENT);
   const path = [command.name()];
   for (const arg of args) {
     const next = command.commands.find((one) => one.name() === arg);

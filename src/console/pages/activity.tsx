@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { formatCaller } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
@@ -238,7 +239,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
   if (event === undefined) return undefined;
   const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
-  const { position, type, stream, version, time, id, hash, meta, data } = event;
+  const { position, type, stream, version, time, id, hash, meta, data } = hideCodes(event);
   const facts: readonly NamedValue[] = [
     ["time", <Time at={time} />],
     ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],

@@ -8,6 +8,8 @@ export interface ApiDocument {
   readonly info: { readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Answers that operations refer to. */
+  readonly components: { readonly responses: Readonly<Record<string, unknown>> };
 }
 
 interface Described {
@@ -18,8 +20,15 @@ interface Described {
   readonly security: readonly Readonly<Record<string, unknown>>[];
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly description: string }[];
   readonly requestBody?: { readonly content: Contents };
-  readonly responses: Readonly<Record<string, { readonly description?: string; readonly content?: Contents }>>;
+  readonly responses: Readonly<Record<string, Answer | { readonly $ref: string }>>;
 }
+
+interface Answer {
+  readonly description: string;
+  readonly content?: Contents;
+}
+
+const ANSWER_REF = "#/components/responses/";
 
 type Contents = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
 
@@ -37,8 +46,10 @@ interface Schema {
   readonly maxLength?: number;
 }
 
-/** What programs may ask of the service, as a page: the document at /openapi.json, but for the console's own pages. */
-export function apiReference({ info, tags, paths }: ApiDocument): VNode {
+/** The document at /openapi.json as a page. */
+export function apiReference({ info, tags, paths, components }: ApiDocument): VNode {
+  const toAnswer = (given: Answer | { readonly $ref: string }): Answer =>
+    "$ref" in given ? (components.responses[given.$ref.slice(ANSWER_REF.length)] as Answer) : given;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, ...(operation as Described) })),
   );
@@ -55,24 +66,28 @@ export function apiReference({ info, tags, paths }: ApiDocument): VNode {
           <li>{line}</li>
         ))}
       </ul>
-      {tags
-        .filter(({ name }) => name !== "console")
-        .map(({ name, description }) => (
-          <section>
-            <h2>{name}</h2>
-            <p>{description}</p>
-            {operations
-              .filter((operation) => operation.tags.includes(name))
-              .map((operation) => (
-                <Operation {...operation} />
-              ))}
-          </section>
-        ))}
+      {tags.map(({ name, description }) => (
+        <section>
+          <h2>{name}</h2>
+          <p>{description}</p>
+          {operations
+            .filter((operation) => operation.tags.includes(name))
+            .map((operation) => (
+              <Operation {...operation} toAnswer={toAnswer} />
+            ))}
+        </section>
+      ))}
     </ConsoleDocument>
   );
 }
 
-function Operation(operation: Described & { readonly path: string; readonly method: string }): VNode {
+interface OperationProps extends Described {
+  readonly path: string;
+  readonly method: string;
+  readonly toAnswer: (given: Answer | { readonly $ref: string }) => Answer;
+}
+
+function Operation({ toAnswer, ...operation }: OperationProps): VNode {
   const { path, method, operationId, summary, description, security, parameters, requestBody, responses } = operation;
   return (
     <details id={operationId}>
@@ -93,16 +108,16 @@ function Operation(operation: Described & { readonly path: string; readonly meth
         />
       )}
       {requestBody === undefined ? null : <Content label={`Body of ${operationId}`} content={requestBody.content} />}
-      {Object.entries(responses).map(([status, { description: says, content = {} }]) => (
-        <>
-          {says === undefined ? null : (
+      {Object.entries(responses)
+        .map(([status, given]) => [status, toAnswer(given)] as const)
+        .map(([status, { description: says, content = {} }]) => (
+          <>
             <p>
               <b>{status}</b> {says}
             </p>
-          )}
-          <Content label={`${status} of ${operationId}`} content={content} />
-        </>
-      ))}
+            <Content label={`${status} of ${operationId}`} content={content} />
+          </>
+        ))}
     </details>
   );
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { findContact } from "../../../projections/contacts.ts";
-import { linkKey } from "../../../projections/sent-links.ts";
+import { splitLink } from "../../../projections/link-address.ts";
+import { toLinkKey } from "../../../projections/sent-links.ts";
 import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
 import { findRunStart } from "../../history/run-events.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
@@ -71,11 +72,9 @@ function findRecipient(view: View, wanted: string): Found | undefined {
 
 /** With or without a scheme. */
 function linkCalled(view: View, wanted: string): Found | undefined {
-  const link = wanted.replace(/^https?:\/\//i, "");
-  const slash = link.indexOf("/");
-  if (slash < 1 || slash === link.length - 1) return undefined;
-  const key = linkKey(link.slice(0, slash), link.slice(slash + 1));
-  const isKnown = view.state("clicks").links.has(link) || view.state("referrers").links.has(key);
+  if (splitLink(wanted).includes("")) return undefined;
+  const link = toLinkKey(wanted);
+  const isKnown = view.state("clicks").links.has(link) || view.state("referrers").links.has(link);
   return isKnown ? { what: "Link", name: link, href: hrefForLink(link) } : undefined;
 }
 

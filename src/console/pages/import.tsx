@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
+import { type CellNote, describeCellNote } from "../../recipients/file/cell-notes.ts";
 import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
-import { ActionForm, ConfirmedAction, Field } from "../parts/action-form.tsx";
+import { ActionForm, ConfirmedAction, Field, Select } from "../parts/action-form.tsx";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { join, other } from "../../history/words/sentence.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
@@ -18,18 +20,25 @@ interface RefusedRows {
   readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
 }
 
+/** Cells that were not read as they stand. */
+interface NotedCells {
+  readonly noted_cells: number;
+  readonly notes: readonly CellNote[];
+}
+
 /** The result of a list of suppressions, as the API answers it. */
-interface SuppressionsReport extends RefusedRows {
+interface SuppressionsReport extends RefusedRows, NotedCells {
   readonly added: number;
   readonly repeated: number;
 }
 
 /** The result of a file of recipients, as the API answers it. */
-interface ImportReport extends RefusedRows {
+interface ImportReport extends RefusedRows, NotedCells {
   readonly added: number;
   readonly updated: number;
   readonly without_consent: number;
   readonly without_evidence: number;
+  readonly revoked: number;
   readonly template_fields: readonly string[];
   readonly duplicates: number;
   readonly duplicate_rows: readonly { readonly line: number; readonly of: number }[];
@@ -37,7 +46,7 @@ interface ImportReport extends RefusedRows {
 
 /** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
 export function importReportPage(report: ImportReport): ConsolePage {
-  const { added, updated, without_consent, without_evidence, template_fields: fields } = report;
+  const { added, updated, without_consent, without_evidence, revoked, template_fields: fields } = report;
   return (view) => (
     <ConsoleDocument title="Import" path="/people" view={view} isStill>
       <h1>Import</h1>
@@ -56,6 +65,9 @@ export function importReportPage(report: ImportReport): ConsolePage {
           message while <code>REQUIRE_CONSENT</code> is evidence.
         </p>
       )}
+      {revoked === 0 ? null : (
+        <p>{grouped(revoked)} of them had consent before: the file revokes it by the basis none.</p>
+      )}
       {fields.length === 0 ? null : (
         <p>
           Template fields:{" "}
@@ -69,6 +81,7 @@ export function importReportPage(report: ImportReport): ConsolePage {
           .
         </p>
       )}
+      <Noted {...report} />
       <Refused {...report} />
       <Duplicates {...report} />
       <p>
@@ -87,6 +100,7 @@ export function suppressionsReportPage(report: SuppressionsReport): ConsolePage 
       <p>
         {grouped(added)} added, {grouped(repeated)} suppressed before, {grouped(refused)} refused.
       </p>
+      <Noted {...report} />
       <Refused {...report} />
       <p>
         <a href="/people?status=suppressed">Suppressed people</a>
@@ -108,6 +122,21 @@ function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
           .map(({ line, value, reason }) => [`line ${grouped(line)}`, <bdi>{value}</bdi>, <bdi>{reason}</bdi>])}
         isTall
       />
+    </Section>
+  );
+}
+
+function Noted({ noted_cells: count, notes }: NotedCells): VNode | null {
+  if (count === 0) return null;
+  return (
+    <Section id="notes" title="Cells to look at">
+      <ul>
+        {notes.map((note) => (
+          <li>
+            <bdi>{describeCellNote(note)}</bdi>
+          </li>
+        ))}
+      </ul>
     </Section>
   );
 }
@@ -139,7 +168,7 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
         tracking_text; all other columns become template fields. Known people are updated.
       </p>
       <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
-        <FileField describedBy="import-says" /> <button class="primary">Import</button>
+        <FileField describedBy="import-says" /> <DatesField /> <button class="primary">Import</button>
       </ActionForm>
     </Section>
   );
@@ -165,7 +194,8 @@ export function SuppressionsForm({ view }: { readonly view: View }): VNode | nul
           </span>
         }
       >
-        <FileField describedBy="suppressions-says" /> <button>Suppress all people of the file for good</button>
+        <FileField describedBy="suppressions-says" /> <DatesField />{" "}
+        <button>Suppress all people of the file for good</button>
       </ConfirmedAction>
       <p>
         <a href="/social/suppressions" download>
@@ -177,6 +207,23 @@ export function SuppressionsForm({ view }: { readonly view: View }): VNode | nul
         </a>
       </p>
     </Section>
+  );
+}
+
+const ORDERS: Readonly<Record<DateOrder, string>> = {
+  dmy: "day first (dmy)",
+  mdy: "month first (mdy)",
+};
+
+function DatesField(): VNode {
+  return (
+    <Select
+      name="dates"
+      label="Dates such as 3/2/2026"
+      values={DATE_ORDERS}
+      inWords={(order) => ORDERS[order]}
+      none="are refused"
+    />
   );
 }
 

@@ -5,8 +5,10 @@ import { quarterAt, type Quarters } from "../../../projections/quarters.ts";
 import { COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { msOf } from "../../../projections/time.ts";
-import { STREAMS } from "../../log/event-log.ts";
+import { streamsOfLink } from "../../history/history.ts";
+import { linkKey } from "../../../projections/sent-links.ts";
 import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
+import { canonicalAddress } from "../../platform/ip-address.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList, LinkName } from "../parts/events.tsx";
@@ -95,9 +97,9 @@ function valueIn(view: View, link: string, by: LinkColumn): string {
 /** One link: its clicks over time, its visitors, and the recipients of its messages. */
 export async function linkPage(view: View): Promise<VNode> {
   const { domain = "", short_code = "" } = view.parameters;
-  const link = `${domain}/${short_code}`;
-  const stream = STREAMS.link(domain, short_code);
-  const clicks = await newestEvents(view, { stream, limit: LINK_CLICKS_READ_MAX + 1 });
+  const link = linkKey(domain, short_code);
+  const streams = streamsOfLink(view.state("clicks"), link);
+  const clicks = await readNewest(view, streams, LINK_CLICKS_READ_MAX + 1);
   const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
   const row = findRow(view, link);
   return (
@@ -127,12 +129,28 @@ export async function linkPage(view: View): Promise<VNode> {
         <Section id="newest" title="Newest clicks">
           <EventList view={view} events={clicks.slice(0, CLICKS_SHOWN)} />
           <p>
-            <a href={`/activity?show=everything&${new URLSearchParams({ stream })}`}>All events of this link</a>
+            {streams.map((stream, at) => (
+              <>
+                {at === 0 ? "" : " "}
+                <a href={`/activity?show=everything&${new URLSearchParams({ stream })}`}>
+                  All events of this link{at === 0 ? "" : `, as ${stream}`}
+                </a>
+              </>
+            ))}
           </p>
         </Section>
       )}
     </ConsoleDocument>
   );
+}
+
+/** The newest events of several streams, the newest first. */
+async function readNewest(view: View, streams: readonly string[], limit: number): Promise<readonly Recorded[]> {
+  const events = await Promise.all(streams.map((stream) => newestEvents(view, { stream, limit })));
+  return events
+    .flat()
+    .sort((one, other) => other.position - one.position)
+    .slice(0, limit);
 }
 
 /** Clicks of one link by quarter of an hour, and how many visitors made them; `clicks`: the newest first. */
@@ -143,7 +161,7 @@ function summed(clicks: readonly Recorded[]) {
   for (const { type, time, data } of clicks.toReversed()) {
     if (type !== "LinkClicked") continue;
     quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
-    if (!data.bot) visitors.add(JSON.stringify([data.ip, data.user_agent]));
+    if (!data.bot) visitors.add(JSON.stringify([data.ip && canonicalAddress(data.ip), data.user_agent]));
   }
   return { quarters, visitors: visitors.size };
 }

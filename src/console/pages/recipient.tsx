@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { type Contact, findContact, toRecipient } from "../../../projections/contacts.ts";
 import { findTracked } from "../../../projections/results.ts";
-import { linksIn } from "../../../projections/sent-links.ts";
+import { linksOf } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
@@ -42,7 +43,7 @@ export async function recipientPage(view: View): Promise<DisclosingPage> {
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
   const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
-  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted").map(hideCodes);
   const page = (
     <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
       <h1 class="breakable">
@@ -144,6 +145,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
     ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
   );
   const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
+  const held = contact.held ? events.find(({ type }) => type === "RecipientHeld") : undefined;
   const clicks = describeClicks(view, contact);
   return (
     <section class="card" aria-labelledby="case">
@@ -170,6 +172,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
         )}
         {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
         <EventReason view={view} title="Reply" event={replied} />
+        <EventReason view={view} title="Held" event={held} />
         <EventReason view={view} title="Suppressed" event={suppressed} />
       </ol>
     </section>
@@ -308,7 +311,7 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | null {
   const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
   const isTracked = contact.tracking.status === "granted";
-  const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];
+  const links = [...new Set(sent.flatMap(({ data }) => linksOf(data)))];
   if (links.length === 0) return null;
   return (
     <Section id="their-links" title="Links sent to them">

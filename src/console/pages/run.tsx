@@ -1,11 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { RUNS_MAX, type RunOutcome, type RunSummary } from "../../../projections/runs.ts";
-import { eventsAt } from "../../log/event-log.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { formatCaller } from "../../history/words/sentence.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { eventsOfRun } from "../../history/run-events.ts";
+import { eventsOfRun, findRunCallers, readRunCounts } from "../../history/run-events.ts";
 import { runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { EventList, formatRun } from "../parts/events.tsx";
@@ -31,7 +30,10 @@ export async function runsPage(view: View): Promise<VNode> {
   const sorted = createSortedPage(sort.order, readPlace(view), RUNS_SHOWN);
   for (const [runId, run] of started) sorted.add(valueIn(view, runId, run, sort.by), runId);
   const { keys, next } = sorted.end();
-  const callers = await findCallers(view, keys);
+  const callers = await findRunCallers(
+    view.store,
+    keys.map((runId) => started.get(runId)!.position),
+  );
   const head = createSortedHeads(view, "/runs", sort);
   const columns = [
     head("run", "run", "descending"),
@@ -68,30 +70,12 @@ export async function runsPage(view: View): Promise<VNode> {
 /** What a run is sorted by. */
 function valueIn(view: View, runId: string, run: RunSummary, by: RunColumn): string {
   if (by === "run") return toSortValue(run.number);
-  return by === "message" ? (run.template ?? "") : toSortValue(readCounts(view, runId, run)[by]);
-}
-
-/** The figures of a run that goes on are those so far. */
-function readCounts(view: View, runId: string, { end }: RunSummary): Omit<RunOutcome, "reason"> {
-  const { current } = view.state("run");
-  if (end === null && current?.run_id === runId) return current;
-  return end ?? { sent: 0, skipped: 0, failed: 0 };
-}
-
-/** Who started each of these runs. */
-async function findCallers(view: View, runIds: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
-  const { started } = view.state("runs");
-  const positions = runIds.map((runId) => started.get(runId)!.position).sort((one, other) => one - other);
-  const callers = new Map<string, string | undefined>();
-  for await (const { data, meta } of eventsAt(view.store, positions)) {
-    if ("run_id" in data && data.run_id !== undefined) callers.set(data.run_id, meta.caller);
-  }
-  return callers;
+  return by === "message" ? (run.template ?? "") : toSortValue(readRunCounts(view.state("run"), runId, run)[by]);
 }
 
 function toCells(view: View, runId: string, run: RunSummary, caller: string | undefined): readonly Cell[] {
   const { number, started_at, dry_run, template, end } = run;
-  const { sent, skipped, failed } = readCounts(view, runId, run);
+  const { sent, skipped, failed } = readRunCounts(view.state("run"), runId, run);
   return [
     <a href={runHref(runId)}>
       {dry_run ? "Dry run" : "Run"} {grouped(number)}

@@ -174,6 +174,8 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   RecipientAdded: ["upload", "accent"],
   ConsentRecorded: ["check", "good"],
   RecipientSuppressed: ["ban", "warn"],
+  RecipientHeld: ["pause", "warn"],
+  RecipientReleased: ["play", "accent"],
   RecipientRetryAllowed: ["rotate-cw", "accent"],
   DirectMessageReceived: ["reply", "good"],
   DirectMessageAttempted: ["send", "neutral"],

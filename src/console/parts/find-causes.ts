@@ -56,7 +56,7 @@ async function eventsAbout(view: View, recipient: Recipient): Promise<readonly R
 export function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded | undefined {
   const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
   const imported = events.find(
-    ({ type, data }) => type === "RecipientAdded" || (type === "ConsentRecorded" && data.basis !== undefined),
+    ({ type, data }) => (type === "RecipientAdded" || type === "ConsentRecorded") && data.basis !== undefined,
   );
   return (basis === "dm_first" ? wrote : undefined) ?? imported;
 }

@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { positionsOf, type Sources } from "../../../events/sources.ts";
+import { linkKey } from "../../../projections/sent-links.ts";
 import { msOf } from "../../../projections/time.ts";
 import { join, other, say, type Sentence } from "../../history/words/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
@@ -163,7 +164,7 @@ function joinParts(
 
 function summarizeClicks(events: readonly Recorded[]): Sentence {
   const clicks = events.filter((event) => event.type === "LinkClicked");
-  const links = [...new Set(clicks.map(({ data: { domain, short_code } }) => `${domain}/${short_code}`))];
+  const links = [...new Set(clicks.map(({ data: { domain, short_code } }) => linkKey(domain, short_code)))];
   const [link = ""] = links;
   const bots = clicks.filter(({ data }) => data.bot).length;
   const countDispatches = (type: "DispatchSucceeded" | "DispatchSkipped" | "DispatchFailed"): number =>

@@ -3,11 +3,8 @@ import type { VNode } from "preact";
 import { erasureGround, erasureRequester } from "../../../events/personal.ts";
 import { tracking } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
-import {
-  CONSENT_SOURCE_CHARS_MAX,
-  CONSENT_TEXT_CHARS_MAX,
-  CONSENT_TIME_CHARS_MAX,
-} from "../../recipients/parse-consent.ts";
+import { CONSENT_SOURCE_CHARS_MAX, CONSENT_TEXT_CHARS_MAX } from "../../recipients/parse-consent.ts";
+import { CONSENT_TIME_CHARS_MAX } from "../../recipients/parse-day.ts";
 import { BASES } from "../people-filter.ts";
 import { ConfirmedAction, Field, Select } from "./action-form.tsx";
 import type { View } from "../page-context.ts";
@@ -21,7 +18,7 @@ interface RecipientActionsProps {
 
 /** An operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any name. */
 export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
-  const { id, username, suppressed, status } = contact;
+  const { id, username, suppressed, held, status } = contact;
   const name = username === undefined ? id : `@${username}`;
   if (name === undefined || view.formToken === undefined) return null;
   const form = { view, back, fields: { recipient: id ?? name } };
@@ -37,6 +34,21 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
           says={<>{label} never gets a message again, even after another import. This cannot be undone.</>}
         >
           <button>Suppress {label}</button>
+        </ConfirmedAction>
+      )}
+      {!held ? null : (
+        <ConfirmedAction
+          {...form}
+          label="Release"
+          action="/console/recipients/release"
+          says={
+            <>
+              {label} may have asked to be left alone: read the reply at X. If it does not ask for that, the next run
+              may contact them. If it does, suppress them.
+            </>
+          }
+        >
+          <button>Release {label}</button>
         </ConfirmedAction>
       )}
       {suppressed || status !== "failed" ? null : (

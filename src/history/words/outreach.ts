@@ -35,12 +35,14 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
 
 export const OUTREACH_WORDS = {
   RecipientAdded: (data) => {
-    const { recipient, name, timezone, basis, fields, source } = data;
+    const { recipient, name, timezone, basis, fields, blank = [], source } = data;
     const called = name === undefined ? [] : say` with the name ${quote(name)}`;
     const zone = timezone === undefined ? [] : say` in the time zone ${other(timezone)}`;
     const more = Object.entries(fields).map(([field, value]) => say`, ${other(field)} ${quote(value)}`);
-    const consent = say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}${sayTracking(data)}`;
-    return say`${mention(recipient)} was imported from the ${source}${called}${zone}${join(more, "")}${consent}`;
+    const cleared = blank.map((column) => say`, ${other(column)} blank`);
+    const grounds = basis === undefined ? [] : say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}`;
+    const said = join([...more, ...cleared], "");
+    return say`${mention(recipient)} was imported from the ${source}${called}${zone}${said}${grounds}${sayTracking(data)}`;
   },
   ConsentRecorded: (data) => {
     const basis = data.basis === undefined ? [] : say`; basis: ${BASES[data.basis]}${sayConsentEvidence(data)}`;
@@ -50,11 +52,19 @@ export const OUTREACH_WORDS = {
   RecipientSuppressed: ({ recipient, reason, reason_text, suppressed_at, message_id }) => {
     const asked = message_id === undefined ? [] : say` in message ${other(message_id)}`;
     const quoted = reason_text === undefined ? [] : say` (${quote(reason_text)})`;
-    const why = { by_hand: "by an operator", opt_out: say`because they opted out${asked}`, list: "by a list" }[reason];
+    const why = {
+      by_hand: "by an operator",
+      opt_out: say`because they opted out${asked}`,
+      list: "by a list",
+      hash: "by the hash of a name of theirs",
+    }[reason];
     const since = suppressed_at === undefined ? [] : say`, as of ${sayTime(suppressed_at)}`;
     const called = recipient === undefined ? "a recipient known by a hash alone" : mention(recipient);
     return say`${called} was suppressed ${why}${quoted}${since}; no run contacts them again`;
   },
+  RecipientHeld: ({ recipient, message_id }) =>
+    say`${mention(recipient)} may have asked to be left alone in message ${other(message_id)}; no run contacts them until an operator decides`,
+  RecipientReleased: ({ recipient }) => say`an operator decided that ${mention(recipient)} may be contacted`,
   RecipientRetryAllowed: ({ recipient, run_id }) => {
     const by = run_id === undefined ? "an operator" : say`${run(run_id)}`;
     const why = run_id === undefined ? "" : ", since the network had refused the account, not them";

@@ -4,7 +4,7 @@ import { renderPage } from "../../console/document.tsx";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, json, whole, type HttpResponse } from "../server/answer.ts";
 import { route, reply, textReply, type Endpoint } from "../server/endpoint.ts";
-import { createDocument } from "../server/openapi.ts";
+import { createDocument, forPrograms } from "../server/openapi.ts";
 import { text } from "../../platform/common-schemas.ts";
 
 /** The document for programs and for people, each made when it is first asked for: few callers ask, and a start is quicker. */
@@ -13,7 +13,7 @@ export function documentEndpoints(
   { version, authentication, sessions }: AppDeps,
 ) {
   let [document, reference]: (HttpResponse<200> | undefined)[] = [];
-  const make = () => createDocument(endpoints(), version, authentication, sessions.cookie);
+  const make = () => createDocument(forPrograms(endpoints()), version, authentication, sessions.cookie);
   return feature("documents", "")
     .get(
       "/openapi.json",
@@ -23,7 +23,8 @@ export function documentEndpoints(
           200: reply("OpenAPI 3.1.", Type.Object({ openapi: text("3.1.0") }, { additionalProperties: true })),
         },
         summary: "This document.",
-        description: "The service generates it from the schemas that it validates with.",
+        description:
+          "The service generates it from the schemas that it validates with. It describes what programs call; the console's pages and forms are not in it.",
       }),
     )
     .get(

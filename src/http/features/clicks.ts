@@ -6,12 +6,14 @@ import type { ClickChannel } from "../../../events/channel.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
 import { findContact } from "../../../projections/contacts.ts";
+import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/link-address.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { REDIRECT_PATH } from "../../config/outreach.ts";
 import { isBot } from "../../delivery/is-bot.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
-import { isPersonalCode } from "../../template/short-link.ts";
+import { findOwnLink, isLinkHost, listPersonalCodes } from "../../links/own-links.ts";
+import { canonicalAddress } from "../../platform/ip-address.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
@@ -20,9 +22,9 @@ import { route, reply, textReply, type RequestContext } from "../server/endpoint
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy, EventIntake } from "../server/event-intake.ts";
-import { closedObject, id } from "../../platform/common-schemas.ts";
+import { closedObject, id, orNull } from "../../platform/common-schemas.ts";
 
-FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
+FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0 || isBlank(value));
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 
 /** Both become part of a stream's name, which holds no control character. */
@@ -41,29 +43,41 @@ export const trackingBody = closedObject({
     examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
   }),
   ip: Type.Optional(
-    Type.String({
-      format: "ip-address",
-      description: "The visitor's address, IPv4 or IPv6.",
-      examples: ["192.0.2.1", "2001:db8::1"],
-    }),
+    orNull(
+      Type.String({
+        format: "ip-address",
+        description: "The visitor's address, IPv4 or IPv6. Blank and null count as absent.",
+        examples: ["192.0.2.1", "2001:db8::1"],
+      }),
+    ),
   ),
   user_agent: Type.Optional(
-    Type.String({
-      maxLength: USER_AGENT_CHARS_MAX,
-      examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
-    }),
+    orNull(
+      Type.String({
+        maxLength: USER_AGENT_CHARS_MAX,
+        description: "Blank and null count as absent.",
+        examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
+      }),
+    ),
   ),
 });
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
+}
 
 export function trackingEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);
   return feature("tracking", "/api/tracking").post(
     "/event",
     async ({ body, call, status }) => {
-      if (call.links?.includes(body.domain.toLowerCase()) === false) throw problems.otherDomain(call.links);
+      const click = normalizeClick(body);
+      const isAllowed = call.links?.some((domain) => normalizeDomain(domain) === click.domain) ?? true;
+      if (!isAllowed) throw problems.otherDomain(call.links ?? []);
       const key = readAppendKey(call, body);
-      const click = isPersonalCode(codeIn(body.short_code)) ? await hideForgotten(deps, body) : body;
-      const { ids } = await recordClick(click, { metadata: call.metadata, key });
+      const codes = listPersonalCodes(click.short_code);
+      const hidden = codes.length === 0 ? click : await hideForgotten(deps, click, codes);
+      const { ids } = await recordClick(hidden, { metadata: call.metadata, key });
       return status(202, { id: ids[0]! });
     },
     route("recordEvent", "tracking", ["strict", "track"], {
@@ -81,18 +95,13 @@ export function trackingEndpoints(deps: AppDeps) {
 /** What stands for the code of a recipient who was forgotten: recorded as it is, their clicks could be told from others'. */
 const FORGOTTEN = "forgotten";
 
-/** The click as it may be recorded: with its code only if the log knows it, or if it is of another shortener. */
-async function hideForgotten(deps: AppDeps, body: Static<typeof trackingBody>): Promise<Static<typeof trackingBody>> {
-  const { projector } = deps;
-  const code = codeIn(body.short_code);
-  const found = findLink(projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
-  if (found !== undefined) return body;
-  const link = linkKey(body.domain, body.short_code);
-  const isOnOurDomain = projector
-    .state("links")
-    .shared.values()
-    .some(({ domain }) => linkKey(domain, code) === link);
-  return isOnOurDomain ? { ...body, short_code: FORGOTTEN } : body;
+/** The click as it may be recorded: with `codes` only if the log knows one of them, or if they are another shortener's. */
+async function hideForgotten(deps: AppDeps, click: Click, codes: readonly string[]): Promise<Click> {
+  for (const code of codes) {
+    const found = findLink(deps.projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
+    if (found !== undefined) return click;
+  }
+  return isLinkHost(deps.projector.state("links"), click.domain) ? { ...click, short_code: FORGOTTEN } : click;
 }
 
 /** Finds a link that another instance may just have sent or added. */
@@ -107,9 +116,10 @@ export function redirectEndpoints(deps: AppDeps) {
   const { projector, logger } = deps;
   return feature("redirects", REDIRECT_PATH).get(
     "/:code",
-    async ({ params: { code }, call }) => {
+    async ({ params, call }) => {
       const { redirects } = deps.config.links;
       if (redirects === undefined) return NO_LINK;
+      const code = normalizeCode(params.code);
       const link = findLink(projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
       if (link === undefined) return NO_LINK;
       const recorded = recordClick(toVisit(code, link, call), { metadata: call.metadata, key: undefined });
@@ -145,12 +155,25 @@ function toVisit(short_code: string, { domain, target }: SharedLink, { request, 
   const isBotVisit = probe !== undefined || isBot(user_agent);
   // https://www.w3.org/TR/gpc/#the-sec-gpc-header-field-for-http-requests
   const isAnonymous = headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
-  const visitor = isAnonymous ? { anonymous: true as const } : { ip: readAddress(), user_agent };
+  const agent = isBlank(user_agent) ? {} : { user_agent };
+  const visitor = isAnonymous ? { anonymous: true as const } : { ip: readAddress(), ...agent };
   return { ...click, ...visitor, bot: isBotVisit, ...(probe === undefined ? {} : { probe }) };
 }
 
-/** A click as a request brings it. `bot`: default by its user agent. */
-type Click = Static<typeof trackingBody> & Partial<Pick<DataOf<"LinkClicked">, "bot" | "probe" | "anonymous">>;
+type ClickBody = Static<typeof trackingBody>;
+
+/** A click whose members have one spelling each. `bot`: default by its user agent. */
+type Click = Omit<ClickBody, "ip" | "user_agent"> &
+  Partial<Pick<DataOf<"LinkClicked">, "ip" | "user_agent" | "bot" | "probe" | "anonymous">>;
+
+/** The link and the address in one spelling; a blank or null member is absent. */
+export function normalizeClick({ ip, user_agent, ...body }: ClickBody): Click {
+  const { domain, shortCode: short_code } = normalizeLink(body.domain, body.short_code);
+  const click: Click = { ...body, domain, short_code };
+  if (typeof ip === "string" && !isBlank(ip)) click.ip = canonicalAddress(ip);
+  if (typeof user_agent === "string" && !isBlank(user_agent)) click.user_agent = user_agent;
+  return click;
+}
 
 /**
  * Records clicks, for the redirect and for another shortener. A click on a recipient's own link counts for the shared one;
@@ -171,13 +194,12 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     projector.state("links").shared.has(codeIn(link)) ||
     projector.state("referrers").links.has(link);
   return (click, by) => {
-    const code = codeIn(click.short_code);
+    const codes = listPersonalCodes(click.short_code);
     // Until the links are folded, the log alone is enough for a click on any link that is not a recipient's own.
-    const isLookedUp = isPersonalCode(code) || projector.isFolded("links");
-    const found = isLookedUp ? findLink(projector.state("links"), code) : undefined;
-    const own = found && linkKey(found.domain, code) === linkKey(click.domain, click.short_code) ? found : undefined;
-    const recipient = own?.recipient;
-    const named = recipient === undefined ? click : { ...click, domain: own!.domain, short_code: own!.code };
+    const isLookedUp = codes.length > 0 || projector.isFolded("links");
+    const found = isLookedUp ? findOwnLink(projector.state("links"), click.short_code, codes) : undefined;
+    const isTheirs = found !== undefined && toLinkHost(click.domain) === toLinkHost(found.domain);
+    const named = found === undefined ? click : nameShared(click, found, isTheirs);
     const { bot = isBot(click.user_agent), probe, anonymous, domain, short_code, ip, user_agent } = named;
     const channels = probe !== undefined || (bot && deps.config.bots === "record") ? [] : delivery.takeClicks;
     const isCounted = !bot && anonymous !== true;
@@ -188,21 +210,29 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     return andThen(visitor, (place) => {
       const data = { ...toClick(named, bot, channels), ...(place === undefined ? {} : { visitor: place }) };
       const newEvents: NewEvent[] = [{ type: "LinkClicked", data }];
-      if (isCounted && recipient !== undefined && isTracked(code, recipient))
-        newEvents.push({ type: "PersonalLinkClicked", data: { code } });
+      if (isCounted && isTheirs && isTracked(found.own, found.recipient))
+        newEvents.push({ type: "PersonalLinkClicked", data: { code: found.own } });
       return eventIntake.append(newEvents, by, { stream: STREAMS.link(domain, short_code), isChecked: true });
     }) as ReturnType<EventIntake["append"]>;
   };
 }
 
+/** The click without the code of a recipient's own link. It is one on the shared link only if it came by that one's host. */
+function nameShared(click: Click, { own, domain, code, target }: NamedLink, isTheirs: boolean): Click {
+  const original_url = click.original_url.includes(own) ? target : click.original_url;
+  return { ...click, original_url, domain: isTheirs ? domain : click.domain, short_code: code };
+}
+
+type NamedLink = Pick<SharedLink, "domain" | "target"> & { readonly own: string; readonly code: string };
+
 /**
  * The event data of a click. Not checked again: a body that fits its schema gives data that fits the event's.
  * `normalized_url` is what a browser asks for (https://url.spec.whatwg.org): a raw space is escaped, a host is in Punycode.
  */
-export function toClick(body: Click, bot: boolean, channels: readonly ClickChannel[]) {
-  const normalized_url = isHttpUrl(body.original_url) ? URL.parse(body.original_url)?.href : undefined;
-  const differs = normalized_url !== undefined && normalized_url !== body.original_url;
-  return { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
+export function toClick(click: Click, bot: boolean, channels: readonly ClickChannel[]) {
+  const normalized_url = isHttpUrl(click.original_url) ? URL.parse(click.original_url)?.href : undefined;
+  const differs = normalized_url !== undefined && normalized_url !== click.original_url;
+  return { ...click, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
 }
 
 /** No browser gets one into an address: they come from what was cut or glued wrongly. */

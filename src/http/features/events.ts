@@ -1,4 +1,5 @@
 import { EVENT_TYPES } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
 import { route, textReply } from "../server/endpoint.ts";
@@ -7,7 +8,7 @@ import { openEventStream, openPositionStream, identifyReader, type EventStreamQu
 import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
 import { storedEvents } from "../../history/select-events.ts";
 import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
-import { exportText, shownBy } from "../../log/export-formats/format.ts";
+import { exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { choiceIn, parseGiven, refuseQuery } from "../server/query.ts";
 import { sendFile } from "../streams/file-stream.ts";
@@ -93,8 +94,9 @@ export function exportEndpoints(deps: AppDeps) {
       const format = choiceIn(searchParams, "format", FORMAT_NAMES, "jsonl");
       const selection = await selectionIn(searchParams, deps);
       call.disclosed = discloseRecipient(selection.recipient);
-      const open = () =>
-        exportText(storedEvents(encryptedLog, selection, shownBy(encryptedLog.open)), EXPORT_FORMATS[format]);
+      const openStored = shownBy(encryptedLog.open);
+      const show: Show = async (stored) => (await openStored(stored)).map(hideCodes);
+      const open = () => exportText(storedEvents(encryptedLog, selection, show), EXPORT_FORMATS[format]);
       return sendFile(deps, call, { ...FILES[format], open });
     },
     route("exportEvents", "service", ["session", "read"], {

@@ -1,13 +1,16 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { CELL_NOTES } from "../../recipients/file/cell-notes.ts";
 import { formatOfName, REMARKS_MAX, type RecipientsFormat } from "../../recipients/file/format.ts";
 import { readInWorker, type RowOf } from "../../recipients/file/read-in-worker.ts";
 import type { ReadTask, Remarks } from "../../recipients/file/read-thread.ts";
+import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
 import type { ImportOptions } from "../../recipients/import.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { AppDeps } from "../deps.ts";
 import { type Fields, type SentFile, uploadBody } from "../server/body.ts";
 import { commonFields } from "../server/form-routes.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";
+import { choiceIn } from "../server/query.ts";
 import { closedObject, count, text } from "../../platform/common-schemas.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
@@ -24,6 +27,32 @@ export const refusedMembers = {
   refused_rows: Type.Array(Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }), {
     description: `The first ${REMARKS_MAX}: the line, the first characters of the unusable value, and the reason.`,
   }),
+};
+
+/** What a report says of cells that were not read as they stand. */
+export const notedMembers = {
+  noted_cells: count,
+  notes: Type.Array(
+    Type.Object({
+      note: Type.Union(CELL_NOTES.map((note) => Type.Literal(note))),
+      column: text("name"),
+      value: text("null"),
+      line,
+      count,
+    }),
+    {
+      description:
+        "One for each column, and for each word that was read as a blank cell. `line`: of the first cell. Only `read_as_blank` and `guard_removed` changed what was imported.",
+    },
+  ),
+};
+
+/** Those cells, as {@link notedMembers} say them. */
+export const toNoted = ({ count: noted_cells, first }: Remarks["notes"]) => ({ noted_cells, notes: [...first] });
+
+/** The query of an import. */
+export const listQuery = {
+  dates: "The order of day and month in dates such as `3/2/2026`: `dmy` or `mdy`. Without it such a row is refused.",
 };
 
 /** The rows that cannot be used, as {@link refusedMembers} say them. */
@@ -65,22 +94,36 @@ export function listFormats(
   ]);
 }
 
+const formFields = Type.Object({
+  ...commonFields.properties,
+  dates: Type.Optional(
+    Type.Union([Type.Literal(""), ...DATE_ORDERS.map((order) => Type.Literal(order))], {
+      description: `${listQuery.dates} Empty: as without it.`,
+    }),
+  ),
+});
+
 /** What a form with a chosen file sends, and how the operation gets it. */
 export function listUpload(bytesMax: number) {
-  const upload = uploadBody(commonFields, bytesMax + FORM_BYTES_MAX);
+  const upload = uploadBody(formFields, bytesMax + FORM_BYTES_MAX);
   return {
     upload: {
       ...upload,
       read: (request: Request) => upload.read(request).catch((fault: unknown) => explain(fault, bytesMax)),
     },
-    body: (_fields: Fields, file?: SentFile) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
+    body: ({ dates }: Fields, file?: SentFile) => ({
+      bytes: file?.bytes,
+      kind: parseFormat(file?.kind ?? ""),
+      dates: DATE_ORDERS.find((order) => order === dates),
+    }),
     pageDescription: "The page with the result.",
   };
 }
 
 interface ListRequest {
   readonly request: Request;
-  readonly body: { readonly bytes: Uint8Array; readonly kind: RecipientsFormat };
+  /** `dates`: of a form; a program says it in the query. */
+  readonly body: { readonly bytes: Uint8Array; readonly kind: RecipientsFormat; readonly dates?: DateOrder };
 }
 
 /**
@@ -89,18 +132,25 @@ interface ListRequest {
  */
 export function takeList<More extends Pick<ReadTask, "hashKey">, Imported extends { readonly taken: number }>(
   { load, clock, stopping }: AppDeps,
-  { request, body: { bytes: file, kind: format } }: ListRequest,
+  { request, body: { bytes: file, kind: format, dates = datesIn(request) } }: ListRequest,
   more: More,
   importRows: (rows: readonly RowOf<ReadTask & More>[], options: ImportOptions) => Promise<Imported>,
 ): Promise<Imported & Remarks> {
   const take = async () => {
     const signal = AbortSignal.any([stopping, request.signal]);
-    const { rows, ...remarks } = await readList({ file, format, now: clock(), ...more }, signal);
+    const { rows, ...remarks } = await readList({ file, format, now: clock(), dates, ...more }, signal);
     const imported = await importRows(rows, { chunkRows: SENT_CHUNK_ROWS, signal: stopping });
     if (imported.taken < rows.length) throw problems.logUnavailable(imported.taken === 0);
     return { ...imported, ...remarks };
   };
   return repeatable(load.whileTaking(take));
+}
+
+/** Throws the problem 422 for another order. */
+function datesIn({ url }: Request): DateOrder | undefined {
+  const { searchParams } = new URL(url);
+  const [first] = DATE_ORDERS;
+  return searchParams.has("dates") ? choiceIn(searchParams, "dates", DATE_ORDERS, first) : undefined;
 }
 
 async function readList<Task extends ReadTask>(task: Task, signal: AbortSignal) {

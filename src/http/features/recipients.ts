@@ -4,31 +4,38 @@ import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
+import { findHeld, release } from "../../recipients/release.ts";
+import { inTimeSlices } from "../../platform/time-slices.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { objectBody, fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
+import { toRecipient } from "../../../projections/contacts.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
 import { count, text } from "../../platform/common-schemas.ts";
 import {
   cell,
   line,
   listFormats,
+  listQuery,
   listUpload,
   nameColumns,
+  notedMembers,
   refusedMembers,
   toRefused,
   takeList,
+  toNoted,
 } from "./list-upload.ts";
 import { basis, tracking } from "../../../events/outreach.ts";
 import {
   CONSENT_SOURCE_CHARS_MAX,
   CONSENT_TEXT_CHARS_MAX,
-  CONSENT_TIME_CHARS_MAX,
   isFault,
   parseConsent,
 } from "../../recipients/parse-consent.ts";
+import { CONSENT_TIME_CHARS_MAX } from "../../recipients/parse-day.ts";
 import { recordConsent } from "../../recipients/record-consent.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
@@ -54,9 +61,14 @@ const importReport = Type.Object({
     description:
       "Imported recipients with consent but without its date or source: they get no message while REQUIRE_CONSENT is evidence.",
   }),
+  revoked: Type.Integer({
+    minimum: 0,
+    description: "Imported recipients who had consent before, which the list revokes by the basis none.",
+  }),
   template_fields: Type.Array(text("company"), { description: `The first ${FIELDS_SHOWN_MAX} template fields.` }),
   ...refusedMembers,
   duplicates: count,
+  ...notedMembers,
   duplicate_rows: Type.Array(Type.Object({ line, of: line }), {
     description: `The first ${REMARKS_MAX}: the row at \`line\` replaced the one at \`of\`.`,
   }),
@@ -133,6 +145,22 @@ const IMPORT_FORM: Form = {
   page: importReportPage,
 };
 
+/** Recipients in one answer: more than an operator decides in a day. */
+const HELD_SHOWN_MAX = 1_000;
+
+const heldRecipients = Type.Object({
+  count,
+  held: Type.Array(
+    Type.Object({
+      id: Type.Optional(text("2244994945")),
+      username: Type.Optional(text("ada_builds")),
+      held_at: Type.Optional(
+        Type.String({ description: "When the reply came.", examples: ["2026-03-01T08:00:00.000Z"] }),
+      ),
+    }),
+  ),
+});
+
 const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
   unknown: problems.unknownRecipient,
   suppressed: problems.suppressed,
@@ -144,7 +172,7 @@ export function recipientEndpoints(deps: AppDeps) {
     .post(
       "/recipients",
       async ({ request, body, call: { metadata } }) => {
-        const { taken, added, withoutConsent, withoutEvidence, fields, refused, duplicates } = await takeList(
+        const { taken, added, withoutConsent, withoutEvidence, revoked, fields, ...remarks } = await takeList(
           deps,
           { request, body },
           {},
@@ -155,10 +183,12 @@ export function recipientEndpoints(deps: AppDeps) {
           updated: taken - added,
           without_consent: withoutConsent,
           without_evidence: withoutEvidence,
+          revoked,
           template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
-          ...toRefused(refused),
-          duplicates: duplicates.count,
-          duplicate_rows: [...duplicates.first],
+          ...toRefused(remarks.refused),
+          duplicates: remarks.duplicates.count,
+          duplicate_rows: [...remarks.duplicates.first],
+          ...toNoted(remarks.notes),
         };
       },
       route("importRecipients", "outreach", ["token", "recipients"], {
@@ -169,6 +199,7 @@ export function recipientEndpoints(deps: AppDeps) {
           "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
           `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
         isSlow: true,
+        query: listQuery,
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),
@@ -189,7 +220,7 @@ export function recipientEndpoints(deps: AppDeps) {
         },
         summary: "Suppresses a recipient for good.",
         description:
-          "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
+          "They never get a message again. An unknown handle can be suppressed too: X is asked for its id, and without an answer it holds for any recipient with that handle. A repeat changes nothing.",
         form: {
           path: "/console/recipients/suppress",
           notice: () => "The recipient never gets a message again.",
@@ -214,6 +245,43 @@ export function recipientEndpoints(deps: AppDeps) {
           notice: () => "The next run may contact the recipient again.",
         },
       }),
+    )
+    .post(
+      "/recipients/release",
+      async ({ body, call }) => {
+        const refusal = await appendedOrNothing(release(deps, body.recipient, call.metadata));
+        if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
+        return { held: false as const };
+      },
+      route("releaseRecipient", "outreach", ["token", "recipients"], {
+        body: recipientBody,
+        response: { 200: reply("Released.", Type.Object({ held: Type.Literal(false) })) },
+        summary: "Releases a recipient whose reply was held.",
+        description:
+          "Their reply does not ask to be left alone: the next run may contact them, if nothing else rules it out. If it does ask for that, suppress them. A repeat changes nothing.",
+        problems: ["unknownRecipient", "suppressed"],
+        form: {
+          path: "/console/recipients/release",
+          notice: () => "The next run may contact the recipient.",
+        },
+      }),
+    )
+    .get(
+      "/recipients/held",
+      async ({ call }) => {
+        const contacts = deps.projector.state("contacts");
+        const held = contacts.held === 0 ? [] : await inTimeSlices(findHeld(contacts));
+        const shown = held.slice(0, HELD_SHOWN_MAX);
+        call.disclosed = { records: shown.length };
+        return { count: held.length, held: shown };
+      },
+      route("listHeldRecipients", "outreach", ["session", "read"], {
+        response: { 200: reply(`The first ${HELD_SHOWN_MAX} of them.`, heldRecipients) },
+        summary: "Lists recipients whose reply waits for a decision.",
+        description:
+          "A reply with a stop word that may mean another thing holds its sender: no run contacts them until they are suppressed or released. The log does not hold the text: read it at X.",
+        personalRead: "recipients",
+      }),
     );
 }
 
@@ -226,6 +294,7 @@ export function consentEndpoints(deps: AppDeps) {
       if (Object.keys(record).length === 0) throw problems.unusableConsent("neither basis nor tracking is given");
       const recording = recordConsent(deps, body.recipient, record, call.metadata);
       const { isKnown, contact } = await appendedOrNothing(recording);
+      call.disclosed = contact === undefined ? "nothing" : discloseRecipient(toRecipient(contact));
       return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
     },
     route("recordConsent", "outreach", ["token", "recipients"], {
@@ -240,6 +309,7 @@ export function consentEndpoints(deps: AppDeps) {
           }),
         ),
       },
+      personalRead: "recipient",
       summary: "Records a recipient's consent, with its evidence.",
       description:
         "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",

@@ -14,7 +14,7 @@ import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form-routes.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
-import { count, id, orNull, text, time } from "../../platform/common-schemas.ts";
+import { count, id, text, time } from "../../platform/common-schemas.ts";
 import { EITHER } from "../../platform/counts-and-lists.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
@@ -54,7 +54,15 @@ const preview = Type.Object({
   estimate: usage,
   variants: Type.Array(Type.Object({ variant: text("A"), text: text("Hi Ada") })),
   would_send: Type.Array(Type.Object({ recipient, text: text("Hi Ada"), variant: text("A") })),
-  would_skip: Type.Array(Type.Object({ recipient, reason: skipReason })),
+  would_skip: Type.Array(
+    Type.Object({
+      recipient,
+      reason: skipReason,
+      detail: Type.Optional(
+        Type.String({ description: "What is missing.", examples: ["consent_at and consent_source are missing"] }),
+      ),
+    }),
+  ),
 });
 
 const finished = Type.Object({
@@ -88,13 +96,6 @@ const stopping = Type.Object({ run_id: id, status: Type.Literal("stopping") });
 
 const QUOTA_HEADERS = ["ratelimit", "ratelimit-policy"];
 
-const stats = Type.Object({
-  sent: count,
-  skipped: count,
-  failed: count,
-  as_of: Type.Object({ position: count, time: orNull(time), stale: Type.Optional(Type.Literal(true)) }),
-});
-
 const RUN_FORMS: readonly Form[] = [
   {
     id: "dryRunByForm",
@@ -113,12 +114,14 @@ function readSelection(fields: Fields) {
 }
 
 export function runEndpoints(deps: AppDeps) {
-  const { eventLog, projector, idempotency, quota, awaySince } = deps;
+  const { eventLog, projector, idempotency, quota } = deps;
   return feature("runs", "/social")
     .post(
       "/run",
-      ({ body, call, status }) =>
-        idempotency.once(
+      ({ body, call, status }) => {
+        // Only a dry run's answer names recipients, also one that is repeated by its key.
+        if (body.dry_run !== true) call.disclosed = "nothing";
+        return idempotency.once(
           call,
           body,
           async (key) => {
@@ -145,7 +148,8 @@ export function runEndpoints(deps: AppDeps) {
               return (await findTransientEnd(eventLog.store, run_id)) !== undefined;
             },
           },
-        ),
+        );
+      },
       route("startRun", "outreach", ["strict", "run"], {
         body: runBody,
         response: {
@@ -156,6 +160,7 @@ export function runEndpoints(deps: AppDeps) {
         description:
           "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
         requestHeaders: ["Idempotency-Key", "Prefer"],
+        personalRead: "preview",
         problems: [
           "notAuthorized",
           "running",
@@ -189,22 +194,6 @@ export function runEndpoints(deps: AppDeps) {
           path: "/console/run/stop",
           notice: () => "The run is stopping: it sends nothing more.",
         },
-      }),
-    )
-    .get(
-      "/stats",
-      () => {
-        const { sent, skipped, failed } = projector.state("stats");
-        const stale = awaySince() === undefined ? {} : { stale: true as const };
-        const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
-        return { sent, skipped, failed, as_of };
-      },
-      route("getOutreachStats", "outreach", ["strict", "read"], {
-        response: { 200: reply("The counts.", stats) },
-        personalRead: false,
-        summary: "All-time counts of messages sent, skipped and failed.",
-        description:
-          "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",
       }),
     );
 }

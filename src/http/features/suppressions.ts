@@ -17,12 +17,24 @@ import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { sendFile } from "../streams/file-stream.ts";
 import { closed, count } from "../../platform/common-schemas.ts";
-import { cell, listFormats, listUpload, nameColumns, refusedMembers, toRefused, takeList } from "./list-upload.ts";
+import {
+  cell,
+  listFormats,
+  listQuery,
+  listUpload,
+  nameColumns,
+  notedMembers,
+  refusedMembers,
+  takeList,
+  toNoted,
+  toRefused,
+} from "./list-upload.ts";
 
 const importReport = Type.Object({
   added: count,
   repeated: Type.Integer({ minimum: 0, description: "Rows that were suppressed before; their first record stays." }),
   ...refusedMembers,
+  ...notedMembers,
 });
 
 const row = Type.Object(
@@ -68,10 +80,10 @@ export function suppressionEndpoints(deps: AppDeps) {
       "/suppressions",
       async ({ request, body, call: { metadata } }) => {
         const hashed = { hashKey: nameHashKey(deps.hashesOf) };
-        const { taken, added, refused } = await takeList(deps, { request, body }, hashed, (rows, options) =>
+        const { taken, added, refused, notes } = await takeList(deps, { request, body }, hashed, (rows, options) =>
           importSuppressions(deps, rows, metadata, options),
         );
-        return { added, repeated: taken - added, ...toRefused(refused) };
+        return { added, repeated: taken - added, ...toRefused(refused), ...toNoted(notes) };
       },
       route("importSuppressions", "outreach", ["token", "recipients"], {
         body: fileBody(FORMATS, SENT_SUPPRESSIONS_BYTES_MAX),
@@ -83,6 +95,7 @@ export function suppressionEndpoints(deps: AppDeps) {
           "Unusable rows are refused one by one, and the others are imported. From the answer on, no run writes to any of them. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
           `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
         isSlow: true,
+        query: listQuery,
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ReadResource } from "../../../events/access.ts";
 import type { AnyElysia, DocumentDecoration } from "elysia";
+import type { DeclaredRefusals } from "../../platform/operation.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { Notice, ConsolePage } from "../../console/page-context.ts";
@@ -22,8 +23,8 @@ export type Protection = "open" | "strict" | "token" | "session" | "form";
 export type Access =
   "open" | "form" | readonly ["session", "read"] | readonly ["strict" | "token" | "form", TokenScope];
 
-/** What a route declares beside its body and its answers. Admission and the OpenAPI document are made of it. */
-export interface Operation {
+/** Declares a route, beside its body and its answers. Admission and the OpenAPI document are made from it. */
+export interface Declaration {
   /** By which generated clients call it. */
   readonly id: string;
   readonly tag: "outreach" | "tracking" | "service" | "console";
@@ -37,10 +38,14 @@ export interface Operation {
   /** What stands in the place of each `:name` of the path. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
+  /** Members of a GET's input, with their descriptions: those that the path names are parameters, the others the query. */
+  readonly members?: Readonly<Record<string, string>>;
   /** Headers that change what is done. With an `Idempotency-Key`, a repeat gets the first answer. */
   readonly requestHeaders?: readonly RequestHeader[];
   /** Beside those that any request may meet, and those that follow from a body, from POST and from a key. */
   readonly problems?: readonly ProblemName[];
+  /** Refusals of its operation. */
+  readonly refusals?: DeclaredRefusals;
   /** The answer may take longer than a connection may be idle. */
   readonly isSlow?: true;
   /** A limit that its answers show: as it was before for a refusal, as it is after for anything else. */
@@ -86,10 +91,10 @@ export type Form = {
 
 export type RequestHeader = "Idempotency-Key" | "Prefer" | "Accept";
 
-type Declared = Omit<Operation, "id" | "tag" | "protection" | "scope">;
+type Declared = Omit<Declaration, "id" | "tag" | "protection" | "scope">;
 
 /** A route's `detail`. */
-export function operation(id: string, tag: Operation["tag"], access: Access, declared: Declared): DocumentDecoration {
+export function declare(id: string, tag: Declaration["tag"], access: Access, declared: Declared): DocumentDecoration {
   const [protection, scope] = [access].flat();
   return { id, tag, protection, ...omitUndefined({ scope }), ...declared } as unknown as DocumentDecoration;
 }
@@ -97,11 +102,11 @@ export function operation(id: string, tag: Operation["tag"], access: Access, dec
 /** All that a route declares, as Elysia takes it: its body and its answers, and the rest as its `detail`. */
 export function route<const Replies extends object, Body extends object = never>(
   id: string,
-  tag: Operation["tag"],
+  tag: Declaration["tag"],
   access: Access,
   { body, response, ...declared }: Declared & { readonly response: Replies; readonly body?: Body },
 ) {
-  const answered = { response, detail: operation(id, tag, access, declared) };
+  const answered = { response, detail: declare(id, tag, access, declared) };
   type WithBody = [Body] extends [never] ? unknown : { readonly body: Body };
   return (body === undefined ? answered : { ...answered, body }) as typeof answered & WithBody;
 }
@@ -146,7 +151,7 @@ export function textReply(description: string, rest: Omit<Success, "description"
 }
 
 /** One line of the table: a route as it is registered, and what it declares. */
-export interface Endpoint extends Operation {
+export interface Endpoint extends Declaration {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly problems: readonly ProblemName[];
@@ -157,15 +162,26 @@ export interface Endpoint extends Operation {
 /** The endpoints that an app's routes declare, in their order. Throws where a route leaves something out. */
 export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly Endpoint[] {
   return routes.map(({ method, path, hooks: { detail, body, response } }) => {
-    const declared = detail as Operation | undefined;
+    const declared = detail as Declaration | undefined;
     const isWhole = declared?.protection !== undefined && response !== undefined && (method === "POST") === !!body;
     if (!isWhole)
       throw new Error(`${method} ${path} declares no operation, no answer, or no body that fits its method`);
     if (declared.scope === "read" && declared.personalRead === undefined)
       throw new Error(`${method} ${path} declares no personalRead: what personal data its answers hold, or false`);
     const route = { method: method as Endpoint["method"], path, answers: response as Answers };
-    return { problems: [], ...declared, ...route, body: body as RequestBody<unknown> };
+    return { problems: [], ...declared, ...placeMembers(path, declared), ...route, body: body as RequestBody<unknown> };
   });
+}
+
+/** Tells the members that stand in the path from those of the query. */
+function placeMembers(path: string, { members }: Declaration): Pick<Declaration, "parameters" | "query"> {
+  if (members === undefined) return {};
+  const inPath = new Set([...path.matchAll(/:(\w+)/g)].map(([, name]) => name));
+  const [named = [], others = []] = [true, false].map((isNamed) =>
+    Object.entries(members).filter(([name]) => inPath.has(name) === isNamed),
+  );
+  const parameters = named.length === 0 ? {} : { parameters: Object.fromEntries(named) };
+  return { ...parameters, query: Object.fromEntries(others) };
 }
 
 /** A request on its way to its answer. */

@@ -5,11 +5,11 @@ import type { Console } from "../../console/console.ts";
 import type { ConsolePage, Notice } from "../../console/page-context.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
+import { createEncryptedCookie, type CookieSite, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";
 import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
 import { formBody, type RequestBody, type Fields, type SentForm } from "./body.ts";
-import { operation, textReply, type Form, type Operation, type RequestContext } from "./endpoint.ts";
+import { declare, textReply, type Form, type Declaration, type RequestContext } from "./endpoint.ts";
 import { toProblem, problems } from "./problem.ts";
 
 /** The result of a form, kept by the browser until its reader dismisses it, or the next form has one. */
@@ -25,8 +25,8 @@ const COOKIE = {
   lifetimeSeconds: 3_600,
 };
 
-export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: Clock): Notices {
-  const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
+export function createNotices(masterKey: Uint8Array, site: CookieSite, clock: Clock): Notices {
+  const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, site, clock);
   return { ...cookie, give: (notice) => cookie.give({ ...notice, text: notice.text.slice(0, CHARACTERS_MAX) }) };
 }
 
@@ -36,14 +36,21 @@ export interface FormDeps {
   readonly console: Console;
 }
 
+/** A page of this service: what a browser would take for another host's address does not match. */
+const BACK = { maxLength: 2_000, pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$` };
+
+export const backField = Type.String({ ...BACK, description: "The page to return to.", examples: ["/people"] });
+
+/** The page and query that a request asks for, as far as a form may lead back to it. */
+export function toBack({ url }: Pick<Request, "url">): string | undefined {
+  const { pathname, search } = new URL(url);
+  const back = pathname + search;
+  return back.length <= BACK.maxLength && new RegExp(BACK.pattern).test(back) ? back : undefined;
+}
+
 export const commonFields = Type.Object({
   form_token: Type.String({ maxLength: 100, description: "Proves that the form comes from one of our pages (CSRF)." }),
-  back: Type.String({
-    maxLength: 2_000,
-    pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$`,
-    description: "The page to return to.",
-    examples: ["/people"],
-  }),
+  back: backField,
 });
 
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
@@ -55,7 +62,7 @@ type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 export function addForms(app: AnyElysia, deps: FormDeps): void {
   // Each form is one more of them, without forms of its own.
   for (const route of app.routes) {
-    const { form = [] } = route.hooks.detail as Operation;
+    const { form = [] } = route.hooks.detail as Declaration;
     for (const one of [form].flat()) addForm(app, deps, one, route);
   }
 }
@@ -69,7 +76,7 @@ function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }:
     parse: "none",
     body: form.upload ?? fieldsBody,
     response: repliesTo(form),
-    detail: formOperation(form, hooks.detail as Operation),
+    detail: formOperation(form, hooks.detail as Declaration),
   });
 
   async function send(body: unknown, call: RequestContext): Promise<HttpResponse> {
@@ -116,14 +123,15 @@ export function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
-function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Operation) {
-  return operation(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
+function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {
+  return declare(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
     apiOperationId: id,
     summary: `${summary} Console form.`,
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    ...omitUndefined({ isSlow, personalRead }),
+    // A notice names no more than the form did.
+    ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }
 

@@ -1,8 +1,10 @@
 import { classifyError } from "../../log/error-kind.ts";
 import { formatShare, ProjectionFolding } from "../../projector/late-projections.ts";
+import { MomentFolding } from "../../projector/log-reader.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/page-context.ts";
+import type { DeclaredRefusal, RefusalKind } from "../../platform/operation.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type HttpResponse, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
@@ -223,6 +225,13 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems;
 
+const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = { not_found: 404, conflict: 409, invalid: 422 };
+
+/** The problem of a refusal that an operation declares. */
+export function declaredProblem(name: string, { kind, sentence }: DeclaredRefusal): Problem {
+  return new Problem(STATUS_OF_REFUSAL[kind], name.replaceAll("_", "-"), sentence);
+}
+
 /** The log, or the keys without which nothing personal gets into it, refused an append. */
 const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];
 
@@ -286,6 +295,7 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
   if (fault instanceof ProjectionFolding) return problems.projectionFolding(fault.message, fault.share);
+  if (fault instanceof MomentFolding) return problems.projectionFolding(fault.message, 0);
   const kind = classifyError(fault);
   return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }

@@ -1,4 +1,5 @@
 import type { EventType, Recorded, LogStore } from "../../../events/catalog.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { hasScope } from "../../config/tokens.ts";
 import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
@@ -143,7 +144,8 @@ function heartbeat(timer: Timer): { readonly text: Promise<string>; readonly can
   return { text: promise, cancel: timer(() => resolve(BEAT), HEARTBEAT_MS) };
 }
 
-function formatMessage({ position, id, stream, version, type, time, data, meta, hash }: Recorded): string {
+function formatMessage(event: Recorded): string {
+  const { position, id, stream, version, type, time, data, meta, hash } = hideCodes(event);
   return `id: ${position}\ndata: ${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n\n`;
 }
 
@@ -211,7 +213,12 @@ export function identifyReader(
     const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
     const signedIn = sessions.tokenOf(kept);
     const name = signedIn === undefined ? `address ${toNetwork(readAddress())}` : `caller ${signedIn.name}`;
-    return { name, isKnown: () => sessions.admits(kept) };
+    const isKnown = (): boolean => {
+      // Signed out at another instance, it ends with the next message after this look.
+      void sessions.look(kept);
+      return sessions.admits(kept);
+    };
+    return { name, isKnown };
   }
   const token = authentication.identify(bearerToken(authorization) ?? "");
   const isKnown = (): boolean => {

@@ -7,8 +7,20 @@ const HEADER = COLUMNS.join(",");
 /** Of exports from before anything was encrypted. */
 const OLD_HEADER = COLUMNS.slice(0, -1).join(",");
 
-/** Cells that a spreadsheet would run as formulas, and those that look as if they were guarded already. */
-const TO_BE_GUARDED = /^[=+\-@\t\r'\uff1d\uff0b\uff0d\uff20]/;
+/** A spreadsheet takes a file for UTF-8 by it. */
+const BYTE_ORDER_MARK = "\ufeff";
+
+/** What a spreadsheet runs as a formula, and the apostrophe that keeps it from that. */
+const SIGNS = String.raw`[=+\-@'\uff1d\uff0b\uff0d\uff20]`;
+
+/** Cells to be guarded, and those that look as if they were guarded already. */
+const FORMULA = new RegExp(String.raw`^(?:\s*${SIGNS}|[\t\r])`);
+
+/** The same within a text: where a semicolon or a tab divides cells, another cell begins behind each of them. */
+const NEXT_FORMULA = new RegExp(String.raw`([;\t])(?=\s*${SIGNS})`, "g");
+const NEXT_GUARDED = new RegExp(String.raw`([;\t])'(?=\s*${SIGNS})`, "g");
+const NEXT_SIGN = new RegExp(String.raw`([;\t]\s*)(${SIGNS})`, "g");
+
 /** A spreadsheet takes what follows for text. */
 const GUARD = "'";
 
@@ -17,7 +29,7 @@ const GUARD = "'";
  * break, so that a record is a line.
  */
 export const csv: ExportFormat = {
-  head: `${HEADER}\r\n`,
+  head: `${BYTE_ORDER_MARK}${HEADER}\r\n`,
   line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) => {
     const texts = [formatJson(data), formatJson(meta), hash, stored === undefined ? "" : formatJson(stored)];
     const cells = [escaped(id), escaped(stream), String(version), escaped(type), time, ...texts];
@@ -29,7 +41,7 @@ export const csv: ExportFormat = {
       if (columns > 0) return readRecords(lines, columns);
       const [first, ...records] = lines;
       // Written without quotes, and with them by others.
-      const header = first?.replaceAll('"', "");
+      const header = first?.replace(BYTE_ORDER_MARK, "").replaceAll('"', "");
       if (header !== HEADER && header !== OLD_HEADER) throw new LineFault(0, `the first line is not ${HEADER}`);
       columns = header.split(",").length;
       return [undefined, ...atNextLine(() => readRecords(records, columns))];
@@ -37,24 +49,27 @@ export const csv: ExportFormat = {
   },
 };
 
-/** Where a semicolon divides cells, as in many languages, it begins one within a text too. */
-const NEXT_CELL_TO_BE_GUARDED = /(;\s*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-
 /** JSON in which no further cell is a formula; it says the same. */
 function formatJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    NEXT_CELL_TO_BE_GUARDED,
-    (_, divider: string, sign: string) => divider + escapeUnits(sign),
-  );
+  return escapeNextSigns(JSON.stringify(value));
 }
 
-/** A name in which nothing steers a terminal, as JSON would write that; outside of JSON it has to be taken back. */
+/** A name in which nothing steers a terminal or begins a formula, as JSON would write that: {@link unescaped} takes it back. */
 function escaped(name: string): string {
-  return escapeControls(name.replaceAll("\\u", "\\u005cu"));
+  return escapeNextSigns(escapeControls(name.replaceAll("\\u", "\\u005cu")));
+}
+
+function escapeNextSigns(text: string): string {
+  return text.replace(NEXT_SIGN, (_, divider: string, sign: string) => divider + escapeUnits(sign));
 }
 
 function unescaped(text: string): string {
   return text.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** The first line of a file for people. */
+export function csvHead(columns: readonly string[]): string {
+  return BYTE_ORDER_MARK + csvRecord(columns);
 }
 
 /** A line of a file: no cell of it is a formula to a spreadsheet. */
@@ -63,12 +78,14 @@ export function csvRecord(cells: readonly string[]): string {
 }
 
 function cell(text: string): string {
-  return `"${(TO_BE_GUARDED.test(text) ? GUARD + text : text).replaceAll('"', '""')}"`;
+  const guarded = text.replace(NEXT_FORMULA, `$1${GUARD}`);
+  return `"${(FORMULA.test(text) ? GUARD + guarded : guarded).replaceAll('"', '""')}"`;
 }
 
-/** A cell of {@link csvRecord} as it was before: without the apostrophe that keeps a spreadsheet from running it. */
+/** A cell of {@link csvRecord} as it was before: without the apostrophes that keep a spreadsheet from running it. */
 export function readGuarded(text: string): string {
-  return text.startsWith(GUARD) && TO_BE_GUARDED.test(text.slice(GUARD.length)) ? text.slice(GUARD.length) : text;
+  const isGuarded = text.startsWith(GUARD) && FORMULA.test(text.slice(GUARD.length));
+  return (isGuarded ? text.slice(GUARD.length) : text).replace(NEXT_GUARDED, "$1");
 }
 
 /** All lines at once; the parser takes a hundred times longer for one by one, which only a fault is worth. */

@@ -120,12 +120,15 @@ const MEANINGS: readonly (Meaning & Signs)[] = [
   { kind: "stopped", reason: "credits_depleted", status: 402, slugs: ["credits", "credits-depleted"] },
   { kind: "stopped", reason: "usage_capped", slugs: ["usage-capped"], title: "UsageCapExceeded" },
   { kind: "rate_limited", status: 429, codes: [88] },
-  // Not following you; cannot send messages to this user.
-  { kind: "recipient_closed", codes: [150, 349] },
+  // Not following you; cannot send messages to this user; takes requests of verified accounts only.
+  { kind: "recipient_closed", codes: [150, 349, 476] },
   // Same status already posted.
   { kind: "duplicate", codes: [187] },
   // The app's access level does not include the endpoint.
-  { kind: "stopped", reason: "app_not_enrolled", slugs: ["client-forbidden"], codes: [453] },
+  // No write access; suspended app.
+  { kind: "stopped", reason: "app_not_enrolled", slugs: ["client-forbidden"], codes: [261, 416, 453] },
+  // No access to direct messages; credentials without access to the resource.
+  { kind: "stopped", reason: "missing_scope", codes: [93, 220] },
   // Account suspended; looks automated; account locked.
   { kind: "stopped", reason: "sender_restricted", codes: [64, 226, 326] },
 ];
@@ -151,6 +154,8 @@ function classifyProblem(problem: Problem): Meaning {
   const isShown = (signs: Signs): boolean => fits(problem, signs);
   const known = MEANINGS.find(isShown) ?? (status === 403 ? FORBIDDEN.find(isShown) : { kind: "rejected" as const });
   if (known !== undefined) return known;
+  // A code that no document explains is not taken for the account's. Some bodies repeat the status as their code.
+  if (codes.some((code) => code !== status)) return { kind: "recipient_closed" };
   // "This operation is not permitted." is one person's in production while others in the same run are reached, and so
   // may be unknown words. A refusal without any word does not come from the API, and going on could cost the account.
   const isSilent = detail === "" && codes.length === 0;

@@ -3,6 +3,8 @@ import { fieldName, fieldNameFault, shortened } from "../../template/normalize-f
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
 import { ALL_OF, EITHER } from "../../platform/counts-and-lists.ts";
+import { askedColumn, certainColumn, isOptOutColumn, likelyColumn } from "./header-names.ts";
+import type { RowRefusal } from "./cell-notes.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
@@ -12,47 +14,47 @@ export interface Columns {
   /** The member that holds the rows where the JSON is an object. */
   readonly list: string;
   readonly known: ReadonlySet<string>;
-  /** A row is identified by at least one of these. */
+  /** A row is identified by at least one of these, or by all of them. */
   readonly identifying: readonly string[];
-  /** Whether all other columns are template fields; if not, they are refused. */
-  readonly hasFields: boolean;
+  readonly needsAll?: true;
+  /** What all other columns are. */
+  readonly others: "fields" | "refused" | "ignored";
 }
 
 export const RECIPIENT_COLUMNS: Columns = {
   list: "recipients",
   known: new Set(["username", "id", "name", "timezone", ...CONSENT_MEMBERS]),
   identifying: ["username", "id"],
-  hasFields: true,
+  others: "fields",
 };
 
 export const SUPPRESSION_COLUMNS: Columns = {
   list: "suppressions",
   known: new Set(["id", "username", "hash", "reason", "suppressed_at"]),
   identifying: ["username", "id", "hash"],
-  hasFields: false,
+  others: "refused",
 };
 
-/** What people call these columns. Only names that cannot mean anything but the network's own handle or number. */
-const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  username: ["handle", "user name", "x handle", "x username", "twitter handle", "twitter username", "screen name"],
-  id: ["x id", "x user id", "twitter id", "twitter user id"],
-  timezone: ["time zone"],
+export const LINK_COLUMNS: Columns = {
+  list: "links",
+  known: new Set(["code", "target"]),
+  identifying: ["code", "target"],
+  needsAll: true,
+  others: "ignored",
 };
-const COLUMN_OF = new Map(Object.entries(SYNONYMS).flatMap(([column, names]) => names.map((name) => [name, column])));
 
 /** Names that a sentence shows, and characters of each: a file may have thousands, of any length. */
 const NAMES_SHOWN_MAX = 10;
 const NAME_SHOWN_CHARS_MAX = 64;
 
-/** One entry a column; undefined for a column without a name. */
-export type Header = readonly (string | undefined)[];
-
-/** The name under which a column is known here; other columns keep their own name. */
-export function columnName(raw: string, { known }: Columns): string {
-  const name = fieldName(raw);
-  const spaced = name.replace(/[ _-]+/g, " ");
-  const snake = spaced.replaceAll(" ", "_");
-  return COLUMN_OF.get(spaced) ?? (known.has(snake) ? snake : name);
+/** What the names of a file's columns, or of an object's members, mean. */
+export interface Header {
+  /** One entry a column; undefined for a column without a name. */
+  readonly columns: readonly (string | undefined)[];
+  /** Template fields that say who must not be written to. */
+  readonly optOuts: readonly string[];
+  /** A template field that may be the recipient's name, where the file has no column for that. */
+  readonly nameLike?: string;
 }
 
 /** True for a template field, as opposed to a column that identifies the recipient. */
@@ -61,9 +63,12 @@ export function isField(column: string): boolean {
 }
 
 /** Why a column cannot be used; undefined: it can. */
-export function columnFault(column: string, { known, hasFields, list }: Columns): string | undefined {
-  if (hasFields || known.has(column)) return fieldNameFault(column);
-  return `${list} have no column ${shownName(column)}: they have ${ALL_OF.format(known)}`;
+export function columnFault(column: string, { known, others, list }: Columns): string | undefined {
+  if (others === "ignored") return undefined;
+  if (others === "fields" || known.has(column)) return fieldNameFault(column);
+  const asked = askedColumn(column);
+  const meant = asked !== undefined && known.has(asked) ? `; did you mean ${asked}?` : "";
+  return `${list} have no column ${shownName(column)}: they have ${ALL_OF.format(known)}${meant}`;
 }
 
 /** The name as sentences show it. */
@@ -71,27 +76,113 @@ export function shownName(column: string): string {
   return shortened(column, NAME_SHOWN_CHARS_MAX);
 }
 
-/** Throws when the header leaves it open who is meant, or when a column is the same as another. */
-export function readHeader(cells: readonly string[], columns: Columns): Header {
-  if (cells.length > COLUMNS_MAX) throw new ServiceError("invalid", `the header has more than ${COLUMNS_MAX} columns`);
-  const header = cells.map((cell) => (cell.trim() === "" ? undefined : columnName(cell, columns)));
-  const named = header.filter((column) => column !== undefined);
-  if (columns.hasFields && named.filter(isField).length > FIELDS_MAX)
-    throw new ServiceError("invalid", `more than ${FIELDS_MAX} template fields`);
-  const twice = firstRepeated(named);
-  const fault = named.map((column) => columnFault(column, columns)).find((text) => text !== undefined);
-  if (twice !== undefined) throw new ServiceError("invalid", `two columns are named ${shownName(twice)}`);
-  if (fault !== undefined) throw new ServiceError("invalid", fault);
-  if (!columns.identifying.some((column) => named.includes(column))) {
-    const wanted = EITHER.format(columns.identifying.flatMap((one) => (one === "username" ? [one, "handle"] : [one])));
-    throw new ServiceError("invalid", `no column is named ${wanted} (found: ${listed(named)})`);
-  }
-  return header;
+/** What the names mean, or why they cannot be used: two of them mean the same, or one may change a consent by a guess. */
+export function toHeader(names: readonly string[], columns: Columns): Header | { readonly refusal: RowRefusal } {
+  const found = nameColumns(names, columns);
+  const repeated = findRepeated(names, found);
+  if (repeated !== undefined) return { refusal: repeated };
+  const asked = findAsked(names, found, columns);
+  const ofConsent = asked.find(({ meant }) => meant !== "name");
+  if (ofConsent !== undefined) return { refusal: { value: ofConsent.name, reason: question(asked) } };
+  const [nameLike] = asked;
+  const optOuts = findOptOuts(found, columns);
+  return { columns: found, optOuts, ...(nameLike !== undefined && { nameLike: nameLike.column }) };
 }
 
-function firstRepeated(names: readonly string[]): string | undefined {
-  const seen = new Set<string>();
-  return names.find((name) => seen.size === seen.add(name).size);
+function nameColumns(names: readonly string[], { known }: Columns): readonly (string | undefined)[] {
+  const certain = names.map((name) =>
+    name.trim() === "" ? undefined : (certainColumn(name, known) ?? fieldName(name)),
+  );
+  const taken = new Set(certain);
+  return certain.map((column, index) => {
+    const likely = column === undefined || known.has(column) ? undefined : likelyColumn(names[index]!);
+    return likely !== undefined && known.has(likely) && !taken.has(likely) ? likely : column;
+  });
+}
+
+/** Looks at each name once: an object may have a million. */
+function findRepeated(names: readonly string[], found: Header["columns"]): RowRefusal | undefined {
+  const first = new Map<string, string>();
+  for (const [index, column] of found.entries()) {
+    if (column === undefined) continue;
+    const [name, before] = [names[index]!.trim(), first.get(column)];
+    if (before !== undefined) {
+      const same = `"${shownName(before)}" and "${shownName(name)}" both mean ${shownName(column)}`;
+      return { value: name, reason: `${same}: remove one of the two, or rename it` };
+    }
+    first.set(column, name);
+  }
+  return undefined;
+}
+
+interface Asked {
+  readonly column: string;
+  readonly name: string;
+  readonly meant: string;
+}
+
+/** Template fields that may be a column which the file does not have. */
+function findAsked(names: readonly string[], found: Header["columns"], { known, others }: Columns): readonly Asked[] {
+  if (others !== "fields") return [];
+  const present = new Set(found);
+  const asked: Asked[] = [];
+  for (const [index, column] of found.entries()) {
+    const meant = column === undefined || known.has(column) ? undefined : askedColumn(names[index]!);
+    if (column === undefined || meant === undefined || !known.has(meant) || present.has(meant)) continue;
+    asked.push({ column, name: names[index]!.trim(), meant });
+    if (asked.length === NAMES_SHOWN_MAX) break;
+  }
+  return asked;
+}
+
+/** The words of a column of consent, as the question says them. */
+const WORDS: Readonly<Record<string, string>> = {
+  basis: " In basis, each row says opt_in, dm_first or none.",
+  tracking: " In tracking, each row says granted, denied or unknown.",
+};
+
+function question(asked: readonly Asked[]): string {
+  const names = asked.map(({ name }) => `"${shownName(name)}"`);
+  const meant = [...new Set(asked.map((one) => one.meant))];
+  const unknown = asked.length === 1 ? `the column ${names.join()} is` : `the columns ${ALL_OF.format(names)} are`;
+  const words = meant.map((column) => WORDS[column] ?? "").join("");
+  return `${unknown} not known: did you mean ${meant.join(", ")}? Consent is not guessed: rename what you mean, and remove or rename the rest.${words}`;
+}
+
+function findOptOuts(found: Header["columns"], { others }: Columns): Header["optOuts"] {
+  if (others !== "fields") return [];
+  return found.filter((column) => column !== undefined).filter(isOptOutColumn);
+}
+
+/** Throws when the header leaves it open who is meant, or when a column is the same as another. */
+export function readHeader(names: readonly string[], columns: Columns): Header {
+  const refuse = (reason: string): never => {
+    throw new ServiceError("invalid", reason);
+  };
+  if (names.length > COLUMNS_MAX) refuse(`the header has more than ${COLUMNS_MAX} columns`);
+  const found = nameColumns(names, columns);
+  const named = found.filter((column) => column !== undefined);
+  if (columns.others === "fields" && named.filter(isField).length > FIELDS_MAX)
+    refuse(`more than ${FIELDS_MAX} template fields: remove the columns that your message does not use`);
+  const repeated = findRepeated(names, found);
+  if (repeated !== undefined) refuse(repeated.reason);
+  for (const column of named) {
+    const fault = columnFault(column, columns);
+    if (fault !== undefined) refuse(columns.others === "fields" ? `"${shownName(column)}": ${fault}` : fault);
+  }
+  const missing = describeMissing(named, columns);
+  if (missing !== undefined) refuse(`${missing} (found: ${listed(named)})`);
+  const header = toHeader(names, columns);
+  return "refusal" in header ? refuse(header.refusal.reason) : header;
+}
+
+function describeMissing(named: readonly string[], { identifying, needsAll }: Columns): string | undefined {
+  const has = (column: string): boolean => named.includes(column);
+  if (needsAll === true)
+    return identifying.every(has) ? undefined : `the file needs the columns ${ALL_OF.format(identifying)}`;
+  if (identifying.some(has)) return undefined;
+  const wanted = EITHER.format(identifying.flatMap((one) => (one === "username" ? [one, "handle"] : [one])));
+  return `no column is named ${wanted}`;
 }
 
 function listed(names: readonly string[]): string {

@@ -1,3 +1,5 @@
+import { isBlankWord } from "./cell-notes.ts";
+
 /** A value that cannot be who it should be, and why. */
 interface Faulty {
   readonly fault: string;
@@ -7,6 +9,8 @@ const ID = /^[1-9][0-9]{0,18}$/;
 
 /** What a spreadsheet makes of a long number; in some languages with a comma. */
 const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+?\d+$/i;
+
+const WAS_ROUNDED = "and its digits are lost; format the column as text and export again";
 
 /** Spreadsheets keep 15 digits and fill up with zeros. From 18 digits on that is hardly ever a real id. */
 const ROUNDED = /^\d{15}0{3,4}$/;
@@ -23,15 +27,11 @@ const PAGES = new Set(
   ),
 );
 
-/** The id as digits; undefined for a blank one. `="123"`, by which spreadsheets are kept from rounding, is taken. */
+/** The id as digits; undefined for a blank one. */
 export function readId(raw: string): string | Faulty | undefined {
-  const value = visible(raw).replace(/^="(.*)"$/, "$1");
+  const value = visible(raw);
   if (value === "") return undefined;
-  if (SCIENTIFIC.test(value)) {
-    return {
-      fault: `id ${value}: a spreadsheet has rounded this id and its digits are lost; format the column as text and export again`,
-    };
-  }
+  if (SCIENTIFIC.test(value)) return { fault: `id ${value}: a spreadsheet has rounded this id ${WAS_ROUNDED}` };
   if (ROUNDED.test(value)) {
     return {
       fault: `id ${value} ends in zeros, as if a spreadsheet had rounded it; it may be another person's: give the username instead`,
@@ -46,6 +46,8 @@ export function readHandle(raw: string): string | Faulty | undefined {
   if (value === "") return undefined;
   const handle = HANDLE.exec(value)?.[1];
   if (handle !== undefined) return handle;
+  // Without a sign it may be a handle, as 1e10 is.
+  if (SCIENTIFIC.test(value)) return { fault: `username ${value}: a spreadsheet has rounded a number ${WAS_ROUNDED}` };
   const profile = PROFILE.exec(value)?.[1];
   if (profile === undefined || PAGES.has(profile.toLowerCase())) {
     return {
@@ -55,7 +57,27 @@ export function readHandle(raw: string): string | Faulty | undefined {
   return profile;
 }
 
-/** Without the invisible characters that copying from web pages brings along. */
+/**
+ * The handle in a row of a list. A program that puts `@` or an address before an empty value (`@null`) names an account that
+ * has nothing to do with the row.
+ */
+export function readListedHandle(raw: string): string | Faulty | undefined {
+  const handle = readHandle(raw);
+  if (typeof handle !== "string" || !isBlankWord(handle, false)) return handle;
+  const value = visible(raw);
+  return {
+    fault: `username ${value} is a program's word for an empty cell; if it is a real handle, give the id instead`,
+  };
+}
+
+/**
+ * Without the invisible characters that copying from web pages brings along, and without `'123` and `="123"`, by which a
+ * spreadsheet is kept from changing the cell.
+ */
 function visible(raw: string): string {
-  return raw.replace(/[\p{Default_Ignorable_Code_Point}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu, "").trim();
+  const value = raw.replace(/[\p{Default_Ignorable_Code_Point}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu, "").trim();
+  return value
+    .replace(/^="(.*)"$/, "$1")
+    .replace(/^['‘’](.*?)['‘’]?$/, "$1")
+    .trim();
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { columnName, shownName, type Columns } from "./header.ts";
+import { columnFault, shownName, toHeader, type Columns, type Header } from "./header.ts";
 import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
@@ -8,23 +8,25 @@ export function* readJsonRows(text: string, columns: Columns): Generator<FileRow
   const scanned = scan(text);
   if ("fault" in scanned) throw new ServiceError("invalid", `the file ${scanned.fault}`);
   const entries = readEntries(text, columns);
-  for (const [index, entry] of entries.entries()) yield toRow(entry, scanned.lines[index] ?? 1, columns);
+  const headerOf = createHeaders(columns);
+  for (const [index, entry] of entries.entries()) yield toRow(entry, scanned.lines[index] ?? 1, headerOf);
 }
 
 /** One object a line; blank lines are passed over. */
 export function* readJsonlRows(text: string, columns: Columns): Generator<FileRow> {
+  const headerOf = createHeaders(columns);
   for (const [index, content] of text.split(/\r\n|\n|\r/).entries()) {
     if (content.trim() === "") continue;
-    yield readLine(content, index + 1, columns);
+    yield readLine(content, index + 1, headerOf);
   }
 }
 
-function readLine(content: string, line: number, columns: Columns): FileRow {
+function readLine(content: string, line: number, headerOf: HeaderOf): FileRow {
   const scanned = scan(content);
   if ("fault" in scanned) return { line, refused: { value: content, reason: `the line ${scanned.fault}` } };
   const value = tryParse(content);
   if (value === undefined) return { line, refused: { value: content, reason: "the line is not valid JSON" } };
-  return toRow(value, line, columns);
+  return toRow(value, line, headerOf);
 }
 
 function readEntries(text: string, { list }: Columns): readonly unknown[] {
@@ -46,12 +48,35 @@ function tryParse(text: string): unknown {
   }
 }
 
-function toRow(entry: unknown, line: number, columns: Columns): FileRow {
+type HeaderOf = (keys: readonly string[], line: number) => ReturnType<typeof toHeader>;
+
+/** Most objects of a list have the members of the one before: what these mean is found once. */
+function createHeaders(columns: Columns): HeaderOf {
+  let before: { readonly keys: readonly string[]; readonly header: ReturnType<typeof toHeader> } | undefined;
+  return (keys, line) => {
+    const isSame = before?.keys.length === keys.length && keys.every((key, index) => key === before?.keys[index]);
+    if (before === undefined || !isSame) {
+      const header = toHeader(keys, columns);
+      if (columns.others === "refused" && !("refusal" in header)) refuseUnknown(header.columns, columns, line);
+      before = { keys, header };
+    }
+    return before.header;
+  };
+}
+
+/** As in the header of a CSV: a list that is taken in part would lose what its mistyped member says. */
+function refuseUnknown(names: Header["columns"], columns: Columns, line: number): void {
+  const fault = names.map((name) => name && columnFault(name, columns)).find((text) => text);
+  if (fault !== undefined) throw new ServiceError("invalid", `line ${line}: ${fault}`);
+}
+
+function toRow(entry: unknown, line: number, headerOf: HeaderOf): FileRow {
   if (!isObject(entry)) return { line, refused: { value: JSON.stringify(entry), reason: "not an object" } };
+  const header = headerOf(Object.keys(entry), line);
+  if ("refusal" in header) return { line, refused: header.refusal };
   const cells: Cells = new Map();
-  for (const [key, value] of Object.entries(entry)) {
-    const column = columnName(key, columns);
-    if (cells.has(column)) return { line, refused: { value: key, reason: `two keys mean ${shownName(column)}` } };
+  for (const [index, value] of Object.values(entry).entries()) {
+    const column = header.columns[index] ?? "";
     const text = toText(value);
     if (text === undefined) {
       const why = typeof value === "number" ? TOO_LARGE : "neither a text, a number, true, false nor null";
@@ -59,7 +84,7 @@ function toRow(entry: unknown, line: number, columns: Columns): FileRow {
     }
     cells.set(column, text);
   }
-  return { line, cells };
+  return { line, cells, header, remarks: [] };
 }
 
 /** The value as a spreadsheet would hold it. */

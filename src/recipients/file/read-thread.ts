@@ -1,26 +1,17 @@
 // Reads a file of recipients or of suppressions, and hands it over piece by piece; started by read-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
-import {
-  parseRecipients,
-  parseSuppressions,
-  type Duplicate,
-  type ImportedRow,
-  type RefusedRow,
-  type SuppressionRow,
-} from "../recipients-file.ts";
-import { REMARKS_MAX, type RecipientsFormat } from "./format.ts";
+import { parseRecipients, parseSuppressions, type RefusedRow, type SuppressionRow } from "../recipients-file.ts";
+import type { Duplicate, ImportedRow } from "./unique-recipients.ts";
+import type { DateOrder } from "../parse-day.ts";
+import type { CellNote } from "./cell-notes.ts";
+import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format.ts";
 
 /** What was not taken as it stands. */
 export interface Remarks {
   readonly refused: Some<RefusedRow>;
   readonly duplicates: Some<Duplicate>;
-}
-
-/** The first of many. */
-export interface Some<Member> {
-  readonly count: number;
-  readonly first: readonly Member[];
+  readonly notes: Some<CellNote>;
 }
 
 /** Rows of the next piece; at the end, what was not taken; or why the file cannot be read. */
@@ -31,6 +22,7 @@ export interface ReadTask {
   readonly file: Uint8Array;
   readonly format: RecipientsFormat;
   readonly now: number;
+  readonly dates?: DateOrder | undefined;
   /** The file is a list of suppressions, and this names the key of their hashes; absent: of recipients. */
   readonly hashKey?: string;
 }
@@ -38,14 +30,19 @@ export interface ReadTask {
 /** Rows of one piece: to take them over is a millisecond of the other thread. */
 const PIECE_ROWS = 1_000;
 
-function* createReplies({ file, format, now, hashKey }: ReadTask): Generator<ReadReply<ImportedRow | SuppressionRow>> {
+function* createReplies({
+  file,
+  format,
+  hashKey,
+  ...options
+}: ReadTask): Generator<ReadReply<ImportedRow | SuppressionRow>> {
   try {
-    const { rows, refused, duplicates } =
+    const { rows, refused, duplicates, notes } =
       hashKey === undefined
-        ? parseRecipients(file, format, now)
-        : { ...parseSuppressions(file, format, now, hashKey), duplicates: [] };
+        ? parseRecipients(file, format, options)
+        : { ...parseSuppressions(file, format, options, hashKey), duplicates: [] };
     for (let at = 0; at < rows.length; at += PIECE_ROWS) yield { rows: rows.slice(at, at + PIECE_ROWS) };
-    yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates) };
+    yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates), notes };
   } catch (fault) {
     if (!(fault instanceof ServiceError)) throw fault;
     yield { fault: fault.message };

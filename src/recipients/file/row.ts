@@ -1,9 +1,11 @@
-import type { Basis } from "../../../events/outreach.ts";
 import type { ConsentRecord } from "../../../projections/consent.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
-import { readHandle, readId } from "./id-and-handle.ts";
-import { columnFault, FIELDS_MAX, isField, RECIPIENT_COLUMNS, type Columns } from "./header.ts";
+import { readId, readListedHandle } from "./id-and-handle.ts";
+import type { DateOrder } from "../parse-day.ts";
+import { type CellRemark, isBlankWord, looksDamaged, type RowRefusal } from "./cell-notes.ts";
+import { columnFault, FIELDS_MAX, type Header, isField, RECIPIENT_COLUMNS, shownName, type Columns } from "./header.ts";
+import { shortened } from "../../template/normalize-field.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** Longest value of a field, in characters: a tenth of the longest message. */
@@ -13,17 +15,28 @@ const VALUE_CHARS_MAX = 1000;
 export type Cells = Map<string, string>;
 
 /** A row as the file's format gives it, before its values are looked at. */
-export type FileRow =
-  { readonly line: number; readonly cells: Cells } | { readonly line: number; readonly refused: RowRefusal };
+export type FileRow = CellRow | { readonly line: number; readonly refused: RowRefusal };
 
-/** What cannot be used, and why. */
-export interface RowRefusal {
-  /** As it stands in the file. */
-  readonly value: string;
-  readonly reason: string;
+/** A row with its cells. `remarks`: of cells that are not read as they stand; readers add theirs. */
+export interface CellRow {
+  readonly line: number;
+  readonly cells: Cells;
+  readonly header: Header;
+  readonly remarks: CellRemark[];
 }
 
-/** At least one of `id` and `username` is there. Blank values are left out. `fields` has no prototype. */
+/** `now`: in ms since 1970. `dates`: the order of day and month in dates that begin with neither a year. */
+export interface ReadOptions {
+  readonly now: number;
+  readonly dates?: DateOrder | undefined;
+}
+
+/** True for a column whose cells are read as a name of the network, and not as text. */
+export function isId(column: string): boolean {
+  return column === "id" || column === "username";
+}
+
+/** At least one of `id` and `username` is there; absent: the row says nothing of it. `fields` has no prototype. */
 export interface ImportedRecipient extends ConsentRecord {
   readonly id?: string;
   /** As it was written, without @ and address: compare it in lower case. */
@@ -31,46 +44,87 @@ export interface ImportedRecipient extends ConsentRecord {
   readonly name?: string;
   /** IANA name of the zone that they live in. */
   readonly timezone?: string;
-  readonly basis: Basis;
   readonly fields: Readonly<Record<string, string>>;
+  /** Columns that the row leaves blank: `name`, `timezone` and template fields. */
+  readonly blank: string[];
 }
 
-/** The recipient, or what of the row cannot be used. `now`: in ms since 1970. */
-export function readRow(cells: Cells, now: number): ImportedRecipient | RowRefusal {
-  const refusal = findRefusal(cells, RECIPIENT_COLUMNS);
+/** The recipient, or what of the row cannot be used. */
+export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedRecipient | RowRefusal {
+  const refusal = findRefusal(row.cells, RECIPIENT_COLUMNS) ?? findOptOut(row);
   if (refusal !== undefined) return refusal;
+  for (const column of ["id", "username", "name"]) clearBlankWord(row, column);
+  const { cells } = row;
   const cell = (column: string): string => cells.get(column) ?? "";
   const id = readId(cell("id"));
-  const username = readHandle(cell("username"));
+  const username = readListedHandle(cell("username"));
   if (typeof id === "object") return { value: cell("id"), reason: id.fault };
   if (typeof username === "object") return { value: cell("username"), reason: username.fault };
   if (id === undefined && username === undefined) {
     return { value: [...cells.values()].join(", "), reason: "neither a username nor an id" };
   }
-  const consent = parseConsent((member) => cells.get(member), now);
+  const consent = parseConsent((member) => cells.get(member), now, dates);
   if (isFault(consent)) return { value: cell(consent.member), reason: consent.reason };
   const zone = cell("timezone").trim();
   const timezone = parseTimezone(zone);
   if (zone !== "" && timezone === undefined) {
     return { value: zone, reason: "timezone is no IANA time zone such as Europe/Berlin" };
   }
-  const name = (cells.get("name") ?? "").trim();
+  const name = cell("name").trim();
+  addRemarks(row);
   return {
     ...omitUndefined({ id, username, name: name === "" ? undefined : name, timezone }),
     ...consent,
-    basis: consent.basis ?? "none",
-    fields: readFields(cells),
+    ...readFields(cells),
   };
 }
 
-function readFields(cells: Cells): Record<string, string> {
+/** Takes a program's word for an empty cell as one, with a remark. */
+export function clearBlankWord({ cells, remarks }: CellRow, column: string): void {
+  const text = cells.get(column)?.trim() ?? "";
+  if (text === "" || !isBlankWord(text, column === "name")) return;
+  cells.set(column, "");
+  remarks.push({ note: "read_as_blank", column, value: text });
+}
+
+/** What programs write for a recipient who did not opt out. */
+const NOT_OPTED_OUT = /^(?:no?|false|0|nein|non|falsch|faux|falso|nee|não|nej|нет)?$/i;
+
+/** A row that says the recipient opted out: whatever else it says, it is no reason to write to them. */
+function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
+  for (const column of header.optOuts) {
+    const value = cells.get(column)?.trim() ?? "";
+    if (NOT_OPTED_OUT.test(value) || isBlankWord(value, false)) continue;
+    const says = `the column ${shownName(column)} says ${JSON.stringify(shortened(value, WORD_CHARS_SHOWN))}`;
+    return { value, reason: `${says}: import this row as a suppression, or remove the column` };
+  }
+  return undefined;
+}
+
+/** Characters of a value that a sentence shows. */
+const WORD_CHARS_SHOWN = 40;
+
+function addRemarks({ cells, header: { nameLike }, remarks }: CellRow): void {
+  if (nameLike !== undefined) remarks.push({ note: "did_you_mean_name", column: nameLike, value: "" });
+  for (const [column, value] of cells) {
+    if ((isField(column) || column === "name") && looksDamaged(value.trim()))
+      remarks.push({ note: "looks_damaged", column, value: value.trim() });
+  }
+}
+
+function readFields(cells: Cells): Pick<ImportedRecipient, "fields" | "blank"> {
   const fields: Record<string, string> = Object.create(null);
+  const blank: string[] = [];
   for (const [column, value] of cells) {
     const text = value.trim();
-    if (isField(column) && text !== "") fields[column] = text;
+    if (text === "" && (isField(column) || CLEARED_BY_BLANK.has(column))) blank.push(column);
+    else if (isField(column)) fields[column] = text;
   }
-  return fields;
+  return { fields, blank };
 }
+
+/** Columns besides the template fields whose blank cell takes back what was recorded. No blank cell changes a consent. */
+const CLEARED_BY_BLANK = new Set(["name", "timezone"]);
 
 /** What of a row cannot be used, whatever its columns mean. */
 export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefined {
@@ -79,7 +133,7 @@ export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefi
     const reason = columnFault(column, columns);
     if (reason !== undefined) return { value: column, reason };
     if (column === "") return { value, reason: "a field without a name" };
-    if (columns.hasFields && isField(column) && ++fields > FIELDS_MAX)
+    if (columns.others === "fields" && isField(column) && ++fields > FIELDS_MAX)
       return { value: column, reason: `more than ${FIELDS_MAX} template fields` };
     if (value.length > VALUE_CHARS_MAX)
       return { value, reason: `${column} has more than ${VALUE_CHARS_MAX} characters` };

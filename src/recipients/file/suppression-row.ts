@@ -1,10 +1,10 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import { readGuarded } from "../../log/export-formats/csv.ts";
 import { cleanValue } from "../../template/normalize-field.ts";
-import { parseDay } from "../parse-consent.ts";
+import { parseDay } from "../parse-day.ts";
 import { SUPPRESSION_COLUMNS } from "./header.ts";
-import { readHandle, readId } from "./id-and-handle.ts";
-import { type Cells, findRefusal, type RowRefusal } from "./row.ts";
+import type { RowRefusal } from "./cell-notes.ts";
+import { readId, readListedHandle } from "./id-and-handle.ts";
+import { type CellRow, clearBlankWord, findRefusal, type ReadOptions } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** Longest reason of a list's own, in characters: a sentence. */
@@ -25,20 +25,22 @@ export interface ImportedSuppression extends SuppressionRecord {
 const HASH = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * The suppression, or what of the row cannot be used. `now`: in ms since 1970. `hashKey`: names the key with which this log
- * hashes; hashes of another key match no recipient here, so they are refused.
+ * The suppression, or what of the row cannot be used. `hashKey`: names the key with which this log hashes; hashes of another
+ * key match no recipient here, so they are refused.
  */
 export function readSuppression(
-  cells: Cells,
-  now: number,
+  row: CellRow,
+  { now, dates }: ReadOptions,
   hashKey: string,
 ): ImportedSuppression | { readonly refusal: RowRefusal } {
+  const { cells } = row;
   const cell = (column: string): string => (cells.get(column) ?? "").trim();
   const refuse = (value: string, reason: string) => ({ refusal: { value, reason } });
   const refusal = findRefusal(cells, SUPPRESSION_COLUMNS);
   if (refusal !== undefined) return { refusal };
+  for (const column of ["id", "username"]) clearBlankWord(row, column);
   const id = readId(cell("id"));
-  const username = readHandle(cell("username"));
+  const username = readListedHandle(cell("username"));
   if (typeof id === "object") return refuse(cell("id"), id.fault);
   if (typeof username === "object") return refuse(cell("username"), username.fault);
   const [isHash, keyOfHash, hash] = HASH.exec(cell("hash")) ?? [];
@@ -48,10 +50,10 @@ export function readSuppression(
     return refuse(cell("hash"), "hash was made with the key of another log, and matches no recipient here");
   if (id === undefined && username === undefined && hash === undefined)
     return refuse([...cells.values()].join(", "), "neither a username, an id nor a hash");
-  const text = readGuarded(cleanValue(cell("reason")) ?? "");
+  const text = cleanValue(cell("reason")) ?? "";
   if (text.length > REASON_CHARS_MAX) return refuse(text, `reason has more than ${REASON_CHARS_MAX} characters`);
   const at = cell("suppressed_at");
-  const suppressed_at = at === "" ? undefined : parseDay(at, now);
+  const suppressed_at = at === "" ? undefined : parseDay(at, now, dates);
   if (typeof suppressed_at === "object") return refuse(at, `suppressed_at ${suppressed_at.fault}`);
   return {
     ...omitUndefined({ id, username, hash }),

@@ -11,7 +11,7 @@ import { forget } from "../../../src/commands/forget.ts";
 import { migrate } from "../../../src/commands/backup/migrate.ts";
 import { recipients } from "../../../src/commands/recipients.ts";
 import { restoreCommand } from "../../../src/commands/restore.ts";
-import { stats } from "../../../src/commands/stats.ts";
+import { stats } from "../../harness/memory/operation-commands.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog } from "../../../src/service/open.ts";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
-import { reachlog, runCommandLine } from "../../../src/commands/shared/root-command.ts";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { loadReachlog, runCommandLine } from "../../../src/commands/shared/root-command.ts";
 import { NO_TERMINAL } from "../../harness/capture.ts";
 
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
@@ -17,6 +17,8 @@ async function run(...args: string[]): Promise<{ code: number; out: string; err:
   });
   return { code, out, err };
 }
+
+const reachlog = await loadReachlog();
 
 const program = reachlog(NO_TERMINAL);
 
@@ -136,27 +138,7 @@ describe("the documents", () => {
     expect(lines.length).toBeGreaterThan(10);
     for (const line of lines) expect([line, faultOf(line)]).toEqual([line, undefined]);
   });
-
-  test("command-line.md has all commands with their options, as the help has them", () => {
-    const rows = COMMANDS.flatMap(([path, command]) =>
-      command.commands.length > 0 ? [] : [`| \`${usageOf(path, command)}\` | ${command.summary()} |`],
-    );
-    const text = readFileSync(join(root, "docs/command-line.md"), "utf8");
-    const table = text.split("\n").filter((line) => line.startsWith("| `"));
-    expect(table.map((line) => line.replace(/ +/g, " ")).join("\n")).toBe(rows.join("\n"));
-  });
 });
-
-/** As usage lines write it. */
-function termOf(argument: Pick<Argument, "name" | "required" | "variadic">): string {
-  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
-  return argument.required ? `<${name}>` : `[${name}]`;
-}
-
-function usageOf(path: readonly string[], { registeredArguments, options }: CommandUnknownOpts): string {
-  const shown = options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`));
-  return [...path, ...registeredArguments.map(termOf), ...shown].join(" ");
-}
 
 /** What is wrong with a line of a document; undefined: the commands and options in it are there. */
 function faultOf(line: string): string | undefined {

@@ -4,7 +4,7 @@ import { NEWEST_MAX } from "../../../projections/referrers.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { oddIn } from "../../harness/page.ts";
 import { click, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
-import { addedOf } from "../../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
 
 interface Sending {
   readonly recipient?: { readonly id: string; readonly username: string };
@@ -54,6 +54,21 @@ describe("links", () => {
       "A bot clicked go",
       "A person clicked",
     ]);
+  });
+
+  test("that an older version recorded in two spellings have one page with all clicks", async () => {
+    const harness = await openConsole();
+    await harness.append("link-GO.example/b", clickOf({ domain: "GO.example", short_code: "b", ip: "203.0.113.1" }));
+    await harness.append("link-go.example/b", clickOf({ short_code: "b", ip: "::ffff:203.0.113.1" }));
+    const rows = await rowsOf(await pageAt(harness, "/links"));
+    expect(rows.filter((row) => /^go\.example/i.test(row)).map((row) => row.slice(0, 20))).toEqual([
+      "go.example/b | 2 | 0",
+    ]);
+    const link = await pageAt(harness, "/links/GO.example/b");
+    expect(link).toContain("2 clicks by people, 0 suspected, 0 by bots");
+    expect(link).toContain("1 different visitor");
+    expect((await textsAt(link, ".events .sentence")).length).toBe(2);
+    expect(link).toContain("link-GO.example%2Fb");
   });
 
   test("are listed by clicks of people too; the heads of the columns say by which, and lead to the other", async () => {

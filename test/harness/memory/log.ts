@@ -82,6 +82,7 @@ export async function openEncryptedMemoryLog(master: Uint8Array, clock?: Clock):
       place: sqliteStore(files.log),
       keysName: files.keys,
       keyring,
+      areBoundTo: async () => true,
       bind: async () => {},
       makeId: randomId,
       clock,

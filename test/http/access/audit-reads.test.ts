@@ -14,7 +14,7 @@ import { createLogger } from "../../../src/platform/logger.ts";
 import { openLog } from "../../../src/service/open.ts";
 import { startService } from "../../../src/service/service.ts";
 import { capture } from "../../harness/capture.ts";
-import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/memory/app.ts";
 import { temporaryFolder } from "../../harness/temporary.ts";
 
 type Read = DataOf<"PersonalDataRead">;
@@ -179,7 +179,17 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
   const others = reading.filter(({ personalRead }) => personalRead === false).map(({ path }) => path);
   expect(others.toSorted()).toEqual(
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
-      .concat(["/api/deliveries", "/links", "/runs", "/setup", "/what-if"])
+      .concat([
+        "/api/deliveries",
+        "/links",
+        "/runs",
+        "/social/quota",
+        "/social/runs",
+        "/api/clicks",
+        "/api/links",
+        "/setup",
+        "/what-if",
+      ])
       .toSorted(),
   );
 });
@@ -328,6 +338,62 @@ describe("a read that the log does not take", () => {
       expect(await reads.count()).toBe(1);
     },
   );
+});
+
+/** A service whose dry runs find the recipient. */
+async function openDryRuns() {
+  const world = await openApp({ auditReads: true });
+  await world.authorize();
+  const would_send = [{ recipient: { id: "1001", ...ADA }, text: "Hi", variant: "A" }];
+  const preview = { reason: "completed" as const, estimate: REPORT.usage, variants: [], would_send, would_skip: [] };
+  world.triggered = { kind: "started", run_id: "run-1", done: Promise.resolve({ ...REPORT, preview }) };
+  return world;
+}
+
+describe("an answer of an endpoint that changes something", () => {
+  test("is a read where it lists the recipients of a dry run, also when a repeat gets it by its key", async () => {
+    await using world = await openDryRuns();
+    const headers = { "idempotency-key": "k1" };
+    const start = (body: object) => post(world.app, "/social/run", body, { token: TOKEN, headers });
+    for (const count of [1, 2]) {
+      expect(await (await start({ dry_run: true })).text()).toContain(PLANTED.username);
+      const reads = await world.events("PersonalDataRead");
+      expect(reads.map(({ data, meta }) => [data, meta.caller])).toEqual(
+        Array.from({ length: count }, () => [{ resource: "preview" }, "tests"]) as never,
+      );
+    }
+  });
+
+  test("is none where a run only begins", async () => {
+    await using world = await openDryRuns();
+    const wait = { prefer: "wait=1" };
+    expect((await post(world.app, "/social/run", {}, { token: TOKEN, headers: wait })).status).toBe(200);
+    expect(await world.events("PersonalDataRead")).toEqual([]);
+  });
+
+  test("is a read where it tells of a recipient's consent more than was sent", async () => {
+    await using world = await openApp({ auditReads: true });
+    await world.append("outreach", {
+      type: "RecipientAdded",
+      data: { recipient: ADA, basis: "opt_in", fields: {}, source: "list" },
+    });
+    for (const _time of [1, 2]) {
+      const body = { recipient: PLANTED.username, tracking: "denied" };
+      const answer = await post(world.app, "/social/recipients/consent", body, { token: TOKEN });
+      expect(await answer.json()).toMatchObject({ basis: "opt_in" });
+    }
+    const reads = await world.events("PersonalDataRead");
+    expect(reads.map(({ data }) => data)).toEqual([{ resource: "recipient", recipient: ADA }]);
+  });
+
+  test("is known by its endpoint, or holds nothing of a recipient that the caller did not send", () => {
+    const declared = describeEndpoints().filter(({ scope, personalRead }) => scope !== "read" && personalRead);
+    expect(declared.map(({ method, path, personalRead }) => `${method} ${path} ${personalRead}`)).toEqual([
+      "POST /social/run preview",
+      "POST /social/recipients/consent recipient",
+      "POST /console/run/dry preview",
+    ]);
+  });
 });
 
 describe("a read that is repeated", () => {

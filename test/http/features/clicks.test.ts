@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { codec, makeEvent } from "../../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../../events/channel.ts";
-import { toClick, trackingBody } from "../../../src/http/features/clicks.ts";
+import { normalizeClick, toClick, trackingBody } from "../../../src/http/features/clicks.ts";
 import { GOOD, openApp, post } from "../../harness/memory/app.ts";
 
 test("a click is answered with the id of its event, which names the channels it is dispatched to", async () => {
@@ -19,14 +19,54 @@ test("a click is answered with the id of its event, which names the channels it 
   });
 });
 
+test.each([
+  ["blank", { ip: "", user_agent: "" }],
+  ["of spaces", { ip: " ", user_agent: " \t" }],
+  ["null", { ip: null, user_agent: null }],
+  ["absent", { ip: undefined, user_agent: undefined }],
+])("an address and a user agent that are %s are recorded as absent", async (_name, members) => {
+  await using world = await openApp();
+  const response = await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], ...members });
+  const [event] = await world.events("LinkClicked");
+  expect(response.status).toBe(202);
+  for (const member of ["ip", "user_agent", "visitor"]) expect(event?.data).not.toHaveProperty(member);
+});
+
+test("an address is one visitor in whatever notation, and is recorded as IPv4 where it is one", async () => {
+  await using world = await openApp();
+  const link = { domain: "sho.rt", code: "spring", target: "https://example.com/landing" };
+  await world.append("outreach", { type: "LinkAdded", data: link });
+  for (const ip of ["192.0.2.1", "::ffff:192.0.2.1", "::FFFF:c000:201", "2001:DB8:0::1", "2001:db8::1"])
+    await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], ip });
+  const clicks = await world.events("LinkClicked");
+  expect(clicks.map(({ data }) => data.ip)).toEqual([...Array(3).fill("192.0.2.1"), ...Array(2).fill("2001:db8::1")]);
+  expect(new Set(clicks.map(({ data }) => data.visitor)).size).toBe(2);
+});
+
+test("a link is recorded under one name, whatever the spelling of its domain and code", async () => {
+  await using world = await openApp();
+  const spellings = [
+    ["sho.rt", "spring"],
+    ["SHO.rt.", "/spring/"],
+    ["sho.rt:443", "spring?utm_source=dm"],
+    ["sho.rt", "%73pring"],
+  ];
+  for (const [domain, short_code] of spellings)
+    await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], domain, short_code });
+  const clicks = await world.events("LinkClicked");
+  expect(clicks.map(({ stream, data }) => [stream, data.domain, data.short_code])).toEqual(
+    spellings.map(() => ["link-sho.rt/spring", "sho.rt", "spring"]),
+  );
+});
+
 /** Every member that a body may have, by its type. */
-const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<string>>> = {
+const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<string | null>>> = {
   event: fc.string({ minLength: 1, maxLength: 64 }),
   domain: fc.string({ maxLength: 253 }),
   short_code: fc.string({ unit: "grapheme", maxLength: 20 }),
   original_url: fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.constant("HTTPS://Shop.Example/a b")),
-  ip: fc.oneof(fc.ipV4(), fc.ipV6()),
-  user_agent: fc.string({ unit: "grapheme", maxLength: 50 }),
+  ip: fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom("", " ", null)),
+  user_agent: fc.oneof(fc.string({ unit: "grapheme", maxLength: 50 }), fc.constant(null)),
 };
 
 test("whatever fits the body's schema makes data that fits the event's, which is not checked again", () => {
@@ -34,7 +74,7 @@ test("whatever fits the body's schema makes data that fits the event's, which is
   fc.assert(
     fc.property(bodies, fc.boolean(), fc.subarray([...CLICK_CHANNELS]), (body, bot, channels) => {
       fc.pre(Value.Check(trackingBody, body));
-      const event = makeEvent("LinkClicked", crypto.randomUUID(), toClick(body, bot, channels), {});
+      const event = makeEvent("LinkClicked", crypto.randomUUID(), toClick(normalizeClick(body), bot, channels), {});
       expect(() => codec.encode([event])).not.toThrow();
     }),
   );

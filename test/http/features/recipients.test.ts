@@ -55,7 +55,10 @@ describe("POST /social/recipients", () => {
     if (schema === undefined) throw new Error(`no schema of ${type}`);
     const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
     // Read as the handler's thread does: a thread for each of these would take a minute.
-    const property = fc.property(bodies, (body) => void parseRecipients(new TextEncoder().encode(body), format, 0));
+    const property = fc.property(
+      bodies,
+      (body) => void parseRecipients(new TextEncoder().encode(body), format, { now: 0 }),
+    );
     fc.assert(property, { numRuns: 200 });
     const given = example === undefined ? schema.examples?.[0] : JSON.stringify(example);
     const answer = await send("/social/recipients", given, type);
@@ -73,11 +76,14 @@ describe("POST /social/recipients", () => {
         updated: 0,
         without_consent: 1,
         without_evidence: 1,
+        revoked: 0,
         template_fields: ["product"],
         refused: 1,
         refused_rows: [{ line: 4, value: "c d", reason: expect.stringContaining("username is neither a handle") }],
         duplicates: 1,
         duplicate_rows: [{ line: 5, of: 3 }],
+        noted_cells: 0,
+        notes: [],
       },
     ]);
     expect(contact("bea")).toMatchObject({ listed: true, basis: "none", fields: { product: "cups" } });
@@ -93,6 +99,28 @@ describe("POST /social/recipients", () => {
   ])("takes %s: %s", async (type, body) => {
     const answer = await send("/social/recipients", body, type);
     expect([answer.status, await answer.json()]).toMatchObject([200, { added: 2, without_consent: 2, refused: 0 }]);
+  });
+
+  test("says which cells were not read as they stand", async () => {
+    const answer = await send("/social/recipients", "id,username,name\n1001,null,Ann\n1002,null,'@Bea", "text/csv");
+    expect(await answer.json()).toMatchObject({
+      added: 2,
+      noted_cells: 3,
+      notes: [
+        { note: "read_as_blank", column: "username", value: "null", line: 2, count: 2 },
+        { note: "guard_removed", column: "name", value: "'@Bea", line: 3, count: 1 },
+      ],
+    });
+  });
+
+  test("reads dates in the order that the query names, and knows no other", async () => {
+    const list = "username,basis,consent_at\nann,opt_in,3/2/2025";
+    expect(await (await send("/social/recipients?dates=mdy", list, "text/csv")).json()).toMatchObject({ added: 1 });
+    expect(contact("ann")?.consent).toEqual({ basis: "opt_in", at: "2025-03-02" });
+    expect((await send("/social/recipients?dates=ymd", list, "text/csv")).status).toBe(422);
+    const reason = expect.stringContaining("3/2/2025 is ambiguous, 2025-02-03 or 2025-03-02");
+    const refused = [{ line: 2, value: "3/2/2025", reason }];
+    expect(await (await send("/social/recipients", list, "text/csv")).json()).toMatchObject({ refused_rows: refused });
   });
 
   test("sent again, updates the recipients that it added before", async () => {
@@ -221,10 +249,10 @@ describe("POST /social/recipients/consent", () => {
   });
 
   test("holds for the recipient who comes to be known by that name", async () => {
-    const answer = await consent({ recipient: "nan", tracking: "denied" });
+    const answer = await consent({ recipient: "nora", tracking: "denied" });
     expect(await answer.json()).toEqual({ known: false, basis: "none", tracking: "denied" });
-    await send("/social/recipients", "username,basis\nnan,opt_in", "text/csv");
-    expect(contact("nan")).toMatchObject({ basis: "opt_in", tracking: { status: "denied" } });
+    await send("/social/recipients", "username,basis\nnora,opt_in", "text/csv");
+    expect(contact("nora")).toMatchObject({ basis: "opt_in", tracking: { status: "denied" } });
   });
 
   test("says what holds: a recipient who wrote first keeps that basis", async () => {
@@ -285,6 +313,33 @@ describe("POST /social/recipients/retry", () => {
     const head = await world.store.head();
     expect(await problemIn(await retry(ANN.id))).toBe("409 suppressed");
     expect(await world.store.head()).toEqual(head);
+  });
+});
+
+describe("a reply that is held", () => {
+  const release = (recipient: string) => send("/social/recipients/release", { recipient });
+  const held = async () => {
+    await world.projector.until((await world.store.head()).position);
+    return (await ask(world.app, "/social/recipients/held", { token: TOKEN })).json();
+  };
+  const received_at = "2026-03-01T08:00:00.000Z";
+  const hold = { type: "RecipientHeld", data: { recipient: ANN, message_id: "m", received_at } } as const;
+
+  test("is listed until an operator releases its sender, or suppresses them", async () => {
+    expect(await held()).toEqual({ count: 0, held: [] });
+    await world.append("outreach", hold);
+    expect(await held()).toEqual({ count: 1, held: [{ ...ANN, held_at: received_at }] });
+    const answer = await release("@ann_builds");
+    expect([answer.status, await answer.json()]).toEqual([200, { held: false }]);
+    expect(await held()).toEqual({ count: 0, held: [] });
+    const head = await world.store.head();
+    expect((await release(ANN.id)).status).toBe(200);
+    expect(await world.store.head()).toEqual(head);
+    await world.append("outreach", hold);
+    await send("/social/recipients/suppress", { recipient: ANN.id });
+    expect(await held()).toEqual({ count: 0, held: [] });
+    expect(await problemIn(await release(ANN.id))).toBe("409 suppressed");
+    expect(await problemIn(await release("stranger"))).toBe("404 unknown-recipient");
   });
 });
 

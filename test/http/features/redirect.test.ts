@@ -54,6 +54,23 @@ describe("the redirect", () => {
     expect(click?.data).toMatchObject({ user_agent: BROWSER, bot: false, channels: ["ads", "chat", "messaging"] });
   });
 
+  test.each(["/l/spring/", "//l//spring", "/l/spring//?utm_source=dm", "/l/%2Fspring", "/l/%73pring"])(
+    "leads on from %s as without its slashes, and records the address of the visitor",
+    async (path) => {
+      await using world = await open();
+      const request = new Request(`http://go.example${path}`, { headers: { host: "go.example" } });
+      const requestIP = (one: Request) => (one === request ? { address: "203.0.113.9" } : null);
+      Object.assign(world.app, { server: { pendingRequests: 0, requestIP, timeout() {} } });
+      const { status, headers } = await world.app.handle(request);
+      expect([status, headers.get("location")]).toEqual([302, TARGET]);
+      const [click] = await world.events("LinkClicked");
+      expect(click).toMatchObject({
+        stream: "link-go.example/spring",
+        data: { short_code: "spring", ip: "203.0.113.9" },
+      });
+    },
+  );
+
   test("is off by default, and knows no other code: a plain page, and nothing is recorded", async () => {
     await using off = await open({});
     expect((await follow(off, "spring")).status).toBe(404);
@@ -100,6 +117,12 @@ describe("the redirect", () => {
   });
 });
 
+/** Events as they are on disk that hold this text. */
+async function storedWith(world: AppHarness, text: string): Promise<readonly string[]> {
+  const stored = await Array.fromAsync(world.store.readStored({}), (event) => JSON.stringify(event));
+  return stored.filter((event) => event.includes(text));
+}
+
 describe("a click on a recipient's own link", () => {
   const clickBoth = async (world: AppHarness): Promise<void> => {
     expect((await follow(world, OWN)).headers.get("location")).toBe(TARGET);
@@ -141,13 +164,51 @@ describe("a click on a recipient's own link", () => {
     expect(await world.events("PersonalLinkClicked")).toEqual([]);
   });
 
+  const ESCAPED = OWN.replace(/./g, (one) => `%${one.charCodeAt(0).toString(16)}`);
+
+  test.each([
+    ["www.go.example", OWN],
+    ["go.example:8443", OWN],
+    ["GO.example.", OWN],
+    ["https://go.example:443/", `/${OWN}/`],
+    ["go.example", `${OWN}?utm_source=dm`],
+    ["go.example", ESCAPED],
+    ["go.example", `https://go.example/${OWN}`],
+    ["go.example", `${OWN}.`],
+    ["go.example", `${OWN}/favicon.ico`],
+  ])("is theirs, and its code in no record, for a click on %j with %j", async (domain, short_code) => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
+    const click = { event: "click", domain, short_code, original_url: `https://go.example/${OWN}` };
+    expect((await post(world.app, "/api/tracking/event", click)).status).toBe(202);
+    expect(await world.events("LinkClicked")).toMatchObject([
+      { stream: "link-go.example/spring", data: { domain: "go.example", short_code: "spring", original_url: TARGET } },
+    ]);
+    expect(await world.events("PersonalLinkClicked")).toMatchObject([{ data: { code: OWN } }]);
+    expect(await storedWith(world, OWN)).toEqual([]);
+  });
+
   test("of a forgotten recipient is posted by another shortener: its code is not recorded", async () => {
     await using world = await open();
     const post13 = (domain: string) =>
       post(world.app, "/api/tracking/event", { event: "click", domain, short_code: OWN, original_url: TARGET });
-    for (const domain of ["go.example", "GO.example", "other.example"]) expect((await post13(domain)).status).toBe(202);
+    const ours = ["go.example", "GO.example", "www.go.example", "go.example:8443", "go.example.", "reach.go.example"];
+    for (const domain of ours) expect((await post13(domain)).status).toBe(202);
     const clicks = await world.events("LinkClicked");
-    expect(clicks.map(({ data }) => data.short_code)).toEqual(["forgotten", "forgotten", OWN]);
+    expect(clicks.map(({ data }) => data.short_code)).toEqual([...Array(5).fill("forgotten"), OWN]);
+  });
+
+  test("is told from other links by their hosts: nothing looks through all links of the log", async () => {
+    await using world = await open();
+    const { shared } = world.projector.state("links");
+    const refuse = (): never => {
+      throw new Error("all links were read");
+    };
+    for (const way of ["values", "entries", "keys", "forEach", Symbol.iterator])
+      Object.assign(shared, { [way]: refuse });
+    const click = { event: "click", domain: "go.example", short_code: OWN, original_url: TARGET };
+    expect((await post(world.app, "/api/tracking/event", click)).status).toBe(202);
+    expect(await world.events("LinkClicked")).toMatchObject([{ data: { short_code: "forgotten" } }]);
   });
 
   test("by a neighbouring code is none", async () => {
@@ -165,15 +226,14 @@ describe("a click on a recipient's own link", () => {
     const click = { event: "click", domain: "other.example", short_code: OWN, original_url: TARGET };
     expect((await post(world.app, "/api/tracking/event", click)).status).toBe(202);
     expect(await world.events("PersonalLinkClicked")).toEqual([]);
+    expect(await storedWith(world, OWN)).toEqual([]);
   });
 
   test("leaves its code nowhere in the clear", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     await clickBoth(world);
-    const stored: string[] = [];
-    for await (const event of world.store.readStored({})) stored.push(JSON.stringify(event));
-    expect(stored.filter((text) => text.includes(OWN))).toEqual([]);
+    expect(await storedWith(world, OWN)).toEqual([]);
     expect(world.logged.filter((line) => line.includes(OWN))).toEqual([]);
   });
 });

@@ -43,7 +43,7 @@ describe("POST /social/suppressions", () => {
     if (schema === undefined) throw new Error(`no schema of ${type}`);
     const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
     fc.assert(
-      fc.property(bodies, (body) => void parseSuppressions(body, format, 0, "")),
+      fc.property(bodies, (body) => void parseSuppressions(body, format, { now: 0 }, "")),
       { numRuns: 200 },
     );
     const given = example === undefined ? schema.examples?.[0] : JSON.stringify(example);
@@ -63,6 +63,8 @@ describe("POST /social/suppressions", () => {
     const refused = {
       refused: 1,
       refused_rows: [{ line: 1, value: "1e18", reason: expect.stringContaining("rounded") }],
+      noted_cells: 0,
+      notes: [],
     };
     expect(await (await send(list)).json()).toEqual({ added: 2, repeated: 1, ...refused });
     expect(world.projector.state("contacts").hashes.has(hash)).toBe(true);
@@ -76,6 +78,15 @@ describe("POST /social/suppressions", () => {
     const { position } = await world.store.head();
     expect(await (await send({ suppressions: list })).json()).toEqual({ added: 0, repeated: 3, ...refused });
     expect((await world.store.head()).position).toBe(position);
+  });
+
+  test("reads dates in the order that the query names", async () => {
+    const list = "username,suppressed_at\nann,3/2/2025";
+    const refused = { line: 2, value: "3/2/2025", reason: expect.stringContaining("3/2/2025 is ambiguous") };
+    expect(await (await send(list, "text/csv")).json()).toMatchObject({ added: 0, refused_rows: [refused] });
+    const named = { token: TOKEN, headers: { "content-type": "text/csv" } };
+    expect((await post(world.app, `${PATH}?dates=dmy`, list, named)).status).toBe(200);
+    expect((await world.events("RecipientSuppressed"))[0]?.data.suppressed_at).toBe("2025-02-03");
   });
 
   test("refuses as a whole what is no list, in another type, or of another caller", async () => {

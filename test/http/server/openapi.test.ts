@@ -4,20 +4,21 @@ import { Ajv } from "ajv";
 import { default as addFormats } from "ajv-formats";
 import { createApp } from "../../../src/http/app.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
-import { problems, type Problem } from "../../../src/http/server/problem.ts";
+import { declaredProblem, problems, type Problem } from "../../../src/http/server/problem.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
-import { documentedPath, operationsOf, type Schema } from "../../fuzz/document.ts";
+import { forPrograms } from "../../../src/http/server/openapi.ts";
+import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/document.ts";
 import { ACTIONS } from "../actions.ts";
-import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../../harness/memory/app.ts";
+import { ask, MASTER_KEY, openApp, TOKEN, type Given, post, createClaims } from "../../harness/memory/app.ts";
 
-const ENDPOINTS = describeEndpoints();
+const ENDPOINTS = forPrograms(describeEndpoints());
 
 async function documentOf(given: Given = {}): Promise<string> {
   await using world = await openApp(given);
   return await (await ask(world.app, "/openapi.json")).text();
 }
 
-test("every path is documented, with its method, and nothing else is", async () => {
+test("every path for programs is documented, with its method, and nothing else is", async () => {
   const documented = operationsOf(await documentOf()).map(({ path, method }) => `${method} ${path}`);
   expect(documented.sort()).toEqual(ENDPOINTS.map(({ path, method }) => `${method} ${documentedPath(path)}`).sort());
 });
@@ -27,17 +28,14 @@ test("what stands in a path is a parameter that is always there", async () => {
     expect(parameters).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ""));
   }
   const { paths } = JSON.parse(await documentOf()) as Described;
-  expect(paths["/links/{domain}/{short_code}"]?.["get"]?.["parameters"]).toMatchObject([
-    { name: "domain", in: "path", required: true },
-    { name: "short_code", in: "path", required: true },
-    { name: "as_of", in: "query" },
-    { name: "notice", in: "query" },
+  expect(paths["/api/audit/proof/{event}"]?.["get"]?.["parameters"]).toMatchObject([
+    { name: "event", in: "path", required: true },
   ]);
 });
 
 test("every problem that there is stands somewhere, under its own status", async () => {
   const documented = new Set<string>();
-  for (const { answers } of operationsOf(await documentOf())) {
+  for (const { answers } of everyOperation(await documentOf())) {
     for (const [status, { content }] of answers) {
       for (const type of content.get("application/problem+json")?.properties?.["type"]?.enum ?? [])
         documented.add(`${status} ${String(type)}`);
@@ -46,7 +44,10 @@ test("every problem that there is stands somewhere, under its own status", async
   const made = Object.values(problems).map((make) => (make as (...words: unknown[]) => Problem)());
   // Of a method that is not there to be documented.
   const nowhere = ["method-not-allowed"];
-  const wanted = made.filter(({ slug }) => !nowhere.includes(slug));
+  const declared = ENDPOINTS.flatMap(({ refusals = {} }) =>
+    Object.entries(refusals).map(([name, one]) => declaredProblem(name, one)),
+  );
+  const wanted = [...made.filter(({ slug }) => !nowhere.includes(slug)), ...declared];
   expect([...documented].sort()).toEqual(
     wanted.map(({ status, slug }) => `${status} urn:reachlog:problem:${slug}`).sort(),
   );
@@ -133,7 +134,7 @@ test("the limits are documented wherever they are sent", async () => {
     [200, 202],
     [400, 401, 409, 422, 429, 500, 503],
   ]);
-  expect(namesAt("startAuthorization", "optional")).toEqual([302, 429, 500, 503]);
+  expect(namesAt("startAuthorization", "optional")).toEqual([302, 303, 429, 500, 503]);
 });
 
 test.each([
@@ -152,21 +153,55 @@ test.each([
   expect(wanting.map(([path]) => path).toSorted()).toEqual([...guarded, ...ACTIONS].toSorted());
 });
 
+test("each credential that an operation takes is in the document, and none that it does not take", async () => {
+  await using world = await openApp({ authPolicy: "strict" });
+  const { app } = world;
+  const document = JSON.parse(await (await ask(app, "/openapi.json")).text()) as {
+    paths: Record<string, Record<string, { security: object[] }>>;
+  };
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const signedIn = await post(app, "/session", `token=${TOKEN}`, { headers });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const found = Object.entries(document.paths).filter(([path, { get }]) => get !== undefined && !path.includes("{"));
+  let checked = 0;
+  for (const [path, { get }] of found) {
+    const takes = async (given: object) => {
+      const answer = await ask(app, path, given);
+      if (answer.status === 401) return (await answer.text()).includes("urn:reachlog:problem:not-authorized");
+      await answer.body?.cancel();
+      return true;
+    };
+    const taken = {
+      token: await takes({ token: TOKEN }),
+      session: await takes({ headers: { cookie } }),
+      none: await takes({}),
+    };
+    const named = get?.security.map((scheme) => Object.keys(scheme)[0] ?? "none") ?? [];
+    // An open path refuses a wrong token only, and what it does needs no session.
+    const wanted = Object.entries(taken).filter(([name, isTaken]) => isTaken && (name !== "session" || !taken.none));
+    expect([path, named.toSorted()]).toEqual([path, wanted.map(([name]) => name).toSorted()]);
+    checked++;
+  }
+  expect(checked).toBeGreaterThan(10);
+});
+
 test("it is open, also where nearly all else wants a token", async () => {
   await using world = await openApp({ authPolicy: "strict" });
   expect((await ask(world.app, "/openapi.json")).status).toBe(200);
 });
 
 test.each([
-  [true, "__Host-reachlog_session"],
-  [false, "reachlog_session"],
-])("the console's cookie has the name that it is sent under: over TLS (%j) %s", async (secure, name) => {
+  ["https://reach.example", "__Host-reachlog_session"],
+  ["http://localhost", "reachlog_session"],
+  ["http://localhost:3001", "reachlog_session_3001"],
+])("the console's cookie has the name that it is sent under at %s: %s", async (publicUrl, name) => {
   await using world = await openApp();
   const sessions = createSessions({
     masterKey: MASTER_KEY,
     authentication: world.deps.authentication,
-    isSecure: secure,
+    site: new URL(publicUrl),
     isLocal: true,
+    claims: createClaims(),
     clock: () => world.now,
   });
   const app = createApp({ ...world.deps, sessions });

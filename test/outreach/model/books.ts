@@ -42,6 +42,10 @@ export interface Books {
   readonly latest: Map<string, Attempt>;
   /** Person -> position of the first suppression. */
   readonly suppressed: Map<string, number>;
+  /** Lower-case handles that lists suppress by their hash alone. */
+  readonly hashedHandles: Set<string>;
+  /** Person -> lower-case handle, as the newest event with both says. */
+  readonly handles: Map<string, string>;
   /** Positions of suppressions by a handle alone that the log cannot know to be theirs any more. */
   readonly unlinked: ReadonlySet<number>;
   /** Day -> places taken. */
@@ -93,6 +97,8 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
     attempts: new Map(),
     latest: new Map(),
     suppressed: new Map(),
+    hashedHandles: new Set(),
+    handles: new Map(),
     unlinked,
     places: new Map(),
     changedAt: -Infinity,

@@ -26,6 +26,7 @@ import { authorize, METADATA, type House } from "./house.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
 import { RUN_MAX_MS } from "./instance.ts";
 import type { Ledger } from "./ledger.ts";
+import { suppressByHand, suppressByHash, suppressThenRename } from "./operator.ts";
 import { KINDS, personId, selection, ZONES } from "./setting.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
@@ -136,9 +137,17 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("inbox faults", fc.array(readFault, { minLength: 1, maxLength: 2 }), (house, given) =>
     house.network.inboxFaults.push(...given.map((fault) => faultOf(fault, house))),
   ),
-  command("suppress", fc.record({ who, byId: fc.boolean() }), (house, given) => {
-    return house.append([suppression(named(house, given.who, given.byId))]);
-  }),
+  command("suppress", fc.record({ who, byId: fc.boolean() }), suppressByHand),
+  command(
+    "suppress by hash",
+    fc.record({ who, byId: fc.constantFrom(false, false, true), isImported: fc.boolean() }),
+    suppressByHash,
+  ),
+  command(
+    "suppress by hash, then rename",
+    fc.record({ who, isImported: fc.boolean(), which, dryRun: fc.boolean() }),
+    suppressThenRename,
+  ),
   command("suppress at the next intent", fc.boolean(), ({ witness, append, network }, byId) => {
     witness.ambush((id) => append([suppression(naming(network, id, byId))]));
   }),

@@ -7,7 +7,7 @@ import { RUN_MAX_MS, SETTLE_MS, type Instance } from "./instance.ts";
 import { Violation, type Attempt, type Books } from "./books.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import type { Logs } from "./logs.ts";
-import { homeOf, personId, setting } from "./setting.ts";
+import { homeOf, idOfHandle, personId, setting } from "./setting.ts";
 import { nextOpening } from "./wall-clock.ts";
 import type { Tally } from "./tally.ts";
 
@@ -139,6 +139,8 @@ function checkNobodyForgotten(house: House, books: Books): void {
     if (!books.listed.has(id) || books.found.has(id)) continue;
     // Who has, or was known by, the handle of a person who wants nothing gets nothing either.
     if (house.everHeirs.has(id)) continue;
+    // The log may know them by nothing but a handle that a list suppresses.
+    if ([...books.hashedHandles].some((handle) => idOfHandle(handle) === id)) continue;
     // A copy of the log may know them by a handle alone that is another person's by now.
     if (kind === "by_handle" && house.replaced.length > 0 && house.heirs.has(`user_${id}`)) continue;
     const attempted = [...books.attempts.values()].findLast(({ recipientId }) => recipientId === id);

@@ -83,6 +83,8 @@ export interface House {
   readonly forgottenHandles: Map<string, number>;
   /** Data of the events that the log took for those of erased people. */
   readonly takenForTheirs: Set<object>;
+  /** Keyed hash that a list had -> the name that it is of. */
+  readonly hashed: Map<string, Recipient>;
 }
 
 /** The newest backup, the files as they were then, or an export that ended with a position. */
@@ -235,6 +237,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     forgottenHandles: new Map(),
     takenForTheirs: new Set(),
     forgotten: new Set(),
+    hashed: new Map(),
   };
   await authorize(house);
   await house.list(setting.people);

@@ -22,6 +22,7 @@ const QUOTA = "projections/quota.ts";
 const CONTEXT = "src/outreach/context.ts";
 const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/after-restore.ts";
+const SUPPRESS = "src/recipients/suppress.ts";
 const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/record-restore.ts";
 const START_RUN = "src/outreach/start-run.ts";
@@ -216,6 +217,37 @@ export const MUTATIONS: readonly Mutation[] = [
     "const LATE_MS = 10 * 60_000;",
     "const LATE_MS = -3_600_000;",
   ),
+  {
+    // A handle may change before the next of them: each is the last chance for some recipients.
+    name: "a recipient who is suppressed by hash is named neither by a list, a message nor a skip",
+    edits: [
+      { file: SUPPRESS, from: "recipients.filter(isFound)", to: "recipients.filter(() => false)" },
+      {
+        file: DECIDE,
+        from: "return [...createDecision(hashes)(state.contacts, records), ...skips];",
+        to: "return skips;",
+      },
+      {
+        file: "src/recipients/import-suppressions.ts",
+        from: "if (records.size === 0) return;",
+        to: "if (records.size >= 0) return;",
+      },
+    ],
+  },
+  one("a held recipient is written to", DECIDE, "contact?.held === true || ", ""),
+  one("a hold is not looked for before each request", SEND, 'if (contact?.held === true) return "held";', ""),
+  one(
+    "an opt-out is not recorded where a hash suppresses the recipient",
+    "src/outreach/inbox.ts",
+    'if (wish === "stop") ',
+    'if (wish === "stop" && state.contacts.hashes.size === 0) ',
+  ),
+  one(
+    "the hashes of a contact's other names are not asked for",
+    DECIDE,
+    "[recipient] : [recipient, contact];",
+    "[recipient] : [recipient];",
+  ),
   one("a recipient who is found twice is judged twice", SCREENING, "if (seen.has(user.id)) continue;", ""),
   one(
     "a retry is allowed whatever came of it",
@@ -271,12 +303,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "if (found === undefined) return contact;",
     "if (contact) return contact;",
   ),
-  one(
-    "the key file is not asked who was forgotten",
-    "src/outreach/decide.ts",
-    "return isForgotten(recipient);",
-    "return false;",
-  ),
+  one("the key file is not asked who was forgotten", "src/outreach/decide.ts", " || isForgotten(recipient);", ";"),
   one(
     "forget takes the keys of a handle that another person has",
     "src/privacy/forget.ts",

@@ -16,6 +16,27 @@ const WINDOW_MS = 24 * 3_600_000;
 
 /** Takes an event into the books; throws a Violation when it should not be there. */
 export function enter(books: Books, event: Recorded, house: House): void {
+  take(books, event, house);
+  bringTogether(books, event, house);
+}
+
+/** A recipient is suppressed once the log has both names of theirs, if a list has the hash of the handle. */
+function bringTogether(books: Books, { type, data, position }: Recorded, { hashed }: House): void {
+  if (type === "RecipientSuppressed" && data.recipient === undefined) {
+    for (const hash of data.hashes ?? []) {
+      const { id, username } = hashed.get(hash) ?? {};
+      if (id !== undefined && !books.suppressed.has(id)) books.suppressed.set(id, position);
+      if (username !== undefined) books.hashedHandles.add(username.toLowerCase());
+    }
+  } else if ("recipient" in data && data.recipient?.id !== undefined && data.recipient.username !== undefined) {
+    books.handles.set(data.recipient.id, data.recipient.username.toLowerCase());
+  } else return;
+  for (const [id, handle] of books.handles) {
+    if (books.hashedHandles.has(handle) && !books.suppressed.has(id)) books.suppressed.set(id, position);
+  }
+}
+
+function take(books: Books, event: Recorded, house: House): void {
   const about = house.witness.about(event.position) ?? "";
   switch (event.type) {
     case "AccountAuthorized":
@@ -51,6 +72,7 @@ export function enter(books: Books, event: Recorded, house: House): void {
     case "RecipientAdded":
       return list(books, about);
     case "RecipientSuppressed":
+      if (event.data.recipient === undefined) return;
       if (books.suppressed.has(about) || books.unlinked.has(event.position)) return;
       books.suppressed.set(about, event.position);
       return;
@@ -170,12 +192,14 @@ function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, 
 }
 
 /** Whether a run may write to them. */
-function checkPerson(books: Books, { id }: KnownRecipient, about: object, house: House): void {
+function checkPerson(books: Books, { id, username }: KnownRecipient, about: object, house: House): void {
   const kind = house.people[indexOf(id)];
   if (kind === "closed" || kind === "protected" || kind === "unknown") violated("an intent in vain", about);
   const isAsked = !house.setting.followers;
   if (isAsked && kind === "no_consent" && !books.wrote.has(id)) violated("an intent without consent", about);
   if (books.suppressed.has(id)) violated("an intent after a suppression", about);
+  if (books.hashedHandles.has(username.toLowerCase()))
+    violated("an intent for a handle that is suppressed by hash", about);
   const before = books.latest.get(id);
   if (before !== undefined && !before.mayRepeat)
     violated("an intent for a recipient attempted before", { ...about, before });

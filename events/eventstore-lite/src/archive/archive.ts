@@ -152,7 +152,7 @@ async function prove(
 ): Promise<SegmentFile> {
   const { first, last, hash } = segment;
   const name = nameFile(segment);
-  const wanted = { name, bytes: ARCHIVED_BYTES_MAX, events: last - first + 1, after };
+  const wanted = { name, events: last - first + 1, after };
   const [proof] = await proveApart(storage, { log, segments: [wanted] });
   const damage = proof === undefined ? "it was not proved" : "damage" in proof ? proof.damage : undefined;
   if (proof === undefined || "damage" in proof || proof.header.hash !== hash) {

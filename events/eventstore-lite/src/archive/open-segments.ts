@@ -1,15 +1,21 @@
-import { promisify } from "node:util";
-import { zstdDecompress } from "node:zlib";
+import { hash } from "node:crypto";
 import { SegmentDamaged } from "../errors.ts";
 import { createChain, type ReadSegment, readSegment } from "../segment.ts";
 import type { StoredKey } from "../store.ts";
 import type { SegmentEntry } from "./catalogue.ts";
 import type { SegmentStorage } from "./storage.ts";
 
-/** Some 10 MB each, with what is made of them. */
-const OPEN_MAX = 4;
+/** Of all readers: some 10 MB each, with what is made of them. */
+const OPEN_MAX = 8;
 
-const decompress = promisify(zstdDecompress);
+/** More at once would wait for the threads that decompress, each with its file in memory. */
+const OPENING_MAX = 4;
+
+/**
+ * Decompressed. A segment holds 4 MiB of events, one event more, and 32,768 idempotency keys: some 10 MB, or 110 MB where
+ * each key is as long as it may be.
+ */
+export const OPENED_BYTES_MAX: number = 128 * 1024 * 1024;
 
 /** A segment whose events can be read in any order. */
 export interface OpenSegment {
@@ -22,34 +28,53 @@ export interface OpenSegment {
   readonly keys: readonly StoredKey[];
 }
 
+/** A reader that waits for its consumer lets its segment go, and opens it again. */
 export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
 
 /**
- * Opens segments for readers, and keeps the few that were opened last. Trusts the bytes, as a reader trusts the rows of a
- * table: `verify` proves them. Throws {@link SegmentDamaged}, which names the file.
+ * Opens segments for readers, and keeps the few that were opened last. Reads a file only if it has the size and the SHA-256
+ * that the database holds of it; `verify` proves the rest. Throws {@link SegmentDamaged}, which names the file.
  */
 export function createOpenSegments(storage: Pick<SegmentStorage, "read">): OpenSegments {
-  const opened = new Map<string, Promise<OpenSegment>>();
-  return (entry) => {
-    const known = opened.get(entry.name);
-    if (known !== undefined) {
-      opened.delete(entry.name);
-      opened.set(entry.name, known);
-      return known;
+  const opened = new Map<string, OpenSegment>();
+  const opening = new Map<string, Promise<OpenSegment>>();
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  async function openNext(entry: SegmentEntry): Promise<OpenSegment> {
+    if (running >= OPENING_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      const segment = await open(storage, entry);
+      opened.set(entry.name, segment);
+      if (opened.size > OPEN_MAX) opened.delete(opened.keys().next().value!);
+      return segment;
+    } finally {
+      opening.delete(entry.name);
+      // The next one takes this one's place.
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
     }
-    const opening = open(storage, entry);
-    opened.set(entry.name, opening);
-    // What failed is tried again: the file may be back.
-    opening.catch(() => opened.delete(entry.name));
-    if (opened.size > OPEN_MAX) opened.delete(opened.keys().next().value!);
-    return opening;
+  }
+
+  return async (entry) => {
+    const known = opened.get(entry.name);
+    if (known === undefined) {
+      const open = opening.get(entry.name) ?? openNext(entry);
+      opening.set(entry.name, open);
+      return open;
+    }
+    opened.delete(entry.name);
+    opened.set(entry.name, known);
+    return known;
   };
 }
 
 async function open(storage: Pick<SegmentStorage, "read">, entry: SegmentEntry): Promise<OpenSegment> {
   const { header, canonical, keys } = await named(entry, async () => {
-    const file = await readFile(storage, entry.name);
-    return readSegment(await decompress(file).catch(refuseFrame));
+    const file = await readFile(storage, entry.name, entry);
+    return readSegment(file, OPENED_BYTES_MAX);
   });
   const isListed = header.first === entry.first && header.last === entry.last && header.hash === entry.hash;
   if (!isListed) throw new SegmentDamaged(`${describe(entry)}: it holds other events than the log says`);
@@ -69,14 +94,19 @@ async function open(storage: Pick<SegmentStorage, "read">, entry: SegmentEntry):
   };
 }
 
-function refuseFrame(cause: unknown): never {
-  throw new SegmentDamaged("it does not decompress", { cause });
-}
+/** What the database holds of a file. */
+export type RecordedFile = Pick<SegmentEntry, "bytes" | "sha256">;
 
-/** Throws {@link SegmentDamaged} where the file is missing. */
-export async function readFile(storage: Pick<SegmentStorage, "read">, name: string): Promise<Uint8Array> {
+/** Throws {@link SegmentDamaged} where the file is missing, or is not the one that was `sealed`. */
+export async function readFile(
+  storage: Pick<SegmentStorage, "read">,
+  name: string,
+  sealed: RecordedFile | undefined,
+): Promise<Uint8Array> {
   const file = await storage.read(name);
   if (file === undefined) throw new SegmentDamaged("it is missing: put it back from a backup");
+  if (sealed !== undefined && (file.length !== sealed.bytes || hash("sha256", file) !== sealed.sha256))
+    throw new SegmentDamaged("its bytes are not those that were sealed: put it back from a backup");
   return file;
 }
 

@@ -1,7 +1,7 @@
 import { SegmentDamaged } from "../errors.ts";
 import type { Head } from "../store.ts";
 import { runTask } from "../thread-task.ts";
-import { readFile } from "./open-segments.ts";
+import { readFile, type RecordedFile } from "./open-segments.ts";
 import { type ProvedSegment, proveSegment } from "./prove.ts";
 import type { SegmentStorage } from "./storage.ts";
 
@@ -11,7 +11,8 @@ const BYTES_HERE_MAX = 256 * 1024;
 /** A segment that has to follow on `after`. */
 export interface ProvableSegment {
   readonly name: string;
-  readonly bytes: number;
+  /** What the database holds of the file; undefined before it is recorded. */
+  readonly sealed?: RecordedFile | undefined;
   /** What `onProved` gets. */
   readonly events: number;
   readonly after: Pick<Head, "position" | "hash">;
@@ -40,7 +41,7 @@ export async function proveApart(
   order: ProveOrder,
   options: ProveOptions = {},
 ): Promise<readonly Proof[]> {
-  const bytes = order.segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  const bytes = order.segments.reduce((sum, { sealed }) => sum + (sealed?.bytes ?? Infinity), 0);
   if (bytes <= BYTES_HERE_MAX) return proveAll(storage, order, options);
   const { onProved: onProgress, signal } = options;
   const module = new URL("./prove-thread.ts", import.meta.url);
@@ -54,15 +55,15 @@ export async function proveAll(
   { onProved, signal }: ProveOptions,
 ): Promise<readonly Proof[]> {
   const proofs: Proof[] = [];
-  for (const segment of segments) {
+  for (const { name, sealed, events, after } of segments) {
     signal?.throwIfAborted();
     try {
-      proofs.push(proveSegment(await readFile(storage, segment.name), log, segment.after));
+      proofs.push(proveSegment(await readFile(storage, name, sealed), log, after));
     } catch (error) {
       if (!(error instanceof SegmentDamaged)) throw error;
       return [...proofs, { damage: error.message }];
     }
-    onProved?.(segment.events);
+    onProved?.(events);
   }
   return proofs;
 }

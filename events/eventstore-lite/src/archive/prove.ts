@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { SegmentDamaged } from "../errors.ts";
 import { openSegment, type OpenedSegment } from "../segment.ts";
 import type { Head } from "../store.ts";
+import { OPENED_BYTES_MAX } from "./open-segments.ts";
 import { toFields } from "./read-through.ts";
 
 /** What a segment was found to hold. */
@@ -22,7 +23,7 @@ export interface ProvedSegment {
  * version of a stream is left out. Throws {@link SegmentDamaged}.
  */
 export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "position" | "hash">): ProvedSegment {
-  const { header, canonical, keys } = openSegment(file, log, after);
+  const { header, canonical, keys } = openSegment(file, log, after, OPENED_BYTES_MAX);
   const types: Record<string, number> = Object.create(null) as Record<string, number>;
   const streams = new Map<string, [first: number, version: number, position: number]>();
   let previousTime = -Infinity;

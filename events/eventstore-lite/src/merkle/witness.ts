@@ -1,8 +1,9 @@
 import type { KeyObject } from "node:crypto";
+import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openCheckpoint, parseSize } from "../checkpoint/checkpoint.ts";
 import { cosign, decodeBase64, parseNote, type Cosigner } from "../checkpoint/note.ts";
-import { CheckpointRefused } from "../errors.ts";
+import { CheckpointRefused, StoreUnusable } from "../errors.ts";
 import { createPrivateFile } from "../private-file.ts";
 import { EMPTY_ROOT, provesConsistency } from "./tree.ts";
 
@@ -38,8 +39,10 @@ export interface WitnessAnswer {
 }
 
 export interface WitnessOptions {
-  /** A database, which is made where there is none: it remembers the last head of each log. */
+  /** A database that remembers the last head of each log. */
   readonly file: string;
+  /** True: makes the database if there is none. Only a key that has cosigned nothing yet may begin without a memory. */
+  readonly mayBegin: boolean;
   readonly cosigner: Cosigner;
   readonly privateKey: KeyObject;
   /** Keys of the logs that it cosigns; a log is known by its origin. */
@@ -58,8 +61,13 @@ const TABLE = `
   PRAGMA busy_timeout = 5000;
   CREATE TABLE IF NOT EXISTS heads (origin TEXT PRIMARY KEY, size INTEGER NOT NULL, root BLOB NOT NULL) STRICT`;
 
-/** A witness of https://c2sp.org/tlog-witness: it cosigns a head only if that extends the last one that it cosigned. */
-export function openWitness({ file, cosigner, privateKey, logKeys, clock }: WitnessOptions): Witness {
+/**
+ * A witness of https://c2sp.org/tlog-witness: it cosigns a head only if that extends the last one that it cosigned. Throws
+ * {@link StoreUnusable} if its memory is gone and it may not begin without one: it would cosign a log that was rolled back.
+ */
+export function openWitness({ file, mayBegin, cosigner, privateKey, logKeys, clock }: WitnessOptions): Witness {
+  if (!mayBegin && !hasMemory(file))
+    throw new StoreUnusable(`${file} is gone or empty: this witness no longer knows which heads it cosigned`);
   createPrivateFile(file);
   const db = new DatabaseSync(file);
   db.exec(TABLE);
@@ -106,6 +114,12 @@ export function openWitness({ file, cosigner, privateKey, logKeys, clock }: Witn
     },
     [Symbol.dispose]: () => db.close(),
   };
+}
+
+function hasMemory(file: string): boolean {
+  if (!existsSync(file)) return false;
+  using db = new DatabaseSync(file, { readOnly: true });
+  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'heads'").get() !== undefined;
 }
 
 /** The signed tree; the status of the refusal where no known key signed it, or where it is none. */

@@ -1,8 +1,16 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cosignedAt, formatSubmission, openWitness, parseNote, signCheckpoint, signingKeyOf } from "eventstore-lite";
+import {
+  cosignedAt,
+  formatSubmission,
+  openWitness,
+  parseNote,
+  signCheckpoint,
+  signingKeyOf,
+  StoreUnusable,
+} from "eventstore-lite";
 import { createTree, EMPTY_ROOT, hashLeaf, type Tree } from "../../src/merkle/tree.ts";
 
 const logKey = signingKeyOf(new Uint8Array(32).fill(1));
@@ -21,8 +29,10 @@ function newFile(): string {
   return join(folder, "witness.sqlite");
 }
 
-const open = (file = newFile()) =>
-  openWitness({ file, cosigner, privateKey: witnessKey.privateKey, logKeys: [logKey.publicKey], clock: () => NOW_MS });
+function open(file = newFile(), mayBegin = true) {
+  const { privateKey } = witnessKey;
+  return openWitness({ file, mayBegin, cosigner, privateKey, logKeys: [logKey.publicKey], clock: () => NOW_MS });
+}
 
 /** A log's tree of that size; another `history` has other events from the third on. */
 const treeOf = (size: number, history = ""): Tree =>
@@ -54,6 +64,16 @@ describe("a witness", () => {
     }
   });
 
+  test("takes a first head without a proof, and refuses one that comes with hashes", async () => {
+    using witness = open();
+    const note = await headOf(8);
+    const proof = await treeOf(8).consistency(5);
+    expect(witness.addCheckpoint(formatSubmission({ old: 0, proof, note })).status).toBe(422);
+    expect(witness.addCheckpoint(formatSubmission({ old: 0, proof: [], note })).status).toBe(200);
+    expect(witness.addCheckpoint(formatSubmission({ old: 8, proof, note })).status).toBe(422);
+    expect(witness.addCheckpoint(formatSubmission({ old: 8, proof: [], note })).status).toBe(200);
+  });
+
   test("says how far it is where the old size is another one, also after a restart", async () => {
     const file = newFile();
     {
@@ -65,6 +85,27 @@ describe("a witness", () => {
     expect(witness.addCheckpoint(await submission(0, 8))).toEqual(expected);
     expect(witness.addCheckpoint(await submission(3, 8))).toEqual(expected);
     expect(witness.addCheckpoint(await submission(5, 8)).status).toBe(200);
+  });
+
+  test("does not open without its memory unless it may begin", async () => {
+    const file = newFile();
+    const refused = (): unknown => {
+      try {
+        return open(file, false)[Symbol.dispose]();
+      } catch (fault) {
+        return fault;
+      }
+    };
+    expect(refused()).toBeInstanceOf(StoreUnusable);
+    expect(existsSync(file)).toBe(false);
+    writeFileSync(file, "");
+    expect(refused()).toBeInstanceOf(StoreUnusable);
+    {
+      using witness = open(file);
+      witness.addCheckpoint(await submission(0, 8));
+    }
+    using witness = open(file, false);
+    expect(witness.addCheckpoint(await submission(0, 5))).toMatchObject({ status: 409, body: "8\n" });
   });
 
   test("refuses a log that was rolled back", async () => {

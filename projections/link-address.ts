@@ -1,0 +1,99 @@
+/** One link, by whatever spelling a click names it. */
+export interface LinkAddress {
+  /** Host and path that come before the code, such as `go.example` or `reach.example/l`. */
+  readonly domain: string;
+  readonly shortCode: string;
+}
+
+/** Nearly all clicks name their link as it is: then nothing has to be done. */
+const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::(?!0*(?:80|443)?(?:\/|$))\d+)?(?:\/[a-z0-9_-]+)*$/;
+const PLAIN_CODE = /^[A-Za-z0-9_-]+$/;
+
+/** The code of a domain's first page, where no path is left. */
+const ROOT = "/";
+
+/**
+ * One spelling of a link. The host has lower case, no default port and no dot at its end. The code is decoded, without
+ * query, fragment and slashes around it. A normalized link stays as it is.
+ */
+export function normalizeLink(domain: string, shortCode: string): LinkAddress {
+  if (PLAIN_DOMAIN.test(domain) && PLAIN_CODE.test(shortCode)) return { domain, shortCode };
+  const normalized = normalizeDomain(domain);
+  const [, ...path] = normalized.split("/");
+  let code = normalizeCode(shortCode).split("/");
+  while (path.length > 0 && code.length > path.length && path.every((segment, at) => segment === code[at])) {
+    code = code.slice(path.length);
+  }
+  return { domain: normalized, shortCode: code.join("/") };
+}
+
+/** The same for a code whose domain is known. */
+export function normalizeCode(shortCode: string): string {
+  if (PLAIN_CODE.test(shortCode)) return shortCode;
+  // Decoded, a code may hold an address or a query again.
+  const segments = toSegments(toPath(decodeEscapes(toPath(shortCode))));
+  return segments.length === 0 ? ROOT : segments.join("/");
+}
+
+/** The same for a domain, with the path that it may have. */
+export function normalizeDomain(domain: string): string {
+  if (PLAIN_DOMAIN.test(domain)) return domain;
+  const [address = ""] = domain
+    .replace(/^\s*https?:\/\//i, "")
+    .toLowerCase()
+    .split(/[?#]/, 1);
+  const [raw = "", ...path] = address.split("/");
+  const host = raw.replace(/\s+/g, "");
+  const name = host.replace(DOTS, "").replace(DEFAULT_PORT, "$1").replace(DOTS, "");
+  return [name === "" ? host : name, ...toSegments(path.join("/"))].join("/");
+}
+
+const DOTS = /\.+$/;
+
+/** The ports of http and https, since a click does not say which it was. An IPv6 address is in brackets. */
+const DEFAULT_PORT = /^(\[[^\]]*\]|[^:]+):(?:0*(?:80|443))?$/;
+
+/**
+ * The host of a link without port and `www.`, in Punycode. Two names of one host may lead to different links, so this does
+ * not name a link.
+ */
+export function toLinkHost(domain: string): string {
+  const [host = ""] = normalizeDomain(domain).split("/");
+  const name = URL.parse(`http://${host}`)?.hostname ?? host.replace(/:\d*$/, "");
+  return name.replace(DOTS, "").replace(/^www\./, "");
+}
+
+/** Domain and code of a link in one piece, with or without a scheme. The code may hold slashes. */
+export function splitLink(link: string): readonly [domain: string, shortCode: string] {
+  const address = link.replace(/^\s*https?:\/\//i, "");
+  const slash = address.indexOf("/");
+  return slash === -1 ? [address, ""] : [address.slice(0, slash), address.slice(slash + 1)];
+}
+
+/** Without scheme and host, which a whole address has, and without query and fragment. */
+function toPath(code: string): string {
+  return code.replace(/^\s*https?:\/\/[^/?#]*/i, "").replace(/[?#].*$/su, "");
+}
+
+function toSegments(path: string): readonly string[] {
+  return path
+    .split("/")
+    .map((segment) => segment.trim())
+    .filter((segment) => segment !== "");
+}
+
+/**
+ * Escapes that stay: a percent sign, since it would begin another escape, and control characters, which no stream's name
+ * holds.
+ */
+const KEPT_ESCAPES = /%(?:25|[01][0-9a-f]|7f|c2%[89][0-9a-f])/gi;
+
+/** Text with broken escapes stays as it is. */
+function decodeEscapes(code: string): string {
+  if (!code.includes("%")) return code;
+  try {
+    return decodeURIComponent(code.replace(KEPT_ESCAPES, (escape) => escape.replaceAll("%", "%25")));
+  } catch {
+    return code;
+  }
+}

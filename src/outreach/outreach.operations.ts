@@ -1,0 +1,179 @@
+import { Type } from "@sinclair/typebox";
+import { isAfterChange, newestMs, usedAt, type Quota } from "../../projections/quota.ts";
+import { RUNS_MAX } from "../../projections/runs.ts";
+import type { Config } from "../config/config.ts";
+import { findRunCallers, readRunCounts } from "../history/run-events.ts";
+import { isoTime } from "../platform/clock.ts";
+import { count, id, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
+import { countInWords } from "../platform/counts-and-lists.ts";
+import { operation } from "../platform/operation.ts";
+import {
+  asOf,
+  asOfInput,
+  describeMomentJson,
+  toMomentJson,
+  type LogReader,
+  type StatesAt,
+} from "../projector/log-reader.ts";
+import { momentIn, resetsAt } from "./quota-day.ts";
+
+interface OutreachReader extends LogReader {
+  readonly config: Pick<Config, "outreach">;
+}
+
+export const showQuota = operation({
+  name: "quota",
+  id: "getQuota",
+  tag: "outreach",
+  access: ["session", "read"],
+  summary: "Show how much of the day's quota is used.",
+  description:
+    "Messages that count against the day's limit. The day is that of the moment in QUOTA_TIMEZONE; of a moment in the past, in the time zone that counted then. After a change of QUOTA_TIMEZONE the last 24 hours count instead, until 24 hours after the first message in the new zone. The limit is the one configured now (DAILY_LIMIT): the log does not hold earlier ones.",
+  personalRead: false,
+  input: asOfInput,
+  output: {
+    day: orNull(text("2026-11-21")),
+    timezone: text("Europe/Berlin"),
+    counted: oneOf("day", "last_24_hours"),
+    used: count,
+    limit: count,
+    remaining: count,
+    resets_at: orNull(time),
+    ...asOf,
+  },
+  async run({ config, clock, at }: OutreachReader, { as_of }) {
+    const { timezone, dailyLimit: limit } = config.outreach;
+    const found = await at(as_of, "quota");
+    const { quota } = found.states;
+    const now = clock();
+    const ms = resolveTime(found, quota, now);
+    const zone = ms !== undefined && ms < now ? (quota.timezone ?? timezone) : timezone;
+    const moment = ms === undefined ? undefined : momentIn(zone, ms);
+    const used = moment === undefined ? 0 : usedAt(quota, moment);
+    return {
+      day: moment?.day ?? null,
+      timezone: zone,
+      counted: moment !== undefined && isAfterChange(quota, moment) ? ("last_24_hours" as const) : ("day" as const),
+      used,
+      limit,
+      remaining: Math.max(0, limit - used),
+      resets_at: moment === undefined ? null : isoTime(resetsAt(quota, limit, moment)),
+      as_of: toMomentJson(found),
+    };
+  },
+  text({ day, timezone, counted, used, limit, remaining, resets_at, as_of }, input) {
+    const named = day === null ? "before the first day" : `${day} (${timezone})`;
+    const isDay = counted === "day";
+    const name = isDay ? named : `the 24 hours before, since the time zone was changed to ${timezone}`;
+    const end = resets_at === null ? "" : isDay ? `, ends at ${resets_at}` : `, more at ${resets_at}`;
+    const note = input.as_of === undefined ? "" : "the limit is the one configured now\n";
+    return `${name}: ${used} of ${limit} used, ${remaining} left${end} (${describeMomentJson(as_of)})\n${note}`;
+  },
+  examples: ["--as-of 2026-11-21"],
+});
+
+/** Ms since 1970, never before the newest event, as in the service; undefined before the first event. */
+function resolveTime(
+  { moment: { to, until }, time: at }: Pick<StatesAt, "moment" | "time">,
+  quota: Quota,
+  now: number,
+): number | undefined {
+  const newest = at === undefined ? undefined : newestMs(quota, at);
+  if (to !== undefined) return newest;
+  return Math.min(until?.getTime() ?? Infinity, Math.max(now, newest ?? 0));
+}
+
+/** Runs of one answer. */
+const RUNS_SHOWN = 50;
+const RUNS_SHOWN_MAX = 500;
+
+export const listRuns = operation({
+  name: "runs",
+  id: "listRuns",
+  tag: "outreach",
+  access: ["session", "read"],
+  summary: "List all runs, the newest first.",
+  description: `Dry runs are listed too: their figures are what they would have sent and skipped. The newest ${RUNS_MAX} runs are kept in the list; the log has all of them.`,
+  personalRead: false,
+  input: {
+    limit: Type.Optional(
+      Type.Integer({
+        title: "number",
+        minimum: 1,
+        maximum: RUNS_SHOWN_MAX,
+        description: `How many; default: ${RUNS_SHOWN}`,
+      }),
+    ),
+    after: Type.Optional(
+      Type.Integer({
+        title: "number",
+        minimum: 1,
+        description: "Only runs before the one with this number: the `next` of an answer",
+      }),
+    ),
+    ...asOfInput,
+  },
+  output: {
+    runs: Type.Array(
+      Type.Object({
+        number: count,
+        run_id: id,
+        started_at: time,
+        caller: orNull(text("cron")),
+        dry_run: Type.Boolean(),
+        template: orNull(text("spring")),
+        end: Type.Union([text("completed"), Type.Null()], { description: "Null while the run is in progress." }),
+        sent: count,
+        skipped: count,
+        failed: count,
+      }),
+    ),
+    count,
+    next: orNull(count),
+    ...asOf,
+  },
+  async run({ store, at }: LogReader, { limit = RUNS_SHOWN, after = Infinity, as_of }) {
+    const found = await at(as_of, "runs", "run");
+    const { runs, run } = found.states;
+    const older = [...runs.started].toReversed().filter(([, { number }]) => number < after);
+    const page = older.slice(0, limit);
+    const callers = await findRunCallers(
+      store,
+      page.map(([, { position }]) => position),
+    );
+    return {
+      runs: page.map(([run_id, summary]) => ({
+        number: summary.number,
+        run_id,
+        started_at: summary.started_at,
+        caller: callers.get(run_id) ?? null,
+        dry_run: summary.dry_run,
+        template: summary.template,
+        end: summary.end?.reason ?? null,
+        ...readRunCounts(run, run_id, summary),
+      })),
+      count: runs.count,
+      next: older.length > limit ? page.at(-1)![1].number : null,
+      as_of: toMomentJson(found),
+    };
+  },
+  table: ({ runs }) => ({
+    head: ["run", "began", "by", "message", "sent", "skipped", "failed", "end", "id"],
+    rows: runs.map(({ number, started_at, caller, dry_run, template, sent, skipped, failed, end, run_id }) => [
+      dry_run ? `${number} (dry)` : number,
+      started_at,
+      caller ?? "",
+      template ?? "",
+      sent,
+      skipped,
+      failed,
+      end ?? "in progress",
+      run_id,
+    ]),
+  }),
+  text({ count: all, next, as_of }) {
+    const more = next === null ? "" : `; --after ${next} lists earlier ones`;
+    return `(${countInWords(all, "run")}${more}; ${describeMomentJson(as_of)})\n`;
+  },
+  examples: ["--limit 10", "--as-of 2026-11-21"],
+});

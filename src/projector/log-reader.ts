@@ -1,0 +1,112 @@
+import { Type, type Static } from "@sinclair/typebox";
+import type { LogStore } from "../../events/catalog.ts";
+import type { ProjectionName, States } from "../../projections/all.ts";
+import type { Clock } from "../platform/clock.ts";
+import { count, orNull, time } from "../platform/common-schemas.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { findPlace, parseMoment, type Moment, type Place } from "./parse-moment.ts";
+import type { PastStates } from "./past-states.ts";
+import type { Projector } from "./projector.ts";
+
+/** States of projections, and the moment that they are of. */
+export interface StatesAt<Name extends ProjectionName = ProjectionName> extends Place {
+  readonly states: Pick<States, Name>;
+  /** The moment as it was asked for. */
+  readonly moment: Moment;
+  /** True while the log is out of reach: it may hold more by now. */
+  readonly isStale?: boolean;
+}
+
+/** What an operation that reads works with, in a running service and in a command beside it. */
+export interface LogReader {
+  readonly store: LogStore;
+  /** The log's clock, in ms since 1970. */
+  readonly clock: Clock;
+  /** The states at a moment; undefined: now. Throws a ServiceError (usage) if the text is no moment of this log. */
+  at<Name extends ProjectionName>(asOf: string | undefined, ...names: readonly Name[]): Promise<StatesAt<Name>>;
+}
+
+/** A day or a time with its offset is shorter. */
+const MOMENT_CHARACTERS_MAX = 40;
+
+/** The input of each operation that can answer for an earlier moment. */
+export const asOfInput = {
+  as_of: Type.Optional(
+    Type.String({
+      title: "moment",
+      maxLength: MOMENT_CHARACTERS_MAX,
+      description:
+        "As it was at an earlier moment: a time in ISO 8601, such as 2026-11-21T09:00:00Z; a day, such as 2026-11-21, " +
+        "which means its end; or a position, which means after that event (0: before the first). A day, or a time " +
+        "without Z or offset, is in QUOTA_TIMEZONE. A future time means now",
+      examples: ["2026-11-21"],
+    }),
+  ),
+};
+
+/** The moment of an answer. */
+const asOfOutput = Type.Object({
+  position: count,
+  time: orNull(time),
+  stale: Type.Optional(Type.Literal(true, { description: "The log is out of reach: it may hold more by now." })),
+});
+
+export const asOf = { as_of: asOfOutput };
+
+/** The moment in ms since 1970: the time or that of the position asked for, or now. */
+export function resolveEnd(
+  { moment: { to, until }, time: at }: Pick<StatesAt, "moment" | "time">,
+  now: number,
+): number {
+  if (to !== undefined && at !== undefined) return Date.parse(at);
+  return Math.min(now, until?.getTime() ?? now);
+}
+
+export function toMomentJson({
+  position,
+  time: at,
+  isStale = false,
+}: Place & Pick<StatesAt, "isStale">): Static<typeof asOfOutput> {
+  return { position, time: at ?? null, ...(isStale ? { stale: true } : {}) };
+}
+
+export function describeMomentJson({ position, time: at }: Static<typeof asOfOutput>): string {
+  return `as of position ${position}, ${at ?? "before the first event"}`;
+}
+
+/** The states of an earlier moment are not ready. Folding goes on, so a repeat soon finds them. */
+export class MomentFolding extends ServiceError<"busy"> {
+  override readonly name = "MomentFolding";
+  constructor(position: number) {
+    super("busy", `The states as of position ${position} are being folded from the log`);
+  }
+}
+
+interface ServiceParts {
+  readonly store: LogStore;
+  readonly projector: Projector;
+  readonly past: PastStates;
+  readonly clock: Clock;
+  readonly timezone: string;
+  readonly awaySince: () => number | undefined;
+}
+
+/** Reads the states that a running service holds, and folds those of earlier moments. */
+export function createServiceReader({ store, projector, past, clock, timezone, awaySince }: ServiceParts): LogReader {
+  return {
+    store,
+    clock,
+    async at<Name extends ProjectionName>(text: string | undefined, ...names: readonly Name[]) {
+      if (text === undefined) {
+        const states = Object.fromEntries(names.map((name) => [name, projector.state(name)])) as Pick<States, Name>;
+        const { position, time: newest } = projector;
+        return { states, position, time: newest, moment: {}, isStale: awaySince() !== undefined };
+      }
+      const moment = parseMoment(text, timezone);
+      const place = await findPlace(store, moment);
+      const states = await past.at(place.position, names);
+      if (states === undefined) throw new MomentFolding(place.position);
+      return { states, ...place, moment };
+    },
+  };
+}

@@ -1,0 +1,199 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Recorded } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { audit } from "../../src/commands/audit.ts";
+import { deliveries } from "../../src/commands/deliveries.ts";
+import { toArguments, TOOLS } from "../../src/commands/mcp/tools.ts";
+import { recipients } from "../../src/commands/recipients.ts";
+import { replay } from "../../src/commands/replay.ts";
+import type { MakeCommand } from "../../src/commands/shared/command.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { createStandardWebhookChannel } from "../../src/networks/standard-webhook.ts";
+import { secret } from "../../src/platform/secret.ts";
+import { capture } from "../harness/capture.ts";
+import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { safeFetchTo, serve } from "../harness/memory/servers.ts";
+import { snapshotOf } from "../projector/rebuilding.ts";
+
+/** Of the form that the product gives out, one of them without digits. */
+const [CODE, OTHER] = ["x7AbcDefGhiJk", "Zz9yXwVuTsRqP"] as const;
+const HIDDEN = [CODE, OTHER].map(
+  (code) => `hidden-${createHash("sha256").update(code).digest("hex").slice(0, 12)}`,
+) as [string, string];
+const ANN = { id: "1001", username: "ann" };
+const TEXT = `Hi! https://go.example/${CODE} and https://go.example/${OTHER}`;
+
+const HISTORY: readonly NewEvent[] = [
+  addedOf(ANN, { tracking: "granted", tracking_at: "2025-03-02", tracking_source: "form" }),
+  {
+    type: "DirectMessageAttempted",
+    data: {
+      attempt_id: "a1",
+      run_id: "r1",
+      recipient: ANN,
+      text: TEXT,
+      variant: "A",
+      links: ["go.example/shared"],
+      personal_links: [CODE, OTHER].map((code) => ({ code, link: "go.example/shared" })),
+      replaced_links: ["go.example/shared"],
+      day: "2025-11-20",
+    },
+  },
+  clickOf({ short_code: "shared", channels: [] }),
+  { type: "PersonalLinkClicked", data: { code: CODE } },
+  // Puts an earlier entry of the contact aside, which holds the codes too.
+  addedOf({ ...ANN, username: "ann_2" }),
+];
+
+/** What a surface shows has the recipient's history, and no code. */
+function expectHidden(shown: string, needle = HIDDEN[0]): void {
+  expect(shown).toContain(needle);
+  for (const code of [CODE, OTHER]) expect(shown).not.toContain(code);
+}
+
+async function openWorld(): Promise<CommandHarness> {
+  const world = await openCommands(undefined, { MESSAGE_TEMPLATE: "Hi" });
+  await world.append(STREAMS.outreach, HISTORY);
+  return world;
+}
+
+const COMMANDS: readonly (readonly [MakeCommand, string])[] = [
+  [audit, "show @ann"],
+  [audit, "show @ann --json"],
+  [audit, "show 2 --json"],
+  [audit, "show go.example/shared --json"],
+  [deliveries, "show 2 --json"],
+];
+
+test.each(COMMANDS.map(([command, args]) => [args, command] as const))(
+  "no code of a recipient's own link in: %s",
+  async (args, command) => {
+    await using world = await openWorld();
+    const { out } = await world.run(command, ...args.split(" "));
+    expect(out).not.toContain(CODE);
+    if (!args.includes("shared")) expectHidden(out);
+  },
+);
+
+test("an event that is followed on the command line shows no code", async () => {
+  await using world = await openWorld();
+  for (const json of [[], ["--json"]]) {
+    const stop = new AbortController();
+    let shown = "";
+    await capture(audit, ["tail", ...json], {
+      env: world.env,
+      signal: stop.signal,
+      out(text) {
+        shown += text;
+        if (shown.includes("ann_2")) stop.abort(0);
+      },
+    });
+    expectHidden(shown);
+  }
+});
+
+/** Their states hold codes, or the text of a message in flight. */
+const WITH_CODES: readonly string[] = ["contacts", "links", "results", "run"];
+
+test.each(PROJECTION_NAMES)("what an event changes in the state of %s shows no code", async (projection) => {
+  await using world = await openWorld();
+  for (const position of ["2", "4", "5"])
+    for (const json of [[], ["--json"]]) {
+      const { out } = await world.run(audit, "show", position, "--projection", projection, ...json);
+      expect(out).not.toMatch(new RegExp(`${CODE}|${OTHER}`));
+      if (position === "2" && WITH_CODES.includes(projection)) expectHidden(out);
+    }
+});
+
+test("a replay that finds a damaged state shows no code of it", async () => {
+  await using world = await openWorld();
+  const { position } = await world.store.head();
+  for (const name of PROJECTION_NAMES)
+    await world.store.snapshots.save(name, snapshotOf(name, position, projectionOf(name).initial()));
+  expectHidden((await world.run(replay)).out, "hidden-");
+});
+
+const SUBJECTS = { recipient: "ann_2", subject: "@ann_2", event_id: "2", link: "go.example/shared" };
+
+test.each(TOOLS.map((tool) => [tool.name, tool] as const))(
+  "the tool %s gives an assistant no code",
+  async (name, tool) => {
+    await using world = await openWorld();
+    const known = Object.entries(SUBJECTS).filter(([member]) => member in tool.input["properties"]);
+    const { out } = await world.run(tool.command, "--json", ...toArguments(Object.fromEntries(known), tool));
+    if (name === "what_happened") expectHidden(out);
+    for (const code of [CODE, OTHER]) expect(out).not.toContain(code);
+  },
+);
+
+test("a webhook's receiver gets no code", async () => {
+  await using world = await openWorld();
+  await using receiver = serve(() => new Response());
+  const webhook = createStandardWebhookChannel({
+    url: secret(receiver.url),
+    secrets: secret(`whsec_${Buffer.alloc(32).toString("base64")}`),
+    isInOrder: false,
+    name: "webhook",
+    filter: undefined,
+    headers: new Map(),
+    safeFetch: safeFetchTo(receiver.url),
+  });
+  for await (const event of world.store.read({ types: ["DirectMessageAttempted", "PersonalLinkClicked"] })) {
+    const { id, time } = event as Recorded;
+    await webhook.send({ kind: "event", id, time, event: event as Recorded }, { timeoutMs: 60_000, now: Date.now() });
+    expectHidden(receiver.requests.at(-1)!.body);
+  }
+});
+
+test("evidence, and what goes with a proof, hold no code; an export by the log's owner holds all", async () => {
+  await using world = await openWorld();
+  const [evidence, proof] = ["evidence.json", "proof"].map((name) => join(world.directory, name)) as [string, string];
+  await world.run(recipients, "evidence", "ann_2", "--out", evidence);
+  expectHidden(readFileSync(evidence, "utf8"));
+  await world.run(audit, "prove", "2", "--plain", "--out", proof);
+  expectHidden(readFileSync(`${proof}.jsonl`, "utf8"));
+  expect((await world.run(audit, "export")).out).toContain(CODE);
+});
+
+test("no page and no answer of the API shows a code", async () => {
+  await using harness = await openApp({ tokens: true });
+  await harness.append(STREAMS.outreach, ...HISTORY);
+  const PATHS = [
+    "/activity?show=everything",
+    "/activity/2",
+    "/activity/2?projection=contacts",
+    "/activity/2?projection=links",
+    "/activity/2?projection=results",
+    "/activity/4",
+    "/activity/5?projection=contacts",
+    "/people/1001",
+    "/",
+    "/api/audit/export",
+    "/api/audit/export?format=csv",
+    "/api/audit/export?format=cloudevents",
+  ];
+  const body = new URLSearchParams({ token: TOKEN }).toString();
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const signedIn = await ask(harness.app, "/session", { method: "POST", body, headers: form });
+  const cookie = signedIn.headers.get("set-cookie")!.split(";")[0]!;
+  for (const path of PATHS) {
+    const answer = await ask(harness.app, path, { headers: { cookie } });
+    expect([path, answer.status]).toEqual([path, 200]);
+    const text = await answer.text();
+    expect([path, text.includes(CODE) || text.includes(OTHER)]).toEqual([path, false]);
+    if (/export|people|2$/.test(path)) expect([path, text.includes(HIDDEN[0])]).toEqual([path, true]);
+  }
+  const stream = await ask(harness.app, "/events?from=1", { token: TOKEN });
+  let streamed = "";
+  for await (const bytes of stream.body ?? []) {
+    streamed += new TextDecoder().decode(bytes);
+    if (streamed.includes(`id: ${HISTORY.length}\n`)) break;
+  }
+  expectHidden(streamed);
+});

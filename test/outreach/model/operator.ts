@@ -1,0 +1,75 @@
+import type { Recipient } from "../../../events/outreach.ts";
+import { createEventLog } from "../../../src/log/event-log.ts";
+import { makeId } from "../../../src/platform/clock.ts";
+import { createEraseHandler } from "../../../src/privacy/retention.ts";
+import { startProjector } from "../../../src/projector/projector.ts";
+import { importSuppressions } from "../../../src/recipients/import-suppressions.ts";
+import { suppress } from "../../../src/recipients/suppress.ts";
+import { SILENT } from "../../harness/memory/log.ts";
+import { RULES } from "../../harness/memory/outreach.ts";
+import { listening, MINUTE_MS, named, suppression, trigger } from "./acts.ts";
+import { METADATA, type House } from "./house.ts";
+import { NO_SNAPSHOTS } from "./instance.ts";
+import { rename } from "./names.ts";
+import { personId } from "./setting.ts";
+
+/** The parts of an operator's command: it follows the log itself, as long as it runs. */
+async function openCommand({ store, log }: House) {
+  const erase = createEraseHandler(log.keyring);
+  const followed = { ...store, snapshots: NO_SNAPSHOTS };
+  const projector = await startProjector(followed, { logger: SILENT, erase, saves: () => false });
+  return {
+    eventLog: createEventLog(store, makeId),
+    projector,
+    hashesOf: RULES.hashes,
+    [Symbol.asyncDispose]: projector[Symbol.asyncDispose],
+  };
+}
+
+/** An operator suppresses a person: by their handle as the command does, which asks the network whose it is, or by id. */
+export async function suppressByHand(house: House, { who, byId }: { readonly who: number; readonly byId: boolean }) {
+  const name = named(house, who, byId);
+  if (name.username === undefined) return house.append([suppression(name)]);
+  await using command = await openCommand(house);
+  const account = {
+    network: house.network,
+    tokens: { use: <T>(call: (token: string) => Promise<T>) => call("token") },
+  };
+  await suppress({ ...command, account }, name.username, METADATA);
+}
+
+/** Which name of the person a list has as a hash; `isImported`: false for an event of an older version. */
+interface HashRow {
+  readonly who: number;
+  readonly byId: boolean;
+  readonly isImported: boolean;
+}
+
+/** An operator imports a list that names a person by the hash of their id, or of the handle that they have now. */
+export async function suppressByHash(house: House, { who, byId, isImported }: HashRow): Promise<void> {
+  const id = personId(who % house.people.length);
+  const username = house.network.people.get(id)?.username ?? `user_${id}`;
+  const name: Recipient = byId ? { id } : { username };
+  const hashes = [...RULES.hashes(name)];
+  for (const hash of hashes) house.hashed.set(hash, name);
+  if (!isImported) {
+    await house.append([{ type: "RecipientSuppressed", data: { reason: "list", hashes } }]);
+    return;
+  }
+  const rows = hashes.map((hash) => ({ line: 1, suppression: { hash, reason: "list" as const } }));
+  await using command = await openCommand(house);
+  await importSuppressions(command, rows, METADATA, { chunkRows: 10, signal: new AbortController().signal });
+}
+
+/** The log sees the person with the handle that a list suppresses; then they take another one. */
+export async function suppressThenRename(
+  house: House,
+  { who, isImported, which, dryRun }: Omit<HashRow, "byId"> & { readonly which: number; readonly dryRun: boolean },
+): Promise<void> {
+  await suppressByHash(house, { who, byId: false, isImported });
+  trigger(await listening(house, which), dryRun);
+  await house.clockwork.pass(MINUTE_MS);
+  await rename(house, { who, list: false });
+  trigger(await listening(house, which), false);
+  await house.clockwork.pass(MINUTE_MS);
+}
