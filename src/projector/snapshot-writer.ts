@@ -101,10 +101,8 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
       if (name === undefined || writing.has(name) || late.has(name)) return;
       const { position: at, folded } = readSaved(name);
       if (states.foldedBy(name) === folded && position - at < UNCHANGED_EVERY_POSITIONS) return;
-      writing.set(
-        name,
-        save(name, position).finally(() => writing.delete(name)),
-      );
+      const saving = save(name, position).finally(() => writing.delete(name));
+      writing.set(name, saving);
     },
     /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
     encoding: (type: EventType): Promise<void> | undefined =>

@@ -17,7 +17,7 @@ describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, o
       createVisitorSketch(keyring.keys, () => keys.now),
     ) as [ReturnType<typeof createVisitorSketch>, ReturnType<typeof createVisitorSketch>];
     const placesBy = async (sketch: typeof one, link = "go.example/a") =>
-      Promise.all(VISITORS.map((visitor) => sketch(link, visitor)));
+      Promise.all(VISITORS.map(async (visitor) => sketch(link, visitor)));
     return {
       keys,
       one,
@@ -55,7 +55,7 @@ describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, o
     const places = await placesBy(one);
     expect(await placesBy(one, "go.example/b")).not.toEqual(places);
     expect(new Set(places).size).toBeGreaterThan(1);
-    const others = VISITORS.map(({ ip }) => one("go.example/a", { ip, userAgent: "Safari" }));
+    const others = VISITORS.map(async ({ ip }) => one("go.example/a", { ip, userAgent: "Safari" }));
     expect(await Promise.all(others)).not.toEqual(places);
   });
 });
