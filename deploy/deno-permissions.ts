@@ -12,7 +12,7 @@ import { isS3Address } from "../src/networks/s3/address.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/database.ts";
 import { listSettings } from "../src/config/named-webhooks.ts";
-import { loadEnvFile } from "../src/platform/bun-or-node.ts";
+import { loadEnvFile } from "../src/config/load-env-file.ts";
 import { outboundUrls } from "../src/service/networks.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -47,8 +47,8 @@ function flags(): readonly string[] {
     "--allow-env",
     list("net", net),
     list("read", [...read, ...folders]),
-    // How full the disk of the log is: one of the figures.
-    ...(folders.length === 0 ? [] : [list("write", folders), "--allow-sys=statfs"]),
+    // How full the disk of the log is, one of the figures; and whether the machine slept, or its clock jumped.
+    ...(folders.length === 0 ? [] : [list("write", folders), "--allow-sys=statfs,osUptime"]),
   ];
 }
 

@@ -11,8 +11,9 @@ const { values } = parseArgs({
 const outfile = values.out ?? join(ROOT, "dist/reachlog");
 mkdirSync(dirname(outfile), { recursive: true });
 const licences = await bundle({
-  // The folder that it is started in is not the program's: what Bun is told there is not for it. A .env is.
-  compile: { target: values.target as Bun.Build.CompileTarget, outfile, autoloadBunfig: false, autoloadDotenv: true },
+  // The folder that it is started in is not the program's: what Bun is told there is not for it. The program reads .env
+  // itself, by the same rules on every runtime.
+  compile: { target: values.target as Bun.Build.CompileTarget, outfile, autoloadBunfig: false, autoloadDotenv: false },
   startedAs: "process.execPath",
 });
 writeFileSync(`${outfile}.licenses.txt`, licences);

@@ -9,7 +9,10 @@ import { dirname, join } from "node:path";
 // By which the service knows how it is called.
 const argv0 = process.argv[1];
 const main = join(import.meta.dirname, "main.js");
-const service = spawn(bun(), ["--no-install", main, ...process.argv.slice(2)], { argv0, stdio: "inherit" });
+const service = spawn(bun(), ["--no-install", "--no-env-file", main, ...process.argv.slice(2)], {
+  argv0,
+  stdio: "inherit",
+});
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => service.kill(signal));
 service.on("exit", (code, signal) => {

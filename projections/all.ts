@@ -9,7 +9,7 @@ import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
 import { referrers } from "./referrers.ts";
 import { restores } from "./restores.ts";
-import { rewindContacts } from "./rewind-contacts.ts";
+import { canRewindContacts, rewindContacts } from "./rewind-contacts.ts";
 import { results } from "./results.ts";
 import { run } from "./run.ts";
 import { runs } from "./runs.ts";
@@ -55,8 +55,11 @@ export function projectionOf(name: ProjectionName): Projection<unknown> {
   return projections[name];
 }
 
-/** Puts a state back to what it was after the event at a position. Events may be folded into it between two steps. */
-export type Rewind<State> = (now: State, position: number) => Generator<void, State, void>;
+/**
+ * Puts a state back to what it was after the event at a position. Events may be folded into it between two steps.
+ * Undefined: what is needed for that is dropped.
+ */
+export type Rewind<State> = (now: State, position: number) => Generator<void, State | undefined, void>;
 
 /** Of large states, in which little changes: that is shorter than to open a snapshot of then. */
 const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = { contacts: rewindContacts };
@@ -64,6 +67,11 @@ const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = {
 /** Undefined: the state as of a position has to be folded. */
 export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
   return rewinds[name] as Rewind<unknown> | undefined;
+}
+
+/** True if the state can be put back to a position. */
+export function canRewind<Name extends ProjectionName>(name: Name, now: StateOf<Name>, position: number): boolean {
+  return name === "contacts" && canRewindContacts(now as StateOf<"contacts">, position);
 }
 
 /** Those whose states hold personal data. */

@@ -29,6 +29,10 @@ export interface Contact extends Consent {
   listed: boolean;
   status: ContactStatus;
   suppressed: boolean;
+  /** A reply of theirs may ask to be left alone, and no operator has decided that yet. */
+  held: boolean;
+  /** When the newest reply came that was held, ISO 8601; absent: none was. */
+  held_at?: string;
   /** A message of theirs is known, and one that came after ours. */
   received: boolean;
   replied: boolean;
@@ -74,6 +78,8 @@ export interface Contacts {
   former: Map<string, string>;
   /** Name of a template field -> how many imported people have it. */
   fields: Map<string, number>;
+  /** How many of them are held. */
+  held: number;
   /** Keyed hashes of all who were ever suppressed -> position of the first event with it. They outlast an erasure. */
   hashes: Map<string, number>;
   /** Code of a recipient's own link -> their network id. */
@@ -90,15 +96,45 @@ export interface Contacts {
     readonly refused?: string[];
     readonly former?: readonly [handle: string, key: string | null];
   }[];
+  /** The entries in whose `replaced` something is, in the order of the log. */
+  changed: {
+    /** Position of the first change of a block -> the block: {@link BLOCKS_MAX} at most. */
+    readonly full: Map<number, Changes>;
+    /** Goes on until it has {@link BLOCK_CHANGES}. */
+    open: Changes;
+  };
+  /** The state can be put back to this position and to all later ones: older changes are dropped. */
+  rewinds_to: number;
 }
+
+/** Two lists of equal length: the position of an event, and the key of an entry that it has changed. */
+interface Changes {
+  readonly at: number[];
+  readonly keys: string[];
+}
+
+/** Changes that are copied, dropped and stored together. */
+const BLOCK_CHANGES = 64;
+
+/**
+ * Changes that are held to put recipients back: a hundred messages a day come to that in two years, and a nightly import of
+ * 50,000 changed rows in five days. Of such rows they take 80 MB.
+ */
+export const REPLACED_MAX = 4_000 * BLOCK_CHANGES;
+const BLOCKS_MAX = REPLACED_MAX / BLOCK_CHANGES;
+
+/** Dropped at once, in about a millisecond. */
+const BLOCKS_DROPPED = BLOCKS_MAX / 100;
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 16,
+  version: 17,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
     "RecipientSuppressed",
+    "RecipientHeld",
+    "RecipientReleased",
     "RecipientRetryAllowed",
     "DirectMessageReceived",
     "DirectMessageAttempted",
@@ -117,19 +153,23 @@ export const contacts: Projection<Contacts> = {
     handles: new Map(),
     former: new Map(),
     fields: new Map(),
+    held: 0,
     hashes: new Map(),
     links: new Map(),
     merged: [],
     taken: [],
     refused: [],
     replaced: [],
+    changed: { full: new Map(), open: { at: [], keys: [] } },
+    rewinds_to: 0,
   }),
   evolve(state, event) {
     if (event.type === "PersonalDataRead") noteRead(state, event);
     else if (contacts.types.includes(event.type)) {
-      const change = { position: event.position, before: new Map<Contact, Contact>() };
+      const change = { position: event.position, before: new Map<Contact, Before>() };
       evolveContact(state, event, change)?.positions.push(event.position);
-      for (const [contact, before] of change.before) noteReplaced(contact, before, change);
+      for (const [contact, before] of change.before) noteReplaced(state, contact, before, change);
+      if (state.changed.full.size > BLOCKS_MAX) dropReplacedUpTo(state, endOfOldest(state, BLOCKS_DROPPED));
     }
     return state;
   },
@@ -138,12 +178,18 @@ export const contacts: Projection<Contacts> = {
 /** An event, and the entries that it may change as they were before it. */
 interface Change {
   readonly position: number;
-  readonly before: Map<Contact, Contact>;
+  readonly before: Map<Contact, Before>;
   absorbed?: readonly [key: string, entry: Contact];
 }
 
-function willChange({ before }: Change, contact: Contact): Contact {
-  if (!before.has(contact)) before.set(contact, { ...contact });
+/** An entry before an event, and its key. */
+interface Before {
+  readonly key: string;
+  readonly entry: Contact;
+}
+
+function willChange({ before }: Change, key: string, contact: Contact): Contact {
+  if (!before.has(contact)) before.set(contact, { key, entry: { ...contact } });
   return contact;
 }
 
@@ -163,6 +209,8 @@ const MEMBERS = Object.keys({
   listed: true,
   status: true,
   suppressed: true,
+  held: true,
+  held_at: true,
   received: true,
   replied: true,
   variant: true,
@@ -175,21 +223,59 @@ const MEMBERS = Object.keys({
   met: true,
 } satisfies Record<Exclude<keyof Contact, "replaced">, true>) as readonly Exclude<keyof Contact, "replaced">[];
 
-function noteReplaced(contact: Contact, before: Contact, { position, absorbed }: Change): void {
+function noteReplaced({ changed }: Contacts, contact: Contact, { key, entry }: Before, change: Change): void {
+  const { position, absorbed } = change;
   let was: Record<string, unknown> | undefined;
   for (const member of MEMBERS) {
-    const old = before[member];
+    const old = entry[member];
     if (old !== contact[member] && !isSame(old, contact[member])) (was ??= {})[member] = old ?? null;
   }
   if (was === undefined) return;
   const isInto = absorbed !== undefined && "positions" in was;
   (contact.replaced ??= []).push(isInto ? { at: position, was, absorbed } : { at: position, was });
+  const { open } = changed;
+  open.at.push(position);
+  open.keys.push(key);
+  if (open.at.length < BLOCK_CHANGES) return;
+  changed.full.set(open.at[0]!, open);
+  changed.open = { at: [], keys: [] };
+}
+
+/** The position of the last change in some of the oldest blocks. */
+function endOfOldest({ changed: { full } }: Contacts, blocks: number): number {
+  const [, last] = [...Iterator.from(full).take(blocks)].at(-1)!;
+  return last.at.at(-1)!;
+}
+
+/**
+ * Drops what events up to a position have replaced. An entry that was absorbed keeps its own until those of the entry it is
+ * in are dropped.
+ */
+export function dropReplacedUpTo(state: Contacts, position: number): void {
+  const { full, open } = state.changed;
+  state.rewinds_to = Math.max(state.rewinds_to, position);
+  for (const [first, { at, keys }] of full) {
+    if (first > position) break;
+    for (const key of keys) dropReplaced(state.people.get(key), position);
+    if (at.at(-1)! <= position) full.delete(first);
+  }
+  for (const key of open.keys) dropReplaced(state.people.get(key), position);
+  const kept = state.replaced.findIndex(({ at }) => at > position);
+  state.replaced.splice(0, kept === -1 ? state.replaced.length : kept);
+}
+
+function dropReplaced(contact: Contact | undefined, position: number): void {
+  const { replaced } = contact ?? {};
+  if (contact === undefined || replaced === undefined || replaced[0]!.at > position) return;
+  const kept = replaced.filter(({ at }) => at > position);
+  if (kept.length > 0) contact.replaced = kept;
+  else delete contact.replaced;
 }
 
 /** Finds a contact by id, else by handle; by a former handle only while no other contact is known to have it. */
 export function findContact(state: Contacts, who: Recipient): Contact | undefined {
   const key = keyOf(state, who);
-  return key === undefined ? formerHolder(state, who) : state.people.get(key);
+  return key === undefined ? formerHolder(state, who)?.[1] : state.people.get(key);
 }
 
 /** How many people were known at a position, by what is known of them now: each from their first event on. */
@@ -220,10 +306,12 @@ export function isHeldBy(state: Contacts, handle: string, person: Contact | unde
   return key !== undefined && state.people.get(key) === person;
 }
 
-/** Who had the handle last. A name with an id means the person of that id. */
-function formerHolder(state: Contacts, { id, username }: Recipient): Contact | undefined {
+/** Who had the handle last, behind their key. A name with an id means the person of that id. */
+function formerHolder(state: Contacts, { id, username }: Recipient): readonly [string, Contact] | undefined {
   if (id !== undefined || username === undefined) return undefined;
-  return state.people.get(state.former.get(username.toLowerCase()) ?? "");
+  const key = state.former.get(username.toLowerCase()) ?? "";
+  const contact = state.people.get(key);
+  return contact && [key, contact];
 }
 
 /** What is known of who a recipient is. */
@@ -257,6 +345,10 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
       return recordConsent(meant(state, event.data.recipient, change), event.data);
     case "RecipientSuppressed":
       return suppress(state, event.data, change);
+    case "RecipientHeld":
+      return hold(state, event.data, change);
+    case "RecipientReleased":
+      return setHeld(state, meant(state, event.data.recipient, change), false);
     case "PersonForgotten":
       mark(state, event.data.hashes, change);
       return undefined;
@@ -300,6 +392,23 @@ function suppress(
   if (recipient === undefined) return undefined;
   const contact = meant(state, recipient, change);
   contact.suppressed = true;
+  return setHeld(state, contact, false);
+}
+
+function hold(
+  state: Contacts,
+  { recipient, received_at }: DataOf<"RecipientHeld">,
+  change: Change,
+): Contact | undefined {
+  if (isUnnamed(recipient)) return undefined;
+  const contact = meet(state, recipient, change);
+  contact.held_at = later(contact.held_at, received_at);
+  return setHeld(state, contact, !contact.suppressed);
+}
+
+function setHeld(state: Contacts, contact: Contact, held: boolean): Contact {
+  if (contact.held !== held) state.held += held ? 1 : -1;
+  contact.held = held;
   return contact;
 }
 
@@ -478,7 +587,7 @@ function meet(state: Contacts, who: Recipient, change: Change): Contact {
   if (contact === undefined) {
     contact = newContact();
     state.people.set(key, contact);
-  } else willChange(change, contact);
+  } else willChange(change, key, contact);
   if (byHandle !== undefined && byHandle !== key) absorb(state, contact, byHandle, change);
   name(state, key, contact, who, change);
   return contact;
@@ -487,7 +596,7 @@ function meet(state: Contacts, who: Recipient, change: Change): Contact {
 /** The contact that an operator names: the handle may be a former one. */
 function meant(state: Contacts, who: Recipient, change: Change): Contact {
   const former = keyOf(state, who) === undefined ? formerHolder(state, who) : undefined;
-  return former === undefined ? meet(state, who, change) : willChange(change, former);
+  return former === undefined ? meet(state, who, change) : willChange(change, ...former);
 }
 
 /** True for an erased recipient, who has no name to be found by. */
@@ -506,6 +615,7 @@ function newContact(): Contact {
     listed: false,
     status: "open",
     suppressed: false,
+    held: false,
     received: false,
     replied: false,
     again: false,
@@ -564,7 +674,7 @@ function leave(state: Contacts, handle: string, holder: Contact | undefined, cha
   if (holder === undefined || key === undefined) return;
   state.handles.delete(handle);
   replaceFormer(state, handle, key, change);
-  delete willChange(change, holder).username;
+  delete willChange(change, key, holder).username;
 }
 
 function replaceFormer(state: Contacts, handle: string, key: string | undefined, { position }: Change): void {
@@ -586,7 +696,9 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
   state.people.delete(otherKey);
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
   const { replaced, met = into.positions[0] ?? position } = into;
+  const held = Number(into.held) + Number(other.held);
   Object.assign(into, united(into, other));
+  state.held += Number(into.held) - held;
   if (replaced === undefined) delete into.replaced;
   if (into.positions[0] === met) delete into.met;
   else into.met = met;
@@ -605,6 +717,8 @@ function united(one: Contact, other: Contact): Contact {
     fields: { ...other.fields, ...one.fields },
     listed: one.listed || other.listed,
     suppressed: one.suppressed || other.suppressed,
+    held: (one.held || other.held) && !one.suppressed && !other.suppressed,
+    ...(other.held_at === undefined ? {} : { held_at: later(one.held_at, other.held_at) }),
     inbound: one.inbound || other.inbound,
     received: one.received || other.received,
     replied: one.replied || other.replied,
@@ -618,6 +732,11 @@ function united(one: Contact, other: Contact): Contact {
       ? {}
       : { refused_after: Math.max(one.refused_after ?? 0, other.refused_after) }),
   };
+}
+
+/** Of two times, ISO 8601 in UTC. */
+function later(one: string | undefined, other: string): string {
+  return one !== undefined && one > other ? one : other;
 }
 
 function inAscendingOrder(positions: readonly number[]): number[] {

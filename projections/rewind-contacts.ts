@@ -5,11 +5,23 @@ const STEP_ENTRIES = 512;
 
 type Entry = readonly [key: string, contact: Contact];
 
+/** True if the recipients of a position can be put back from those of now. */
+export function canRewindContacts({ rewinds_to }: Contacts, position: number): boolean {
+  return position >= rewinds_to;
+}
+
 /**
  * The recipients as they were after the event at `position`, from those of now, step by step: a fold of the log up to there
- * gives the same. Events may be folded into `now` between two steps.
+ * gives the same. Events may be folded into `now` between two steps. Undefined: changes of after the position are dropped.
  */
-export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts, void> {
+export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts | undefined, void> {
+  if (!canRewindContacts(now, position)) return undefined;
+  const past = yield* putBackAll(now, position);
+  // Events of meanwhile may have dropped more.
+  return canRewindContacts(now, position) ? past : undefined;
+}
+
+function* putBackAll(now: Contacts, position: number): Generator<void, Contacts, void> {
   const past = rewindRest(now, position);
   let looked = 0;
   for (const [hash, at] of now.hashes) {
@@ -73,13 +85,24 @@ function rewindRest(now: Contacts, position: number): Contacts {
     handles: new Map(),
     former,
     fields: new Map(),
+    held: 0,
     hashes: new Map(),
     links: new Map(),
     merged: now.merged.filter(({ until }) => until <= position),
     taken: upTo(now.taken, position),
     refused: [...(later.find(({ refused }) => refused !== undefined)?.refused ?? now.refused)],
     replaced: now.replaced.filter(isAt),
+    changed: changedUpTo(now, position),
+    rewinds_to: now.rewinds_to,
   };
+}
+
+/** Blocks that are full stay as they are; the one in which the position is was open then. */
+function changedUpTo({ changed: { full, open } }: Contacts, position: number): Contacts["changed"] {
+  const before = [...full].filter(([, { at }]) => at.at(-1)! <= position);
+  const crossed = full.values().find(({ at }) => at.at(-1)! > position) ?? open;
+  const at = upTo(crossed.at, position);
+  return { full: new Map(before), open: { at, keys: crossed.keys.slice(0, at.length) } };
 }
 
 /** Those that this one has absorbed since, now and as they were: they had no id, and so had absorbed none themselves. */
@@ -171,8 +194,10 @@ function metAt({ met, positions }: Contact): number {
   return met ?? positions[0] ?? Infinity;
 }
 
-function place({ people, fields }: Contacts, [key, contact]: Entry): void {
+function place(past: Contacts, [key, contact]: Entry): void {
+  const { people, fields } = past;
   people.set(key, contact);
+  if (contact.held) past.held++;
   for (const field of Object.keys(contact.fields)) fields.set(field, (fields.get(field) ?? 0) + 1);
 }
 

@@ -66,11 +66,15 @@ function accept(state: MetaState, { data, test_event_code }: Readonly<Record<str
   if (!Array.isArray(data) || data.length < 1 || data.length > BATCH_MAX) {
     return invalid(`data wants 1 to ${BATCH_MAX} events`);
   }
-  const nowS = state.clock.now() / 1000;
+  if (test_event_code !== undefined && !isTestCode(test_event_code)) return invalid("test_event_code is not a code");
+  const now = state.clock.now();
   // One bad event refuses the whole batch, and none is processed.
   for (const event of data as unknown[]) {
-    const fault = faultOf(event, nowS);
+    const fault = faultOf(event, now / 1000);
     if (fault !== undefined) return invalid(fault);
+    const { fbc, fbp } = (event as MetaEvent).user_data;
+    if (fbc !== undefined && !isCookie(FBC, fbc, now)) return clickIdRefused();
+    if (fbp !== undefined && !isCookie(FBP, fbp, now)) return invalid("fbp is not formatted correctly");
   }
   for (const event of data as MetaEvent[]) {
     countEvent(state, typeof test_event_code === "string" ? { ...event, test_event_code } : event);
@@ -89,6 +93,32 @@ function countEvent(state: MetaState, event: MetaEvent): void {
     state.seen.set(key, now);
   }
   state.events.add(event);
+}
+
+/**
+ * What the cookies hold: a version, where the cookie is set, when it was made in ms, and the click id or a random number.
+ * Meta's own libraries add a part to both.
+ * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
+ */
+const FBC = /^fb\.\d\.(\d{13})\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?$/;
+const FBP = /^fb\.\d\.(\d{13})\.\d+(?:\.[A-Za-z0-9_-]+)?$/;
+
+function isCookie(form: RegExp, value: unknown, now: number): boolean {
+  const madeAt = typeof value === "string" ? form.exec(value)?.[1] : undefined;
+  return madeAt !== undefined && Number(madeAt) <= now + FUTURE_S_MAX * 1000;
+}
+
+/** As Meta answers it: https://github.com/PostHog/posthog/pull/73897 */
+function clickIdRefused(): Response {
+  return graphError(400, 100, "Invalid parameter", {
+    error_subcode: 2_804_001,
+    error_user_title: "Click ID Incorrectly Formatted",
+    error_user_msg: "The click ID (_fbc) parameter is not formatted correctly.",
+  });
+}
+
+function isTestCode(code: unknown): boolean {
+  return typeof code === "string" && /^[A-Za-z0-9_-]+$/.test(code);
 }
 
 const AGE_S_MAX = 7 * 24 * 3600;

@@ -2,7 +2,8 @@ import { createInterface } from "node:readline/promises";
 import { runCommandLine } from "./commands/shared/root-command.ts";
 import { EXIT } from "./commands/shared/terminal.ts";
 import { writeAll, writeText } from "./commands/shared/write.ts";
-import { loadEnvFile } from "./platform/bun-or-node.ts";
+import { configurationError } from "./config/error.ts";
+import { loadEnvFile } from "./config/load-env-file.ts";
 import { handleUncaughtErrors } from "./platform/log-uncaught-errors.ts";
 import { watchSignals } from "./platform/signals.ts";
 
@@ -17,7 +18,7 @@ const interruption = watchSignals({
 
 const reportError = handleUncaughtErrors((line) => writeAll(STDERR, line));
 
-loadEnvFile();
+const faults = loadEnvFile();
 
 /** An interrupted question is answered by nothing. */
 async function ask(question: string): Promise<string> {
@@ -32,7 +33,11 @@ async function ask(question: string): Promise<string> {
 }
 
 const code = await runCommandLine(process.argv.slice(2), {
-  env: process.env,
+  /** Commands that read no setting run with a faulty file too. */
+  get env() {
+    if (faults.length > 0) throw configurationError(faults);
+    return process.env;
+  },
   out: (text, style) => writeText(STDOUT, text, style),
   err: (text, style) => writeText(STDERR, text, style),
   draw: (text) => writeAll(STDERR, text),

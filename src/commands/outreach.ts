@@ -9,6 +9,7 @@ import { formatRecipient, plain } from "../history/words/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { requestStop } from "../outreach/run-end.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { showOnOneLine } from "../template/visible-text.ts";
 
 const run: MakeCommand = (terminal) =>
   new Command("run")
@@ -40,7 +41,11 @@ ${TOKEN_HELP}`,
     });
 
 function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryRunAnswer): string {
-  const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
+  const sends = would_send.map(({ recipient, variant, text }) => [
+    formatRecipient(recipient),
+    variant,
+    showOnOneLine(text),
+  ]);
   const skips = would_skip.map(({ recipient, reason: why, detail }) => [
     formatRecipient(recipient),
     detail === undefined ? plain(why) : `${plain(why)}: ${printable(detail)}`,

@@ -6,6 +6,7 @@ import type { PostgresPlace } from "../log/store-backends.ts";
 import { secret } from "../platform/secret.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
+import { refuseShellPath } from "./environment.ts";
 import { isLoopback } from "./urls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
@@ -57,6 +58,8 @@ export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogC
   // A log in memory would lose what it acknowledged, and `?` starts options that are not supported.
   if (file.includes(":memory:")) report.fault("DATABASE_URL", "a log in memory is lost with the process", WANTED);
   if (file.includes("?") || file.endsWith("/")) report.fault("DATABASE_URL", "not a plain file path", WANTED);
+  refuseShellPath("DATABASE_URL", file, report);
+  if (keysFile !== undefined) refuseShellPath("KEYS_FILE", keysFile, report);
   const { keys: _, ...others } = logFiles(file);
   if (keysFile !== undefined && Object.values(others).some((other) => resolve(other) === resolve(keysFile))) {
     report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a file of its own");
@@ -64,13 +67,15 @@ export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogC
   return {
     kind: "sqlite",
     file: resolve(file),
-    ...omitUndefined({ keysFile: keysFile && resolve(keysFile), archive: readSegments(segments) }),
+    ...omitUndefined({ keysFile: keysFile && resolve(keysFile), archive: readSegments(segments, report) }),
   };
 }
 
 /** An address stays as it is. */
-function readSegments(place: string | undefined): string | undefined {
-  return place === undefined || isS3Address(place) ? place : resolve(place);
+function readSegments(place: string | undefined, report: Report): string | undefined {
+  if (place === undefined || isS3Address(place)) return place;
+  refuseShellPath("ARCHIVE_FOLDER", place, report);
+  return resolve(place);
 }
 
 function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): PostgresLog {
@@ -85,7 +90,7 @@ function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): Pos
   }
   const log = readPostgres("DATABASE_URL", raw, report);
   const keys = KEYS_DATABASE_URL === undefined ? log : readPostgres("KEYS_DATABASE_URL", KEYS_DATABASE_URL, report);
-  return { kind: "postgres", ...log, keys, ...omitUndefined({ archive: readSegments(segments) }) };
+  return { kind: "postgres", ...log, keys, ...omitUndefined({ archive: readSegments(segments, report) }) };
 }
 
 /** `sslrootcert`: the file of an authority that is not a public one. */

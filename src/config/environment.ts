@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { NotUtf8 } from "../platform/decode-utf8.ts";
 import type { Report } from "./error.ts";
 import { listSettings } from "./named-webhooks.ts";
 import { environmentSchema, variables, type Environment, type Variable } from "./schema.ts";
@@ -19,6 +20,9 @@ export interface Settings {
 
 /** Longest value that a message repeats, in characters; more would hide the rest of the list. */
 const SHOWN_CHARS_MAX = 60;
+
+/** What decoders put in the place of bytes that are not UTF-8. */
+export const LOST_CHARACTER = "\ufffd";
 
 /** Digits a number may have: beyond 15 a double would lose some. */
 const WHOLE_NUMBER = /^\d{1,15}$/;
@@ -47,6 +51,10 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
   for (const [name, schema] of variables) {
     const raw = readSetting(env, name);
     if (raw !== undefined) values[name] = convert(schema, raw);
+  }
+  for (const [name] of variables) {
+    if (env[name]?.includes(LOST_CHARACTER) === true)
+      report.fault(name, "holds U+FFFD, the mark of a character that was lost", "the value in UTF-8");
   }
   const errors = [...Value.Errors(environmentSchema, withDefaults(values))];
   for (const name of new Set(errors.map(({ path }) => path.slice(1)))) {
@@ -83,10 +91,22 @@ export function readNamedFile(from: Settings, variable: Variable, file: string, 
   try {
     return from.readFile(file);
   } catch (error) {
+    if (error instanceof NotUtf8) {
+      from.report.fault(variable, `${JSON.stringify(resolve(file))} is ${error.message}`, "the file saved in UTF-8");
+      return undefined;
+    }
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
     from.report.fault(variable, `${JSON.stringify(resolve(file))} cannot be read${code}`, wanted);
     return undefined;
   }
+}
+
+/** What only a shell replaces in a path; taken as it stands, it would name a new, empty place. */
+const SHELL_PATH = /^~(?:[\w.-]*\/|$)|\$(?:\{|[A-Za-z_])/;
+
+/** Reports a path that begins with `~`, or holds `$NAME`. */
+export function refuseShellPath(variable: Variable, path: string, report: Report): void {
+  if (SHELL_PATH.test(path)) report.fault(variable, "~ and $NAME in a path are not replaced", "the whole path");
 }
 
 /** `a, b,,c` as `["a", "b", "c"]`. */

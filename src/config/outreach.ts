@@ -1,11 +1,12 @@
 import { basename, extname } from "node:path";
 import { recipientSource, type RecipientSource } from "../../events/outreach.ts";
+import { warnOfSlips } from "../template/check-text.ts";
 import { cleanValue, shortened } from "../template/normalize-field.ts";
 import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/parse-timezone.ts";
-import { commaList, quoteValue, readNamedFile, type Settings } from "./environment.ts";
+import { commaList, LOST_CHARACTER, quoteValue, readNamedFile, type Settings } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
@@ -135,6 +136,9 @@ function readTemplate(from: Settings, linkBase: LinkBase | undefined): Template 
   const content = text ?? (file && readNamedFile(from, source, file, "the path of a readable text file"));
   if (content === undefined) return undefined;
   const fileName = text === undefined ? file && nameFile(file) : undefined;
+  if (text === undefined && content.includes(LOST_CHARACTER))
+    report.fault(source, "holds U+FFFD, the mark of a character that was lost", "the file saved in UTF-8");
+  for (const warning of warnOfSlips(content)) report.warn(`${source}: ${warning}.`);
   try {
     return parseTemplate(content, linkBase, name ?? fileName);
   } catch (error) {

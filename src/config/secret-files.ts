@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
+import { decodeUtf8, NotUtf8 } from "../platform/decode-utf8.ts";
 import { readSetting, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { listSecretFiles } from "./named-webhooks.ts";
@@ -60,25 +61,27 @@ function readSecret(path: string): Found {
     try {
       const { mode } = fstatSync(descriptor);
       const isOpen = (mode & OTHERS_READ) !== 0 && !MOUNTED.test(realpathSync(path));
-      const text = readStart(descriptor);
-      if (text === undefined) return { problem: `that file holds more than ${BYTES_MAX} bytes`, isOpen };
+      const bytes = readStart(descriptor);
+      if (bytes === undefined) return { problem: `that file holds more than ${BYTES_MAX} bytes`, isOpen };
+      const text = decodeUtf8(bytes);
       return text.trim() === "" ? { problem: "that file is empty", isOpen } : { text, isOpen };
     } finally {
       closeSync(descriptor);
     }
   } catch (fault) {
+    if (fault instanceof NotUtf8) return { problem: `that file is ${fault.message}`, isOpen: false };
     const { code = "" } = fault as NodeJS.ErrnoException;
     return { problem: PROBLEMS[code] ?? `that file cannot be read (${code})`, isOpen: false };
   }
 }
 
 /** The whole content of a file or pipe; undefined if it is too large. */
-function readStart(descriptor: number): string | undefined {
+function readStart(descriptor: number): Uint8Array | undefined {
   const bytes = Buffer.alloc(BYTES_MAX + 1);
   let length = 0;
   for (let read = -1; read !== 0 && length < bytes.length;) {
     read = readSync(descriptor, bytes, length, bytes.length - length, null);
     length += read;
   }
-  return length > BYTES_MAX ? undefined : bytes.toString("utf8", 0, length);
+  return length > BYTES_MAX ? undefined : bytes.subarray(0, length);
 }

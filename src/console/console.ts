@@ -20,7 +20,7 @@ import {
   type View,
 } from "./page-context.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
-import { type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
+import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
 import { parseMoment, findPlace } from "../projector/parse-moment.ts";
 
@@ -75,7 +75,9 @@ export function createConsole({ store, projector, past, live, settings, clock }:
     const present = nowIn(projector.time);
     const span = await readSpan(store, present);
     const hasNow = (name: ProjectionName, position: number): boolean =>
-      projector.isFolded(name) && projector.position >= position;
+      projector.isFolded(name) &&
+      projector.position >= position &&
+      (rewindOf(name) === undefined || canRewind(name, projector.state(name), position));
     const made = await makePast(page, { ...visit, store, settings, span, stateNow, hasNow, asOf, present });
     if (made.outcome === "shown") return rendered(made.page);
     if (made.outcome === "not_ready") return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
@@ -133,7 +135,7 @@ export interface PastVisit extends Omit<
   "state" | "past" | "hasNow" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified"
 > {
   readonly asOf: string;
-  /** Whether the state of now is there, and includes the position. */
+  /** True if the state of now is there, includes the position, and can be put back to it. */
   hasNow(name: ProjectionName, position: number): boolean;
   /** The present, in ms since 1970. */
   readonly present: number;

@@ -35,7 +35,7 @@ export interface View {
   readonly span: LogSpan | undefined;
   /** The states of now, also on a page of an earlier moment. */
   readonly stateNow: View["state"];
-  /** Whether that state of now is there, and includes the moment of the page. */
+  /** True if that state of now is there, includes the moment of the page, and can be put back to it. */
   hasNow(name: ProjectionName): boolean;
   /** The newest verification of the log; undefined: there is none up to `position`. */
   readonly verified: Recorded<"LogVerified"> | undefined;

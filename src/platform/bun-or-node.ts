@@ -1,9 +1,35 @@
-import { existsSync } from "node:fs";
+import { readFileSync } from "node:fs";
+
+/** Set in bundles, which are started without Bun's own reading of `.env`. */
+declare const STARTED_AS: string | undefined;
 
 /** True on Bun; for the few places where runtimes need different code. */
 export const isBun: boolean = process.versions.bun !== undefined;
 
-/** Adds `.env` to the environment, whose variables take precedence. Bun does this itself. */
-export function loadEnvFile(): void {
-  if (!isBun && existsSync(".env")) process.loadEnvFile();
+/**
+ * The environment as the process got it. Bun adds files such as `.env` to `process.env` before any code runs, and alters
+ * values. Undefined if that happened and the system has no record of the original.
+ */
+export function originalEnvironment(record = "/proc/self/environ"): Record<string, string | undefined> | undefined {
+  const isOriginal = !isBun || typeof STARTED_AS !== "undefined" || process.execArgv.includes("--no-env-file");
+  if (isOriginal) return { ...process.env };
+  try {
+    const entries = readFileSync(record, "utf8").split("\0");
+    return Object.fromEntries(entries.flatMap((entry) => splitEntry(entry)));
+  } catch {
+    return undefined;
+  }
+}
+
+function splitEntry(entry: string): [string, string][] {
+  const end = entry.indexOf("=");
+  return end < 1 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
+}
+
+/** The files of `--env-file`, which take the place of `.env`; empty if there are none. */
+export function namedEnvFiles(args: readonly string[] = process.execArgv): readonly string[] {
+  return args.flatMap((arg, at) => {
+    if (arg === "--env-file") return args[at + 1] ?? [];
+    return arg.startsWith("--env-file=") ? arg.slice("--env-file=".length) : [];
+  });
 }

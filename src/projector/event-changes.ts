@@ -8,7 +8,7 @@ import {
   type Rewind,
   type States,
 } from "../../projections/all.ts";
-import type { Contact } from "../../projections/contacts.ts";
+import type { Contact, Contacts } from "../../projections/contacts.ts";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { findDifferences, type Difference } from "./differences.ts";
@@ -48,10 +48,12 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
  */
 function isMeant({ path: [member, , below = ""], values }: Difference): boolean {
   if (member === "people") return !FOR_REWIND.includes(below);
-  return member !== "replaced" && values !== "reordered";
+  return !FOR_REWIND.includes(member) && values !== "reordered";
 }
 
-const FOR_REWIND = ["replaced", "met"];
+const FOR_REWIND: readonly unknown[] = ["replaced", "met", "changed", "rewinds_to"] satisfies (
+  keyof Contact | keyof Contacts
+)[];
 
 /** The same of an entry that is shown as a whole, since it was added or removed. */
 function withoutReplaced({ path, values }: Difference): Difference {
@@ -63,9 +65,11 @@ function withoutReplaced({ path, values }: Difference): Difference {
 
 const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);
 
-/** A copy of a state that can be put back; its JSON is long. */
+/** A copy of a state that can be put back; its JSON is long. The state ends before the event, so nothing it needs is dropped. */
 function* putBack(rewind: Rewind<unknown>, before: unknown, { position }: Recorded) {
-  return { state: yield* rewind(before, position - 1), characters: Infinity };
+  const state = yield* rewind(before, position - 1);
+  if (state === undefined) throw new Error(`a state of before the event at ${position} is further than that`);
+  return { state, characters: Infinity };
 }
 
 /** A copy of the state, and how long its JSON is. */

@@ -1,3 +1,4 @@
+import type { SnapshotEntry } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
 import { projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
@@ -58,19 +59,18 @@ export async function foldTo<Name extends ProjectionName>(
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map();
   const voided = await voidedUpTo(store);
-  const sources = await Promise.all(
-    names.map(async (name) => {
-      const rewind = rewindOf(name);
-      if (rewind === undefined || now?.isFolded(name) !== true || now.position < position)
-        return loadNearest(store, name, position, voided.get(name) ?? 0);
-      return { position, open: () => inTimeSlices(rewind(now.state(name), position)) };
-    }),
+  const nearest = await Promise.all(
+    names.map((name) => (rewindOf(name) === undefined ? loadBefore(store, name, position, voided) : undefined)),
   );
   // One after the other: each is opened in time slices, and those of several would be one long slice to a request.
   for (const [index, name] of names.entries()) {
-    const source = sources[index];
-    positions.set(name, source?.position ?? 0);
-    if (source !== undefined) from.set(name, await source.open());
+    const found = nearest[index];
+    const opened =
+      rewindOf(name) === undefined
+        ? found && { position: found.position, state: await decodeInTimeSlices(found.text) }
+        : await openPutBack({ store, name, position, voided, now });
+    positions.set(name, opened?.position ?? 0);
+    if (opened !== undefined) from.set(name, opened.state);
   }
   const states = createStates(names, from);
   const passing = { store, states, positions, to: position, every: pastEvery };
@@ -80,23 +80,58 @@ export async function foldTo<Name extends ProjectionName>(
   return { states: states.all(), position, time };
 }
 
-/** The snapshot from which the way to `position` is shortest, a later one of what is put back; undefined: none. */
-async function loadNearest(store: LogStore, name: ProjectionName, position: number, voided: number) {
-  const rewind = rewindOf(name);
-  const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
-  const candidates = [...(await listPast(store, name)), ...newest].filter(
-    (entry) => (entry.position <= position || rewind !== undefined) && isCurrent(entry, name, voided),
-  );
+interface PutBack extends Pick<FoldToOptions, "now"> {
+  readonly store: LogStore;
+  readonly name: ProjectionName;
+  readonly position: number;
+  readonly voided: ReadonlyMap<string, number>;
+}
+
+/**
+ * The state as of `position`, put back from that of now or from the snapshot behind it; one of before it, where they are too
+ * far away for that. Undefined: there is none.
+ */
+async function openPutBack({ store, name, position, voided, now }: PutBack) {
+  const rewind = rewindOf(name)!;
+  if (now?.isFolded(name) === true && now.position >= position) {
+    const state = await inTimeSlices(rewind(now.state(name), position));
+    if (state !== undefined) return { position, state };
+  }
+  const isBehind = (entry: SnapshotEntry): boolean => entry.position >= position;
+  const [behind] = (await listUsable(store, name, voided)).filter(isBehind);
+  const later = behind && (await loadText(store, name, behind));
+  const state = later && (await inTimeSlices(rewind(await decodeInTimeSlices(later.text), position)));
+  if (state !== undefined) return { position, state };
+  const before = await loadBefore(store, name, position, voided);
+  return before && { position: before.position, state: await decodeInTimeSlices(before.text) };
+}
+
+/** The snapshot from which the way to `position` is shortest; undefined: none. */
+async function loadBefore(store: LogStore, name: ProjectionName, position: number, voided: Voided) {
+  const candidates = (await listUsable(store, name, voided)).filter((entry) => entry.position <= position);
   // One may be gone, replaced by a newer one or encrypted with a key that is gone: then the one before it is taken.
-  for (const candidate of candidates.toSorted((one, other) => other.position - one.position)) {
-    const snapshot = await loadFitting(store, candidate.name);
-    if (snapshot?.version !== projectionOf(name).version || snapshot.position !== candidate.position) continue;
-    const text = await inflateState(snapshot.state);
-    if (rewind === undefined || snapshot.position <= position)
-      return { position: snapshot.position, open: () => decodeInTimeSlices(text) };
-    return { position, open: async () => inTimeSlices(rewind(await decodeInTimeSlices(text), position)) };
+  for (const candidate of candidates.toReversed()) {
+    const loaded = await loadText(store, name, candidate);
+    if (loaded !== undefined) return loaded;
   }
   return undefined;
+}
+
+type Voided = PutBack["voided"];
+
+/** In the order of the log. */
+async function listUsable(store: LogStore, name: ProjectionName, voided: Voided): Promise<readonly SnapshotEntry[]> {
+  const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
+  return [...(await listPast(store, name)), ...newest]
+    .filter((entry) => isCurrent(entry, name, voided.get(name) ?? 0))
+    .toSorted((one, other) => one.position - other.position);
+}
+
+/** Undefined: it is no longer that one. */
+async function loadText(store: LogStore, name: ProjectionName, { name: stored, position }: SnapshotEntry) {
+  const snapshot = await loadFitting(store, stored);
+  if (snapshot?.version !== projectionOf(name).version || snapshot.position !== position) return undefined;
+  return { position, text: await inflateState(snapshot.state) };
 }
 
 interface Passing<Name extends ProjectionName> {
@@ -124,7 +159,11 @@ async function keepPassed<Name extends ProjectionName>(
   const onStop = async (position: number): Promise<void> => {
     if (position % step !== 0) return;
     for (const name of states.names) {
-      if (positions.get(name) !== position || !isDue(name, position, last.get(name) ?? 0, every)) continue;
+      if (
+        positions.get(name) !== position ||
+        !isDue(name, states.get(name), { position, last: last.get(name) ?? 0, every })
+      )
+        continue;
       // Where little changed, the one before serves nearly as well; but not where all between would be read to see that.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);

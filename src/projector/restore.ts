@@ -65,9 +65,10 @@ export async function restoreStates(
   for (const name of names) {
     const kept = await listPast(store, name);
     last.set(name, kept.at(-1)?.position ?? 0);
-    // Older versions kept some of what is put back now.
-    if (rewindOf(name) === undefined || kept.length === 0) continue;
-    await store.snapshots.remove(kept.map((entry) => entry.name)).catch(() => {});
+    // Few are kept of what is put back, so none may come that would replace those of older versions.
+    const stale = kept.filter(({ version }) => version !== projectionOf(name).version);
+    if (rewindOf(name) === undefined || stale.length === 0) continue;
+    await store.snapshots.remove(stale.map((entry) => entry.name)).catch(() => {});
   }
   const past = { last, every: pastEvery };
   const late: Positions = new Map([...positions].filter(([, position]) => head.position - position > lateAfter));

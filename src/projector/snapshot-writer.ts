@@ -10,7 +10,7 @@ const SNAPSHOT_EVERY_POSITIONS = 20_000;
 /** The same on a long catch-up for what is read by types: few of its events lie between. */
 const LONG_BY_TYPE_POSITIONS = 120_000;
 
-/** The same for the recipients, who take long to encode and are not kept of the past. */
+/** The same for the recipients, who take long to encode and are hardly kept of the past. */
 const LONG_PUT_BACK_POSITIONS = 2_400_000;
 
 /** The projections take turns, so that no turn encodes more than one state. */
@@ -63,9 +63,10 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
 
   const write = async (name: ProjectionName, position: number, onEncoded: () => void): Promise<void> => {
     saved.set(name, { position, folded: states.foldedBy(name) });
+    const isPast = isDue(name, states.get(name), { position, last: lastPast.get(name) ?? 0, every });
     const state = await packState(states.get(name), { sliceMs, onEncoded });
     const snapshot = { version: projectionOf(name).version, position, state };
-    if (!isDue(name, position, lastPast.get(name) ?? 0, every)) return store.snapshots.save(name, snapshot);
+    if (!isPast) return store.snapshots.save(name, snapshot);
     lastPast.set(name, position);
     await store.snapshots.save(name, snapshot, pastName({ projection: name, position, since: position }));
     await thinPast(store, name, every);

@@ -1,11 +1,12 @@
 import { type SnapshotEntry, SnapshotAhead, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import {
+  canRewind,
   PERSONAL_PROJECTIONS,
   projectionOf,
-  rewindOf,
   type ProjectionName,
   PROJECTION_NAMES,
+  type StateOf,
 } from "../../projections/all.ts";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
@@ -56,10 +57,16 @@ export function strideAt(position: number, every: number): number {
   return stride;
 }
 
-/** Of each stride only the first is kept, and none of a state that is put back. */
-export function isDue(name: ProjectionName, position: number, last: number, every: number): boolean {
+/** Whether one of the past is kept of the state at `position`; `last`: where the last one is. */
+export function isDue<Name extends ProjectionName>(
+  name: Name,
+  state: StateOf<Name>,
+  { position, last, every }: { readonly position: number; readonly last: number; readonly every: number },
+): boolean {
   const stride = strideAt(position, every);
-  return rewindOf(name) === undefined && Math.floor(position / stride) > Math.floor(last / stride);
+  const isFirst = Math.floor(position / stride) > Math.floor(last / stride);
+  // A state that can be put back to where the last one is needs none between.
+  return isFirst && !canRewind(name, state, last);
 }
 
 /** Those in the order of the log that are one too many for their stride, or too large altogether. */

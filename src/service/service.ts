@@ -27,6 +27,7 @@ import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
+import { decodeUtf8 } from "../platform/decode-utf8.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { untilAborted } from "../platform/signals.ts";
@@ -77,7 +78,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
   const metrics = createMetrics(config.webhooks.map(({ name }) => name));
-  const tracing = await openTraces(stack, config);
+  const tracing = await openTraces(stack, config, logger);
   const opening = { logger, metrics, tracing, ...options };
   const { store, instances, leasing, roles, eventLog, projector, watch } = await openState(stack, config, opening);
   const { vault, keyring, logClock } = store;
@@ -194,10 +195,14 @@ async function onceFolded<Part extends AsyncDisposable>(
 }
 
 /** Loads the libraries only where traces are collected. */
-async function openTraces(stack: AsyncDisposableStack, { tracing }: Config): Promise<Tracing | undefined> {
+async function openTraces(
+  stack: AsyncDisposableStack,
+  { tracing }: Config,
+  logger: Logger,
+): Promise<Tracing | undefined> {
   if (tracing === undefined) return undefined;
   const { openTracing } = await import("../tracing/tracing.ts");
-  return stack.use(openTracing(tracing));
+  return stack.use(openTracing({ ...tracing, logger }));
 }
 
 interface OpenStateOptions extends ServiceOptions {
@@ -278,7 +283,7 @@ function openAuthenticator(
   const authentication = createAuthentication(http, deps.clock, undefined, note);
   const failureLimit = stack.use(recordFailures({ ...deps, limit, sleep }));
   if (http.tokensFile !== undefined) {
-    const read = (path: string) => readFile(path, "utf8");
+    const read = async (path: string) => decodeUtf8(await readFile(path));
     stack.use(followTokensFile({ ...deps, ...http.tokensFile, tokens: http.tokens, authentication, read, sleep }));
   }
   return { authentication, failureLimit };

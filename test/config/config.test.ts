@@ -10,6 +10,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { describePaths } from "../../src/http/endpoints.ts";
 import { settingNames as known, TEMPLATE_NAME_CHARS_MAX, variables } from "../../src/config/schema.ts";
+import { decodeUtf8 } from "../../src/platform/decode-utf8.ts";
 import { secret, decodeKey } from "../../src/platform/secret.ts";
 
 type Env = Record<string, string | undefined>;
@@ -262,7 +263,7 @@ describe("API_TOKENS", () => {
     const expiresAt = Date.parse("2027-02-24T00:00:00Z");
     expect(load({ API_TOKENS: value }).http.tokens).toEqual([
       { name: "ops", sha256, scopes: ["track", "read"], expiresAt, links: ["go.example", "sho.rt:8080"] },
-      { name: "web", sha256: "f".repeat(64), expiresAt },
+      { name: "web", sha256: "f".repeat(64), expiresAt: expiresAt + 86_400_000 },
     ]);
   });
 
@@ -1015,6 +1016,24 @@ describe("a webhook", () => {
     expect(fault).not.toContain("s3cret");
   });
 
+  test.each([
+    ["collector", "http://collector:4318"],
+    ["10.1.2.3", "http://10.1.2.3:4318"],
+    ["[fd00::5]", "http://[fd00::5]:4318"],
+  ])("plain http goes to a host of the own network that a setting names: %s", (host, url) => {
+    const more = { WEBHOOK_URL: url, OTEL_EXPORTER_OTLP_ENDPOINT: url };
+    const wanted = expect.stringContaining("PLAIN_HTTP_HOSTS") as string;
+    expect(faultsOf({ ...webhook, ...more })).toEqual([wanted, wanted]);
+    expect(faultsOf({ ...webhook, ...more, PLAIN_HTTP_HOSTS: "other" })).toHaveLength(2);
+    const { webhooks, tracing } = load({ ...webhook, ...more, PLAIN_HTTP_HOSTS: `other, ${host}` });
+    expect([webhooks[0]?.url.reveal(), tracing?.endpoint]).toEqual([expect.stringContaining(host), url]);
+  });
+
+  test.each(["receiver.example", "203.0.113.7", "[2001:db8::1]", "http://collector", "collector:4318", ""])(
+    "no public name, no public address and no URL is named so: %s",
+    (host) => expect(faultsOf({ PLAIN_HTTP_HOSTS: `collector,${host},b` })).toHaveLength(1),
+  );
+
   const named = (name: string, more: Record<string, string> = {}) =>
     Object.fromEntries(
       Object.entries({ ...webhook, ...more }).map(([key, value]) => [
@@ -1138,6 +1157,71 @@ describe("the store of segments and backups", () => {
     expect(faultsOf({ ...settings, AWS_ENDPOINT_URL: "http://minio.example" })).toHaveLength(1);
     expect(faultsOf({ ...settings, AWS_REGION: "eu central" })).toHaveLength(1);
   });
+});
+
+test("an address of Teams that stopped is warned of, and its successor is not", () => {
+  const warningsFor = (host: string) => {
+    const CHAT_WEBHOOK_URL = `https://${host}/workflows/b/triggers/manual/paths/invoke?sig=s3cret`;
+    return load({ CHAT_PROVIDER: "teams", CHAT_WEBHOOK_URL }).warnings.filter((text) => text.startsWith("CHAT_"));
+  };
+  expect(warningsFor("prod-01.westeurope.logic.azure.com")).toEqual([
+    "CHAT_WEBHOOK_URL: addresses of logic.azure.com stopped in 2025; copy the workflow's new one from its trigger.",
+  ]);
+  expect(warningsFor("a.environment.api.powerplatform.com")).toEqual([]);
+});
+
+describe("what would be taken otherwise than it was meant is refused", () => {
+  test.each(["~/log.sqlite", "~", "~ada/log.sqlite", "$HOME/log.sqlite", "./${DIR}/log.sqlite"])(
+    "the path %s, which only a shell replaces",
+    (path) => {
+      const wanted = [expect.stringContaining("~ and $NAME in a path are not replaced")];
+      expect(faultsOf({ DATABASE_URL: `sqlite:${path}` })).toEqual(wanted);
+      expect(faultsOf({ KEYS_FILE: path })).toEqual(wanted);
+      expect(faultsOf({ ARCHIVE_FOLDER: path })).toEqual(wanted);
+    },
+  );
+  test("but not a path that holds a tilde or a $ elsewhere", () => {
+    for (const path of ["./a~b.sqlite", "./~/a.sqlite", "./a$5.sqlite"])
+      expect(faultsOf({ DATABASE_URL: `sqlite:${path}`, KEYS_FILE: `${path}.keys` })).toEqual([]);
+  });
+  test("a character that a decoder lost, in any setting and in the file of the message", () => {
+    for (const [name, schema] of variables) {
+      if (schema["type"] !== "string" || schema["shown"] === true) continue;
+      expect([name, faultsOf({ [name]: "a\ufffdb" })]).toEqual([
+        name,
+        expect.arrayContaining([expect.stringContaining(`${name}: holds U+FFFD`)]),
+      ]);
+    }
+    expect(faultsOf({ MESSAGE_TEMPLATE_FILE: "a.txt" }, () => "Gr\ufffdße")).toEqual([
+      expect.stringContaining("MESSAGE_TEMPLATE_FILE: holds U+FFFD"),
+    ]);
+  });
+  test.each([
+    ["Windows-1252", Buffer.from("Hi\nGr\u00fc\u00dfe", "latin1"), "(line 2; perhaps Windows-1252)"],
+    ["UTF-16", Buffer.from("\ufeffHallo", "utf16le"), "(line 1; perhaps UTF-16)"],
+    ["UTF-16 without a mark", Buffer.from("Hallo", "utf16le"), "(line 1; perhaps UTF-16)"],
+    ["UTF-16, big-endian", Buffer.from("\ufeffHallo", "utf16le").swap16(), "(line 1; perhaps UTF-16)"],
+  ])("a file of the message or of tokens in %s", (_name, bytes, where) => {
+    const readFile = () => decodeUtf8(bytes);
+    for (const name of ["MESSAGE_TEMPLATE_FILE", "API_TOKENS_FILE"])
+      expect(faultsOf({ [name]: "a.txt" }, readFile)[0]).toContain(`a.txt" is not valid UTF-8 ${where}`);
+  });
+  test("a byte order mark of UTF-8 is no part of the text", () => {
+    const readFile = () => decodeUtf8(Buffer.from("\ufeffHi {{name}}"));
+    expect(load({ MESSAGE_TEMPLATE_FILE: "a.txt" }, readFile).outreach.template?.text).toBe("Hi {{name}}");
+  });
+});
+
+test("slips in the message are warned of, with the setting and the line", () => {
+  expect(load({ MESSAGE_TEMPLATE: "Hi {{name}}\\n---\\nHello {name}" }).warnings).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining('MESSAGE_TEMPLATE: line 1: "\\\\n" is sent as it stands'),
+      expect.stringContaining('MESSAGE_TEMPLATE: line 1: "{name}" is sent as it stands'),
+    ]),
+  );
+  expect(load({ MESSAGE_TEMPLATE_FILE: "a.txt" }, () => "'Hi'").warnings).toEqual(
+    expect.arrayContaining([expect.stringContaining("MESSAGE_TEMPLATE_FILE: the text begins and ends with '")]),
+  );
 });
 
 describe(".env.example", () => {

@@ -130,6 +130,17 @@ test.each(FAULTY)(
   },
 );
 
+test.each([
+  ["Windows-1252", Buffer.from("t\u00f6ken", "latin1"), "that file is not valid UTF-8 (line 1; perhaps Windows-1252)"],
+  ["UTF-16", Buffer.from("\ufefftoken", "utf16le"), "that file is not valid UTF-8 (line 1; perhaps UTF-16)"],
+])("a file in %s is refused: its secret would be another one", (_, bytes, problem) => {
+  const path = write("encoded", "");
+  writeFileSync(path, bytes);
+  expect(refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: path })).toStartWith(
+    `META_ACCESS_TOKEN_FILE: ${problem}; wanted: `,
+  );
+});
+
 test("a value that does not fit is of the file, and stays unsaid", () => {
   const message = refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: write("bad", "two canaries") });
   expect(message).toStartWith("META_ACCESS_TOKEN_FILE: the value is not accepted; wanted: ");

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readUntil } from "../harness/demo.ts";
 import { BEARER, ended, kill, stop, TOKEN, untilListening, type Running } from "../harness/process.ts";
@@ -49,6 +49,11 @@ test(
     expect(await stop(second)).toBe(0);
     expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^4 events/) });
     expect(await ended(run("backup", "/tmp/copy"))).toMatchObject({ code: 0 });
+
+    // Bun itself would read an empty limit, and start.
+    await Bun.write(folder.file(".env"), "DAILY_LIMIT=$70\n");
+    expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
+    rmSync(folder.file(".env"));
 
     const demo = run("demo", "--port", "0", "--sandbox-port", "0");
     const printed = await readUntil(demo.stdout, /Stop with Ctrl-C\./);

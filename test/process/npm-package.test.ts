@@ -59,6 +59,10 @@ test(
     expect((await service.get("/console.css")).status).toBe(200);
     expect(await stop(service)).toBe(0);
     expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^1 events/) });
+
+    // Bun itself would read an empty limit, and start.
+    await Bun.write(join(place, ".env"), "DAILY_LIMIT=$70\n");
+    expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
   },
   TIMEOUT_MS,
 );

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
-import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { contacts, dropReplacedUpTo, REPLACED_MAX, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import { peopleAt, rewindContacts, type People } from "../../projections/rewind-contacts.ts";
+import { canRewindContacts, peopleAt, rewindContacts, type People } from "../../projections/rewind-contacts.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given as givenFor, testLog } from "../harness/memory/events.ts";
@@ -14,7 +14,7 @@ function rewound(now: Contacts, position: number): Contacts {
   const steps = rewindContacts(now, position);
   for (;;) {
     const step = steps.next();
-    if (step.done === true) return step.value;
+    if (step.done === true) return step.value!;
   }
 }
 
@@ -94,7 +94,7 @@ test("events that are folded between two steps change nothing of the moment", ()
   for (let number = 0; ; number += 10) {
     const step = steps.next();
     if (step.done === true) {
-      expectSame(step.value, folded);
+      expectSame(step.value!, folded);
       break;
     }
     taken++;
@@ -127,7 +127,7 @@ test("hashes of suppressed recipients are copied a few at a step, also while mor
     const step = steps.next();
     expect(read - before).toBeLessThanOrEqual(1_024);
     if (step.done === true) {
-      expect(step.value.hashes).toEqual(new Map(hashes.slice(0, 15_000)));
+      expect(step.value?.hashes).toEqual(new Map(hashes.slice(0, 15_000)));
       break;
     }
     now.hashes.set(`later ${added}`, 30_000 + added);
@@ -157,4 +157,94 @@ test("before the first event there was no recipient", () => {
     data: { recipient: { username: "ann" }, basis: "opt_in", fields: { city: "Rome" }, source: "list" },
   };
   expect(rewound(givenFor(contacts, [added]), 0)).toEqual(contacts.initial());
+});
+
+function changesAfter({ changed: { full, open } }: Contacts, position: number) {
+  const all = [...full.values(), open].flatMap(({ at, keys }) => at.map((one, index) => [one, keys[index]!] as const));
+  const later = all.filter(([at]) => at > position);
+  return { at: later.map(([at]) => at), keys: later.map(([, key]) => key) };
+}
+
+/** Without what both may hold of events up to a position. */
+function withoutChangesUpTo(state: Contacts, position: number): Contacts {
+  const withoutOld = (contact: Contact): Contact => {
+    const replaced = (contact.replaced ?? []).filter(({ at }) => at > position);
+    const { replaced: _, ...entry } = contact;
+    const left = replaced.map(({ absorbed, ...one }) =>
+      absorbed === undefined ? one : { ...one, absorbed: [absorbed[0], withoutOld(absorbed[1])] as const },
+    );
+    return left.length === 0 ? entry : { ...entry, replaced: left };
+  };
+  return {
+    ...state,
+    people: new Map([...state.people].map(([key, contact]) => [key, withoutOld(contact)])),
+    changed: { full: new Map(), open: changesAfter(state, position) },
+    replaced: state.replaced.filter(({ at }) => at > position),
+    rewinds_to: position,
+  };
+}
+
+test("once the oldest changes are dropped, recipients are put back to all positions after those, and to no other", () => {
+  let refused = 0;
+  fc.assert(
+    fc.property(histories(), fc.nat(40), ({ events }, dropped) => {
+      const half = events.length >> 1;
+      const now = foldedUpTo(events.slice(0, half), Infinity);
+      dropReplacedUpTo(now, Math.min(dropped, events[half - 1]?.position ?? 0));
+      const stored = decodeState(encodeState(now)) as Contacts;
+      for (const state of [now, stored]) fold(contacts, state, events.slice(half));
+      const { rewinds_to } = now;
+      for (const { position } of events) {
+        expect(canRewindContacts(now, position)).toBe(position >= rewinds_to);
+        if (position < rewinds_to) {
+          refused++;
+          expect(rewindContacts(now, position).next()).toEqual({ done: true, value: undefined });
+          continue;
+        }
+        const folded = withoutChangesUpTo(foldedUpTo(events, position), rewinds_to);
+        for (const state of [now, stored]) expectSame(withoutChangesUpTo(rewound(state, position), rewinds_to), folded);
+      }
+    }),
+    { numRuns: 150 },
+  );
+  expect(refused).toBeGreaterThan(50);
+});
+
+test("what is dropped while recipients are put back makes that of no use", () => {
+  const log = testLog();
+  const add = (city: string): unknown =>
+    log.add("RecipientAdded", { recipient: { id: "1" }, basis: "opt_in", fields: { city }, source: "list" });
+  for (const city of ["Rome", "Oslo", "Bern"]) add(city);
+  const now = foldedUpTo(log.events, Infinity);
+  const steps = rewindContacts(now, 1);
+  expect(steps.next().done).toBe(false);
+  dropReplacedUpTo(now, 2);
+  for (;;) {
+    const step = steps.next();
+    if (step.done !== true) continue;
+    expect(step.value).toBeUndefined();
+    break;
+  }
+  expect(rewound(now, 2).people.get("1")).toMatchObject({ fields: { city: "Oslo" } });
+});
+
+test("an import that changes all rows each night comes to no more changes than are held", () => {
+  const PEOPLE = 1_000;
+  const state = contacts.initial();
+  const row = { basis: "opt_in", source: "list" } as const;
+  const held = (): number => state.people.values().reduce((sum, { replaced = [] }) => sum + replaced.length, 0);
+  let position = 0;
+  const importAll = (night: number): void => {
+    for (let id = 0; id < PEOPLE; id++) {
+      const data = { ...row, recipient: { id: `${id}` }, fields: { score: `${night}` } };
+      const event = { type: "RecipientAdded", data, position: ++position, time: "2026-11-20T10:00:00.000Z" };
+      contacts.evolve(state, event as unknown as Recorded);
+    }
+  };
+  for (let night = 0; position < REPLACED_MAX * 1.2; night++) importAll(night);
+  expect(held()).toBeGreaterThan(REPLACED_MAX * 0.98);
+  expect(held()).toBeLessThan(REPLACED_MAX * 1.01);
+  expect(changesAfter(state, 0).at.length).toBe(held());
+  expect(state.rewinds_to).toBeGreaterThan(0);
+  expect(rewound(state, position - PEOPLE).people.get("7")?.fields).not.toEqual(state.people.get("7")!.fields);
 });

@@ -4,14 +4,14 @@ import * as fc from "fast-check";
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { countPeopleAt } from "../../projections/contacts.ts";
+import { countPeopleAt, dropReplacedUpTo, type Contacts } from "../../projections/contacts.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
-import { listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../src/projector/snapshots.ts";
+import { isDue, listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../src/projector/snapshots.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
@@ -187,6 +187,45 @@ describe("snapshots of the past", () => {
     expect(await world.store.snapshots.list("past/")).not.toEqual([]);
     await forgetSnapshots(world.store);
     expect(await world.store.snapshots.list("past/")).toEqual([]);
+  });
+
+  test("of the recipients serve moments whose changes are dropped: put back from the next, or folded from the one before", async () => {
+    await using world = await openCommands();
+    const rows = Array.from({ length: 60 }, (_, at) => addedOf({ id: `${at % 3}` }, { fields: { at: `${at}` } }));
+    await world.append(STREAMS.outreach, rows);
+    const stateAt = async (to: number, dropped = 0) => {
+      const { contacts } = (await foldLog(world.store, ["contacts"], { to })).states;
+      dropReplacedUpTo(contacts, dropped);
+      return contacts;
+    };
+    const save = async (name: string, position: number, state: Contacts) => {
+      const { version } = projectionOf("contacts");
+      await world.store.snapshots.save(name, { version, position, state: encodeState(state) });
+    };
+    const live = await stateAt(60, 40);
+    const now = { position: 60, isFolded: () => true, state: () => live as never };
+    const { rewinds_to } = live;
+    expect(rewinds_to).toBe(40);
+    // What folding reads of the log to come to the right people of a moment.
+    const fieldsAt = async (to: number, options: FoldToOptions = {}) => {
+      const reader = watched(world.store);
+      const { people } = (await foldTo(reader.store, ["contacts"], { to, ...options })).states.contacts;
+      const shown = (all: Contacts["people"]) => [...all].map(([key, { fields }]) => [key, fields]);
+      expect(shown(people)).toEqual(shown((await stateAt(to)).people));
+      return reader.folded.map(({ from }) => from);
+    };
+    expect(await fieldsAt(45, { now })).toEqual([]);
+    expect(await fieldsAt(35, { now })).toEqual([1]);
+    await save("past/contacts/30/30", 30, await stateAt(30, 11));
+    await save("contacts", 60, live);
+    expect(await fieldsAt(45)).toEqual([]);
+    expect(await fieldsAt(35)).toEqual([31]);
+    expect(await fieldsAt(35, { now })).toEqual([31]);
+    expect(await fieldsAt(20, { now })).toEqual([]);
+    expect(await fieldsAt(5, { now })).toEqual([1]);
+    const moment = { position: 80, last: 39, every: PAST_EVERY };
+    expect([isDue("contacts", live, moment), isDue("contacts", live, { ...moment, last: 40 })]).toEqual([true, false]);
+    expect(isDue("contacts", await stateAt(60), { ...moment, last: 0 })).toBe(false);
   });
 
   test("of the recipients, which older versions kept, are removed at a start", async () => {

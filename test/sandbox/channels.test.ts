@@ -20,7 +20,7 @@ describe("the sandbox's Meta", () => {
     user_data: { client_user_agent: "Mozilla/5.0" },
     ...more,
   });
-  const send = (data: unknown, token = sandbox.meta.accessToken, version = "v26.0"): Promise<Response> =>
+  const send = (data: unknown, token = sandbox.meta.accessToken, version = "v27.0"): Promise<Response> =>
     postJson(`${sandbox.urls.meta}/${version}/${sandbox.meta.pixelId}/events`, { data, access_token: token });
   const codeOf = async (answer: Response): Promise<unknown> => {
     const { error } = (await answer.json()) as { error?: { code: number; error_subcode?: number } };
@@ -56,6 +56,48 @@ describe("the sandbox's Meta", () => {
     expect(sandbox.meta.events.total).toBe(0);
   });
 
+  const withUser = (user: object) => pageView({ user_data: { client_user_agent: "Mozilla/5.0", ...user } });
+  const MADE = Date.now() - 60_000;
+
+  test.each([
+    `fb.1.${MADE}.AbC%20d`,
+    `fb.1.${MADE}.fb.1.${MADE}.AbC`,
+    `fb.1.${MADE}.`,
+    `fb.1.${MADE}`,
+    `fb.1.${Math.floor(MADE / 1000)}.AbC`,
+    `fb.1.${MADE + 3_600_000}.AbC`,
+    `FB.1.${MADE}.AbC`,
+    "AbC",
+    "",
+    null,
+    7,
+  ])("refuses a batch whole for the click id %j", async (fbc) => {
+    expect(await codeOf(await send([pageView(), withUser({ fbc })]))).toEqual([400, 100, 2_804_001]);
+    expect(sandbox.meta.events.total).toBe(0);
+  });
+
+  test.each([`fb.1.${MADE}.AbC`, "fb.1.1.1098115397", `fb.1.${MADE + 3_600_000}.1`, "", null])(
+    "refuses a batch whole for the browser id %j",
+    async (fbp) => {
+      expect(await codeOf(await send([pageView(), withUser({ fbp })]))).toEqual([400, 100, 2_804_019]);
+    },
+  );
+
+  test("takes ids as Meta's own libraries write them", async () => {
+    const ids = { fbc: `fb.1.${MADE}.IwAR0_-aB.AQEAAQMB`, fbp: `fb.2.${MADE}.1098115397.AQEAAQMB` };
+    expect((await send([withUser(ids), withUser({ fbc: `fb.0.${MADE}.AbC`, fbp: `fb.1.${MADE}.7` })])).status).toBe(
+      200,
+    );
+  });
+
+  test.each(["", "TEST 1", "TEST%20", 7, null])("refuses the test code %j", async (test_event_code) => {
+    const { urls, meta } = sandbox;
+    const body = { data: [pageView()], access_token: meta.accessToken, test_event_code };
+    expect(await codeOf(await postJson(`${urls.meta}/v26.0/${meta.pixelId}/events`, body))).toEqual([
+      400, 100, 2_804_019,
+    ]);
+  });
+
   test("takes up to 1,000 events at once", async () => {
     const events = Array.from({ length: 1_001 }, (_, number) => pageView({ event_id: `e${number}` }));
     expect((await send(events)).status).toBe(400);
@@ -70,7 +112,7 @@ describe("the sandbox's Meta", () => {
     expect(await codeOf(await send([pageView()], undefined, "v99.0"))).toEqual([400, 2500, undefined]);
     const { accessToken, pixelId } = sandbox.meta;
     const look = (pixel: string, token: string): Promise<Response> =>
-      fetch(`${sandbox.urls.meta}/v26.0/${pixel}?fields=id&access_token=${token}`);
+      fetch(`${sandbox.urls.meta}/v27.0/${pixel}?fields=id&access_token=${token}`);
     expect(await codeOf(await look("1", accessToken))).toEqual([400, 100, 33]);
     expect(await codeOf(await look(pixelId, "other"))).toEqual([400, 190, undefined]);
     expect(await (await look(pixelId, accessToken)).json()).toEqual({ id: pixelId });

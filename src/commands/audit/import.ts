@@ -11,7 +11,7 @@ import { bindNext } from "../backup/put-back.ts";
 import { startProgress } from "../shared/progress.ts";
 import { addPath, withPath } from "../shared/system-fault.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { countLinesBeforeFault } from "../../platform/find-invalid-utf8.ts";
+import { countLinesBeforeFault } from "../../platform/decode-utf8.ts";
 
 export const importLog: MakeCommand = (terminal) =>
   new Command("import")

@@ -1,9 +1,10 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { parseEnv } from "node:util";
 import type { Config } from "../../config/config.ts";
 import { redactedUrl } from "../../config/database.ts";
+import { configurationError } from "../../config/error.ts";
+import { readEnvFile } from "../../config/load-env-file.ts";
 import { refuseServed } from "../../log/instance-heartbeats.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -20,7 +21,6 @@ import { requireLog } from "../shared/log-session.ts";
 import { temporaryFolder } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
 import { loadMasterKey } from "../restore.ts";
-import { withPath } from "../shared/system-fault.ts";
 
 export const migrate: MakeCommand = (terminal) =>
   new Command("migrate")
@@ -95,7 +95,8 @@ const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) 
 
 /** This configuration with other settings, and the master key in force. Throws a ServiceError (configuration, usage). */
 function loadTarget(terminal: Terminal, file: string, master: Uint8Array): Config {
-  const given = parseEnv(withPath(file, () => readFileSync(file, "utf8")));
+  const { values: given, faults } = readEnvFile(file, terminal.env);
+  if (faults.length > 0) throw configurationError(faults);
   if (!PLACE.some((name) => name.startsWith("DATABASE_URL") && given[name] !== undefined)) {
     throw new ServiceError("usage", `${file} sets no DATABASE_URL`);
   }

@@ -6,7 +6,9 @@ import { outreachState } from "../../outreach/context.ts";
 import { outreachRules } from "../../service/outreach.ts";
 import { describeWindow } from "../../outreach/send-window.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { warnOfSlips } from "../../template/check-text.ts";
 import type { Template } from "../../template/template.ts";
+import { showUnseen } from "../../template/visible-text.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { Command, JSON_OPTION, Option, parseLimit, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, printable, table } from "../shared/terminal.ts";
@@ -82,6 +84,8 @@ function writeNotes({ outreach }: Config, { variants }: Survey, ms: number): str
   const others = sources.filter((name) => name !== "list");
   if (others.length === sources.length) notes.push("RECIPIENT_SOURCES lacks list: no run contacts imported recipients");
   if (others.length > 0) notes.push(`people of ${others.join(", ")} show only in a dry run`);
+  const { template } = outreach;
+  notes.push(...(template === undefined ? [] : warnOfSlips(template.text)));
   if (window !== undefined) notes.push(`sending window: ${describeWindow(window, timezone, ms)}`);
   return notes;
 }
@@ -90,10 +94,11 @@ function surveyAsText(survey: Survey, notes: readonly string[], place: Place): s
   const { template, template_name, variants, undecided, failed } = survey;
   const lines = [
     `template ${template_name === null ? template : `${printable(template_name)} (${template})`}\n`,
-    ...variants.map(variantText),
+    ...variants.map((sample) => variantText(sample, undecided)),
     "\n",
   ];
-  if (undecided > 0) lines.push(`${undecided} known by handle only: the id, which X knows, decides the variant\n`);
+  if (undecided > 0)
+    lines.push(`${undecided} known by handle only: the id, which X gives when a run begins, decides the variant\n`);
   if (failed > 0) lines.push(`${failed} failed: only reachlog recipients retry allows another try\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);
   lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${describeMoment(place)})\n`);
@@ -113,8 +118,10 @@ function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): object {
   return { ...rest, variants, skips: skipped, asked: asked ?? null, as_of: toAsOfJson(place) };
 }
 
-function variantText({ variant, recipients, sample }: VariantSample): string {
-  const people = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
+/** `undecided`: recipients who get this variant or another one. */
+function variantText({ variant, recipients, sample }: VariantSample, undecided: number): string {
+  const known = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
+  const people = undecided === 0 ? known : `${known}, and a share of the ${undecided} whose id only X knows`;
   if (sample === undefined) return `\nvariant ${variant}: ${people}; no recipient to show it for\n`;
   const { person, rendered } = sample;
   const head = `\nvariant ${variant} for ${printable(formatRecipient(person))}; ${people}\n`;
@@ -126,9 +133,9 @@ function variantText({ variant, recipients, sample }: VariantSample): string {
   return head + indent(fault);
 }
 
-/** Keeps a message's line breaks and no other control character. */
+/** Keeps a message's line breaks, and shows each other control character by a sign. */
 function indent(text: string): string {
-  return text
+  return showUnseen(text)
     .split("\n")
     .map((line) => `  ${printable(line)}\n`)
     .join("");

@@ -6,6 +6,7 @@ import { formatSentence, plain } from "../../history/words/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { DryRun } from "../../outreach/execute-run.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
+import { showUnseen } from "../../template/visible-text.ts";
 import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
@@ -105,7 +106,9 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
           .map(({ recipient, variant, text }) => [
             <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
             variant,
-            <bdi>{shorten(text, CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}</bdi>,
+            <bdi class="message">
+              {shorten(showUnseen(text), CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}
+            </bdi>,
           ])}
         isTall
       />

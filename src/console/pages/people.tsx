@@ -41,6 +41,7 @@ const STATUS_BADGES: Readonly<Record<ShownStatus, BadgeState>> = {
   sent: ["good", "send", "sent"],
   failed: ["bad", "triangle-alert", "failed"],
   suppressed: ["warn", "ban", "suppressed"],
+  held: ["warn", "pause", "reply held"],
 };
 
 export function StatusBadge({ contact }: { readonly contact: Contact }): VNode {
@@ -71,7 +72,11 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   const filter = parseFilter(view);
   const sort = readSort(view, PEOPLE_COLUMNS, { by: "person", order: "ascending" });
   const after = readPlace(view);
-  const found = await inTimeSlices(findPeople(people, filter, { sort, after, limit: PEOPLE_SHOWN }));
+  const find = () => inTimeSlices(findPeople(people, filter, { sort, after, limit: PEOPLE_SHOWN }));
+  const isOfNow = view.hasNow("contacts");
+  let found = await find();
+  // An import of meanwhile may have dropped changes that the moment needs.
+  if (isOfNow && !view.hasNow("contacts")) found = await find();
   const known = people().size;
   const chosen = Object.keys(filter).length;
   const [only, other] = found.page;

@@ -104,14 +104,19 @@ export function metaAnswers(events = 1): AnswerRules {
 }
 
 /**
+ * The click id in an address, as it stands there: Meta wants it neither decoded nor lower-cased. For any other character,
+ * and for a whole `_fbc` cookie in its place, Meta refuses the event and all others of the request (code 100, 2804001).
+ */
+const CLICK_ID = /^[^#?]*\?(?:[^#]*&)?fbclid=([A-Za-z0-9_-]+)(?=[&#]|$)/;
+
+/**
  * A click as a PageView. No `external_id`: tying the visitor to a person of another network needs that person's
  * consent. The time is the click's, not the sending's, for Meta attributes by it; but never after `now` (ms since the
  * epoch), as it would be where the clock was set back since: a time to come makes Meta refuse the whole request.
  */
 export function pageView(click: Click, userAgent: string, now: number): MetaEvent {
   const clickedAt = Math.min(now, Date.parse(click.time));
-  // As it stood in the address: Meta wants it neither decoded nor lower-cased.
-  const fbclid = /^[^#?]*\?(?:[^#]*&)?fbclid=([^&#]+)/.exec(click.normalizedUrl)?.[1];
+  const fbclid = CLICK_ID.exec(click.normalizedUrl)?.[1];
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import { dropReplacedUpTo } from "../../../projections/contacts.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
 import { ask, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
@@ -80,7 +81,15 @@ describe("the page of people", () => {
 
   test("counts those found by status, whichever status is chosen, and leads to each", async () => {
     const harness = await openWithPeople();
-    const counts = ["not contacted yet 1", "being contacted 1", "in doubt 0", "sent 0", "failed 1", "suppressed 0"];
+    const counts = [
+      "not contacted yet 1",
+      "being contacted 1",
+      "in doubt 0",
+      "sent 0",
+      "failed 1",
+      "suppressed 0",
+      "reply held 0",
+    ];
     expect(await countsOf(await pageAt(harness, "/people?source=imported"))).toEqual(["all 3", ...counts]);
     const page = await pageAt(harness, "/people?source=imported&status=failed");
     expect(await countsOf(page)).toEqual(["all 3", ...counts]);
@@ -399,6 +408,24 @@ describe("what is done with one person", () => {
     expect(await world.harness.events("RecipientRetryAllowed")).toHaveLength(1);
   });
 
+  test("releases a recipient whose reply is held: the overview asks for it, and their page says why", async () => {
+    const world = await openSignedIn();
+    const held = { recipient: BOB, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
+    await world.harness.append("outreach", person("bob"), { type: "RecipientHeld", data: held });
+    const read = async (path: string) => {
+      await world.harness.projector.until((await world.harness.store.head()).position);
+      return (await ask(world.harness.app, path, { headers: { cookie: world.cookie } })).text();
+    };
+    expect(await read("/")).toContain('<a href="/people?status=held">1 reply</a> may ask to be left alone');
+    expect(await read("/people?status=held")).toContain("reply held");
+    expect(await read(`/people/${BOB.id}`)).toContain("may have asked to be left alone");
+    expect(await world.follow(await act(world, "release", "@bob"))).toContain(
+      "The next run may contact the recipient.",
+    );
+    expect(await world.harness.events("RecipientReleased")).toHaveLength(1);
+    expect(await read("/")).not.toContain("may ask to be left alone");
+  });
+
   test("forgets: the page that it leads back to says so, and knows no recipient", async () => {
     const world = await openSignedIn();
     await world.harness.append("outreach", person("bob", "opt_in", "Bob Stone"), attempted(BOB, "A"));
@@ -439,4 +466,15 @@ describe("what is done with one person", () => {
       expect(await textsAt(await pageAt(harness, path), "details.confirmed, input[type=file]")).toEqual([]);
     }
   });
+});
+
+test("the list of a moment whose changes are no longer held is folded from the log", async () => {
+  const harness = await openConsole();
+  await harness.append("outreach", person("ada", "none"), person("ada", "opt_in"), person("bea"));
+  const rowsAt = async (asOf: number) => rowsOf(await pageAt(harness, `/people?as_of=${asOf}`));
+  const before = await rowsAt(1);
+  expect(before).toEqual([expect.stringContaining("none")]);
+  const contacts = harness.projector.state("contacts");
+  dropReplacedUpTo(contacts, 2);
+  expect(await rowsAt(1)).toEqual(before);
 });

@@ -191,6 +191,10 @@ describe("the page of a person", () => {
       { type: "DirectMessageReceived", data: wrote },
       person("ada"),
       person("bob", "none"),
+      {
+        type: "RecipientAdded",
+        data: { recipient: { username: "bob" }, fields: { city: "Rome" }, blank: [], source: "list" },
+      },
     );
     const page = await pageAt(harness, "/people/1001");
     expect((await factsOf(page))["grounds for writing"]).toBe("wrote first, by event 1");
@@ -311,9 +315,9 @@ describe("the page of a person", () => {
     },
   );
 
-  test("is no page for what encodes no text, nor for an empty name", async () => {
+  test("is no page for what encodes no text, nor below a name", async () => {
     const harness = await openWithAda();
-    for (const path of ["/people/%ff", "/people/", "/people/1001/x"]) {
+    for (const path of ["/people/%ff", "/people/1001/x"]) {
       expect([path, (await ask(harness.app, path)).status]).toEqual([path, 404]);
     }
   });

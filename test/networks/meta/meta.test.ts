@@ -25,7 +25,7 @@ async function sent(dispatch: Dispatch, testEventCode?: string) {
 
 test("a click is one PageView, at the time of the click, under the click's id", async () => {
   const { request, body } = await sent(CLICK);
-  expect([request.method, request.path, request.query.size]).toEqual(["POST", "/v26.0/123456/events", 0]);
+  expect([request.method, request.path, request.query.size]).toEqual(["POST", "/v27.0/123456/events", 0]);
   expect(body).toEqual({
     data: [
       {
@@ -37,7 +37,7 @@ test("a click is one PageView, at the time of the click, under the click's id", 
         user_data: {
           client_user_agent: "Mozilla/5.0",
           client_ip_address: "203.0.113.77",
-          fbc: "fb.1.1795168800750.IwAR0_%2FaB",
+          fbc: "fb.1.1795168800750.IwAR0_-aB",
         },
       },
     ],
@@ -53,17 +53,26 @@ test.each([
   ["https://example.com/&fbclid=AbC", undefined],
   ["https://example.com/?fbclid=", undefined],
   ["https://example.com/?FBCLID=AbC", undefined],
-  ["https://example.com/?a=b?c&fbclid=A.b-C_d", "A.b-C_d"],
+  ["https://example.com/?a=b?c&fbclid=Ab-C_d", "Ab-C_d"],
+  ["https://example.com/?fbclid=AbC#top", "AbC"],
+  ["https://example.com/?fbclid=fb.1.1795168800750.AbC", undefined],
+  ["https://example.com/?fbclid=AbC%20d", undefined],
+  ["https://example.com/?fbclid=Ab%2FC", undefined],
+  ["https://example.com/?fbclid={{fbclid}}", undefined],
+  ["https://example.com/?fbclid=[fbclid]&x=1", undefined],
+  ["https://example.com/?fbclid=AbC,DeF", undefined],
+  ["https://example.com/?fbclid=AbC=", undefined],
+  ["https://example.com/?fbclid=%C3%A4&fbclid=AbC", "AbC"],
 ])("the click id of %s is %p", async (normalizedUrl, fbclid) => {
   const { body } = await sent({ ...CLICK, normalizedUrl });
   expect(body.data[0].user_data.fbc).toBe(fbclid === undefined ? undefined : `fb.1.1795168800750.${fbclid}`);
 });
 
 test("Meta gets the address that the browser asked for, not the one that was posted", async () => {
-  const normalizedUrl = "https://example.com/summer%20sale?fbclid=AbC%20d";
-  const { body } = await sent({ ...CLICK, originalUrl: "https://example.com/summer sale?fbclid=AbC d", normalizedUrl });
+  const normalizedUrl = "https://example.com/summer%20sale?fbclid=AbC";
+  const { body } = await sent({ ...CLICK, originalUrl: "https://example.com/summer sale?fbclid=AbC", normalizedUrl });
   expect(body.data[0].event_source_url).toBe(normalizedUrl);
-  expect(body.data[0].user_data.fbc).toEndWith(".AbC%20d");
+  expect(body.data[0].user_data.fbc).toEndWith(".AbC");
 });
 
 test("a click whose time is still to come, since the clock was set back, is dated now", async () => {
@@ -124,7 +133,7 @@ test("the check reads the pixel, with the token in a header", async () => {
     return Response.json({ id: "123456" }, { status: known ? 200 : 400 });
   });
   expect((await metaAt(server.url).check(1000)).ok).toBe(true);
-  expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v26.0/123456" });
+  expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v27.0/123456" });
   expect(server.requests[0]?.query.toString()).toBe("fields=id");
 });
 

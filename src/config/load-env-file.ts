@@ -1,0 +1,77 @@
+import { existsSync, lstatSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { decodeUtf8, NotUtf8 } from "../platform/decode-utf8.ts";
+import { namedEnvFiles, originalEnvironment } from "../platform/bun-or-node.ts";
+import { parseEnvFile, type EnvFile } from "./env-file.ts";
+import type { RawEnvironment } from "./environment.ts";
+import type { Fault } from "./error.ts";
+
+const FILE = ".env";
+
+/** Files that Bun reads too if it is allowed to. This service never does: no document of ours names them. */
+const NEVER_READ = [".env.local", ".env.development", ".env.production", ".env.test"] as const;
+
+const WANTED = "a readable file in UTF-8";
+
+/**
+ * Puts the settings of `.env` into `process.env`, by the same rules on every runtime, and takes out what the runtime put
+ * there. A variable of the real environment takes precedence. Returns what is wrong with the file.
+ */
+export function loadEnvFile(): readonly Fault[] {
+  const named = namedEnvFiles();
+  const files = named.length > 0 ? named : [FILE].filter(isThere);
+  const original = originalEnvironment();
+  if (original === undefined) {
+    if (named.length === 0 && ![FILE, ...NEVER_READ].some(isThere)) return [];
+    const problem = "Bun has read it by its own rules, which change values";
+    return [{ variable: files[0] ?? FILE, problem, wanted: "a start by bun --no-env-file src/main.ts" }];
+  }
+  const read = files.map((file) => readEnvFile(file, original));
+  const wanted: RawEnvironment = { ...Object.assign({}, ...read.map(({ values }) => values)), ...original };
+  for (const name of Object.keys(process.env)) if (wanted[name] === undefined) delete process.env[name];
+  for (const [name, value] of Object.entries(wanted)) if (process.env[name] !== value) process.env[name] = value;
+  return read.flatMap(({ faults }) => faults);
+}
+
+/** The settings of one file in the form of `.env`. */
+export function readEnvFile(file: string, given: RawEnvironment): EnvFile {
+  try {
+    return parseEnvFile(decodeUtf8(readFileSync(file)), file, given);
+  } catch (fault) {
+    return { values: {}, faults: [{ variable: file, problem: `${resolve(file)} ${describe(fault)}`, wanted: WANTED }] };
+  }
+}
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: "does not exist",
+  EACCES: "may not be read by this user",
+  EPERM: "may not be read by this user",
+  EISDIR: "is a folder",
+};
+
+function describe(fault: unknown): string {
+  if (fault instanceof NotUtf8) return `is ${fault.message}`;
+  const { code = "unknown fault" } = fault as NodeJS.ErrnoException;
+  return PROBLEMS[code] ?? `cannot be read (${code})`;
+}
+
+/** True for a link that leads nowhere too: its settings would be missing. */
+function isThere(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Warnings for files beside `.env` that another program would read. */
+export function warnOfOtherEnvFiles(): string[] {
+  return NEVER_READ.filter(isVisible).map(
+    (file) => `${file} is not read: move the settings of reachlog in it to .env.`,
+  );
+}
+
+/** False if the runtime may not look, which Deno answers by an exception. */
+function isVisible(file: string): boolean {
+  try {
+    return existsSync(file);
+  } catch {
+    return false;
+  }
+}
