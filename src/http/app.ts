@@ -75,13 +75,13 @@ export function createApp(deps: AppDeps) {
   app.onError(({ request, path, code, error, call, set }) => {
     set.status = UNTOUCHED;
     if (code !== "NOT_FOUND" || call !== undefined) return refuse(error, request, call);
-    const plain = withPlainPath(request);
-    if (plain !== undefined) {
-      cameAs.set(plain, request);
-      return app.handle(plain);
-    }
     try {
       admission.checkHost(undefined, request);
+      const plain = withPlainPath(request);
+      if (plain !== undefined) {
+        cameAs.set(plain, request);
+        return app.handle(plain);
+      }
       throw notServed(
         (method) => byRoute.get(path)?.[method] !== undefined || app.router.http.find(method, path) !== null,
       );
@@ -100,7 +100,8 @@ export function createApp(deps: AppDeps) {
 
 /** The request with single slashes in its path and none at its end; undefined: it has no others. */
 function withPlainPath(request: Request): Request | undefined {
-  const url = new URL(request.url);
+  const url = URL.parse(request.url);
+  if (url === null) return undefined;
   const plain = url.pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
   if (plain === url.pathname) return undefined;
   url.pathname = plain;

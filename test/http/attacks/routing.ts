@@ -204,5 +204,6 @@ export const routing: readonly Attack[] = [
 
 /** Dot segments and backslashes are resolved before the service sees the path: the answer is that of the path meant. */
 function isOpenNow(disguised: string): boolean {
-  return OPEN.includes(new URL(disguised, "http://127.0.0.1").pathname);
+  const path = new URL(disguised, "http://127.0.0.1").pathname.replace(/(?<=.)\/$/, "");
+  return OPEN.includes(path);
 }
