@@ -47,8 +47,8 @@ function flags(): readonly string[] {
     "--allow-env",
     list("net", net),
     list("read", [...read, ...folders]),
-    // How full the disk of the log is: one of the figures.
-    ...(folders.length === 0 ? [] : [list("write", folders), "--allow-sys=statfs"]),
+    // How full the disk of the log is, one of the figures; and whether the machine slept, or its clock jumped.
+    ...(folders.length === 0 ? [] : [list("write", folders), "--allow-sys=statfs,osUptime"]),
   ];
 }
 

@@ -167,6 +167,29 @@ export const RecipientSuppressed = withPersonal(
   },
 );
 
+/**
+ * A reply may ask to be left alone: the recipient gets no message until an operator suppresses or releases them.
+ * `received_at`: when the network had it, ISO 8601. Its text is not kept.
+ */
+export const RecipientHeld = withPersonal(
+  defineEvent(
+    "RecipientHeld",
+    Type.Object({ recipient, message_id: Type.String(), received_at: Type.String() }, closed),
+  ),
+  {
+    ...ofRecipient,
+    members: ["recipient", "message_id"],
+    erased: (mark) => ({ ...erasedRecipient(mark), message_id: ERASED }),
+  },
+);
+
+/** An operator has read the reply: it does not ask to be left alone. */
+export const RecipientReleased = withPersonal(defineEvent("RecipientReleased", Type.Object({ recipient }, closed)), {
+  ...ofRecipient,
+  members: ["recipient"],
+  erased: erasedRecipient,
+});
+
 /** A person wrote to us: appended for their first message, and for their first one after ours. Its text is not kept. */
 export const DirectMessageReceived = withPersonal(
   defineEvent(
@@ -352,6 +375,7 @@ export const DirectMessageAttempted = withPersonal(
         account_id: Type.Optional(Type.String()),
         day: Type.String(),
         timezone: Type.Optional(Type.String()),
+        decided_at: Type.Optional(Type.String()),
       },
       closed,
     ),

@@ -37,6 +37,24 @@ const backupSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/**
+ * An operator said that the machine's clock is right where events were recorded at later times. The log's time stands still
+ * until that time comes; what depends on real days goes by the clock meanwhile.
+ */
+export const LogTimeCorrected = defineEvent(
+  "LogTimeCorrected",
+  Type.Object(
+    {
+      /** What the clock showed, ISO 8601. */
+      at: Type.String(),
+      /** Its calendar day (YYYY-MM-DD) for the quota, in the zone. */
+      day: Type.String(),
+      timezone: Type.String(),
+    },
+    { additionalProperties: false },
+  ),
+);
+
 /** `reachlog backup` has written a backup of this log. */
 export const BackupMade = defineEvent("BackupMade", backupSchema);
 

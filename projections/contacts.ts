@@ -29,6 +29,10 @@ export interface Contact extends Consent {
   listed: boolean;
   status: ContactStatus;
   suppressed: boolean;
+  /** A reply of theirs may ask to be left alone, and no operator has decided that yet. */
+  held: boolean;
+  /** When the newest reply came that was held, ISO 8601; absent: none was. */
+  held_at?: string;
   /** A message of theirs is known, and one that came after ours. */
   received: boolean;
   replied: boolean;
@@ -74,6 +78,8 @@ export interface Contacts {
   former: Map<string, string>;
   /** Name of a template field -> how many imported people have it. */
   fields: Map<string, number>;
+  /** How many of them are held. */
+  held: number;
   /** Keyed hashes of all who were ever suppressed -> position of the first event with it. They outlast an erasure. */
   hashes: Map<string, number>;
   /** Code of a recipient's own link -> their network id. */
@@ -127,6 +133,8 @@ export const contacts: Projection<Contacts> = {
     "RecipientAdded",
     "ConsentRecorded",
     "RecipientSuppressed",
+    "RecipientHeld",
+    "RecipientReleased",
     "RecipientRetryAllowed",
     "DirectMessageReceived",
     "DirectMessageAttempted",
@@ -145,6 +153,7 @@ export const contacts: Projection<Contacts> = {
     handles: new Map(),
     former: new Map(),
     fields: new Map(),
+    held: 0,
     hashes: new Map(),
     links: new Map(),
     merged: [],
@@ -200,6 +209,8 @@ const MEMBERS = Object.keys({
   listed: true,
   status: true,
   suppressed: true,
+  held: true,
+  held_at: true,
   received: true,
   replied: true,
   variant: true,
@@ -334,6 +345,10 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
       return recordConsent(meant(state, event.data.recipient, change), event.data);
     case "RecipientSuppressed":
       return suppress(state, event.data, change);
+    case "RecipientHeld":
+      return hold(state, event.data, change);
+    case "RecipientReleased":
+      return setHeld(state, meant(state, event.data.recipient, change), false);
     case "PersonForgotten":
       mark(state, event.data.hashes, change);
       return undefined;
@@ -377,6 +392,23 @@ function suppress(
   if (recipient === undefined) return undefined;
   const contact = meant(state, recipient, change);
   contact.suppressed = true;
+  return setHeld(state, contact, false);
+}
+
+function hold(
+  state: Contacts,
+  { recipient, received_at }: DataOf<"RecipientHeld">,
+  change: Change,
+): Contact | undefined {
+  if (isUnnamed(recipient)) return undefined;
+  const contact = meet(state, recipient, change);
+  contact.held_at = later(contact.held_at, received_at);
+  return setHeld(state, contact, !contact.suppressed);
+}
+
+function setHeld(state: Contacts, contact: Contact, held: boolean): Contact {
+  if (contact.held !== held) state.held += held ? 1 : -1;
+  contact.held = held;
   return contact;
 }
 
@@ -583,6 +615,7 @@ function newContact(): Contact {
     listed: false,
     status: "open",
     suppressed: false,
+    held: false,
     received: false,
     replied: false,
     again: false,
@@ -663,7 +696,9 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
   state.people.delete(otherKey);
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
   const { replaced, met = into.positions[0] ?? position } = into;
+  const held = Number(into.held) + Number(other.held);
   Object.assign(into, united(into, other));
+  state.held += Number(into.held) - held;
   if (replaced === undefined) delete into.replaced;
   if (into.positions[0] === met) delete into.met;
   else into.met = met;
@@ -682,6 +717,8 @@ function united(one: Contact, other: Contact): Contact {
     fields: { ...other.fields, ...one.fields },
     listed: one.listed || other.listed,
     suppressed: one.suppressed || other.suppressed,
+    held: (one.held || other.held) && !one.suppressed && !other.suppressed,
+    ...(other.held_at === undefined ? {} : { held_at: later(one.held_at, other.held_at) }),
     inbound: one.inbound || other.inbound,
     received: one.received || other.received,
     replied: one.replied || other.replied,
@@ -695,6 +732,11 @@ function united(one: Contact, other: Contact): Contact {
       ? {}
       : { refused_after: Math.max(one.refused_after ?? 0, other.refused_after) }),
   };
+}
+
+/** Of two times, ISO 8601 in UTC. */
+function later(one: string | undefined, other: string): string {
+  return one !== undefined && one > other ? one : other;
 }
 
 function inAscendingOrder(positions: readonly number[]): number[] {

@@ -79,7 +79,7 @@ export interface ChannelState {
   lanes: Record<Lane, LaneState>;
   dispatched: number;
   skipped: number;
-  /** Less those retried. */
+  /** Less those retried or settled. */
   in_doubt: number;
   /** Dead letters, less those retried or discarded. */
   dead: number;
@@ -110,7 +110,7 @@ export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 12,
+  version: 13,
   types: DISPATCHED_TYPES,
   initial: () => ({
     ads: emptyChannel(),
@@ -155,6 +155,13 @@ export const deliveries: Projection<Deliveries> = {
         const channel = openChannel(state, event.data.channel);
         channel.dead--;
         channel.letters.dead.delete(event.data.source);
+        break;
+      }
+      case "DispatchSettled": {
+        const channel = openChannel(state, event.data.channel);
+        channel.in_doubt--;
+        if (event.data.as === "arrived") channel.dispatched++;
+        channel.letters.in_doubt.delete(event.data.source);
         break;
       }
       case "CircuitOpened": {

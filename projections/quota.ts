@@ -19,6 +19,8 @@ export interface Quota {
   timezone: string | null;
   /** Time of the first intent in that zone; null: there was no other zone before. */
   changed_at: number | null;
+  /** Times up to `recorded` were ahead of the clock, which showed `real` when that was corrected; null: none were. */
+  corrected: { recorded: number; real: number } | null;
 }
 
 /** A moment (ms since the epoch), and the calendar day that it belongs to. */
@@ -33,23 +35,36 @@ export const QUOTA_WINDOW_MS = 24 * 3_600_000;
 
 export const quota: Projection<Quota> = {
   name: "quota",
-  version: 3,
-  types: ["DirectMessageAttempted", "DirectMessageInDoubt", "DirectMessageSent", "DirectMessageFailed"],
-  initial: () => ({ days: new Map(), open: new Map(), recent: new Map(), timezone: null, changed_at: null }),
+  version: 4,
+  types: [
+    "DirectMessageAttempted",
+    "DirectMessageInDoubt",
+    "DirectMessageSent",
+    "DirectMessageFailed",
+    "LogTimeCorrected",
+  ],
+  initial: () => ({
+    days: new Map(),
+    open: new Map(),
+    recent: new Map(),
+    timezone: null,
+    changed_at: null,
+    corrected: null,
+  }),
   evolve(state, event) {
     if (event.type === "DirectMessageAttempted") {
-      const { attempt_id, day, timezone } = event.data;
+      const { attempt_id, day, timezone, decided_at = event.time } = event.data;
       state.days.set(day, usedOn(state, day) + 1);
       state.open.set(attempt_id, day);
-      const at = msOf(event.time);
+      const at = msOf(decided_at);
       if (timezone !== undefined) noteTimezone(state, timezone, at);
       forgetBefore(state.recent, at - QUOTA_WINDOW_MS);
       state.recent.set(attempt_id, at);
     } else if (event.type === "DirectMessageInDoubt") {
-      postpone(state, event.data.attempt_id, event.time);
+      postpone(state, event.data.attempt_id, msOf(event.time));
     } else if (event.type === "DirectMessageSent") {
       state.open.delete(event.data.attempt_id);
-      if (event.data.settled_by === "answer") postpone(state, event.data.attempt_id, event.time);
+      if (event.data.settled_by === "answer") postpone(state, event.data.attempt_id, msOf(event.time));
     } else if (event.type === "DirectMessageFailed") {
       const day = state.open.get(event.data.attempt_id);
       state.open.delete(event.data.attempt_id);
@@ -57,6 +72,8 @@ export const quota: Projection<Quota> = {
         state.days.set(day, Math.max(0, usedOn(state, day) - 1));
         state.recent.delete(event.data.attempt_id);
       }
+    } else if (event.type === "LogTimeCorrected") {
+      correct(state, event.data.day, { recorded: msOf(event.time), real: msOf(event.data.at) });
     }
     return state;
   },
@@ -102,8 +119,35 @@ function noteTimezone(state: Quota, timezone: string, at: number): void {
 }
 
 /** An intent may have waited long for the request; its outcome was recorded after that. */
-function postpone({ recent }: Quota, attemptId: string, time: string): void {
-  if (recent.has(attemptId)) recent.set(attemptId, msOf(time));
+function postpone({ recent, corrected }: Quota, attemptId: string, ms: number): void {
+  if (corrected !== null && ms <= corrected.recorded) return;
+  if (recent.has(attemptId)) recent.set(attemptId, ms);
+}
+
+/**
+ * What was counted for later days was sent by the day on which the clock was corrected, at the latest: it counts for that
+ * one, so that no real day gets more than its limit from then on, and each later day has all of its own.
+ */
+function correct(state: Quota, day: string, corrected: { readonly recorded: number; readonly real: number }): void {
+  const { days, open, recent } = state;
+  for (const [later, places] of days) {
+    if (later <= day) continue;
+    days.set(day, usedOn(state, day) + places);
+    days.delete(later);
+  }
+  for (const [attemptId, of] of open) if (of > day) open.set(attemptId, day);
+  for (const [attemptId, at] of recent) recent.set(attemptId, Math.min(at, corrected.real));
+  if (state.changed_at !== null) state.changed_at = Math.min(state.changed_at, corrected.real);
+  state.corrected = corrected;
+}
+
+/**
+ * The time of the newest event, in ms since the epoch, before which nothing is decided; 0 in an empty log. Where later
+ * times were corrected, when that was done.
+ */
+export function newestMs({ corrected }: Quota, time: string | undefined): number {
+  const newest = time === undefined ? 0 : msOf(time);
+  return corrected !== null && newest <= corrected.recorded ? corrected.real : newest;
 }
 
 /** They are in the order of their intents, so one that was postponed keeps a few later ones for a while. */

@@ -23,6 +23,11 @@ export function* rewindContacts(now: Contacts, position: number): Generator<void
 
 function* putBackAll(now: Contacts, position: number): Generator<void, Contacts, void> {
   const past = rewindRest(now, position);
+  let looked = 0;
+  for (const [hash, at] of now.hashes) {
+    if (++looked % STEP_ENTRIES === 0) yield;
+    if (at <= position) past.hashes.set(hash, at);
+  }
   // One copy a step, each a millisecond or two. The people last: what leads to one who is new by then is removed again.
   past.ids = new Map(now.ids);
   yield;
@@ -34,7 +39,6 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   const entries = new Map(now.people);
   yield;
   const absorbed: Entry[] = [];
-  let looked = 0;
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
@@ -65,7 +69,7 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   return past;
 }
 
-/** All but the people, what is counted of them and what leads to them. */
+/** All but the hashes, the people, what is counted of them and what leads to them. */
 function rewindRest(now: Contacts, position: number): Contacts {
   const isAt = ({ at }: { readonly at: number }): boolean => at <= position;
   const later = now.replaced.filter((one) => !isAt(one));
@@ -81,7 +85,8 @@ function rewindRest(now: Contacts, position: number): Contacts {
     handles: new Map(),
     former,
     fields: new Map(),
-    hashes: new Map([...now.hashes].filter(([, at]) => at <= position)),
+    held: 0,
+    hashes: new Map(),
     links: new Map(),
     merged: now.merged.filter(({ until }) => until <= position),
     taken: upTo(now.taken, position),
@@ -189,8 +194,10 @@ function metAt({ met, positions }: Contact): number {
   return met ?? positions[0] ?? Infinity;
 }
 
-function place({ people, fields }: Contacts, [key, contact]: Entry): void {
+function place(past: Contacts, [key, contact]: Entry): void {
+  const { people, fields } = past;
   people.set(key, contact);
+  if (contact.held) past.held++;
   for (const field of Object.keys(contact.fields)) fields.set(field, (fields.get(field) ?? 0) + 1);
 }
 

@@ -12,9 +12,9 @@ export function unknownPath(path: string): Response {
 
 /** v21 dies on 2027-01-21; https://developers.facebook.com/docs/graph-api/changelog */
 const VERSION_MIN = 22;
-const VERSION_MAX = 26;
+const VERSION_MAX = 27;
 
-/** Of what is asked of an object, e.g. `/v26.0/1234/events`: the version, the token and the object, in this order. */
+/** Of what is asked of an object, e.g. `/v27.0/1234/events`: the version, the token and the object, in this order. */
 export function graphRefusal(
   { method, url }: Request,
   { isKnownToken, object, refuseToken }: { isKnownToken: boolean; object: string; refuseToken(): Response },

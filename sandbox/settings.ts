@@ -1,4 +1,5 @@
-import type { World } from "./world.ts";
+import { createClock } from "./clock.ts";
+import { createWorld, type World } from "./world.ts";
 
 /** Where the networks are, as a service is configured. */
 export function urlsOf(url: string, { slack, discord, googleChat, teams }: World) {
@@ -94,4 +95,10 @@ export function settingsOf(place: Place, { chat = "slack", messaging = "telegram
     MESSAGING_PROVIDER: messaging,
     ...MESSENGERS[messaging](place),
   };
+}
+
+/** The same of a sandbox that listens, or will listen, at `url`: its credentials are always the same. */
+export function settingsAt(url: string, choice?: Choice): Settings {
+  const world = createWorld(createClock(Date.now), {});
+  return settingsOf({ urls: urlsOf(url, world), credentials: credentialsOf(world) }, choice);
 }

@@ -3,6 +3,7 @@ import type { AnyOperation } from "./platform/operation.ts";
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
   history: () => import("./history/history.operations.ts"),
+  links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
 } as const;
 
@@ -11,6 +12,8 @@ const WORDS: Readonly<Record<string, keyof typeof FILES>> = {
   stats: "history",
   quota: "outreach",
   runs: "outreach",
+  clicks: "history",
+  links: "links",
 };
 
 /** True if an operation's name begins with this word. */

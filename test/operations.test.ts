@@ -4,6 +4,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describeEndpoints } from "../src/http/endpoints.ts";
 import { isOperationWord, loadOperations } from "../src/operations.ts";
+import type { AnyOperation } from "../src/platform/operation.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
 
@@ -27,6 +28,20 @@ const INPUTS: Readonly<
     [{}, { counted: "day", used: 1, limit: 100, remaining: 99 }],
     [{ as_of: "0" }, { day: null, used: 0, resets_at: null, as_of: { position: 0, time: null } }],
   ],
+  clicks: [
+    [{}, { clicks: 1, bots: 0, links: [{ link: "go.example/spring", clicks: 1 }], others: { clicks: 0 } }],
+    [{ link: "https://GO.example/spring" }, { clicks: 1, links: [{ link: "go.example/spring" }] }],
+    [{ link: "go.example/spring", as_of: "999999" }, "it has no position 999999"],
+    [{ link: "spring" }, "a link is written domain/short_code"],
+  ],
+  "links list": [
+    [{}, { count: 2, next: null, links: [{ link: "go.example/one", template: null }, { link: "go.example/two" }] }],
+    [{ limit: "1" }, { links: [{ target: "https://shop.example/1" }], next: 1 }],
+    [
+      { limit: "1", after: "1" },
+      { links: [{ target: "https://shop.example/2" }], next: null },
+    ],
+  ],
   runs: [
     [
       {},
@@ -48,6 +63,11 @@ const INPUTS: Readonly<
   ],
 };
 
+/** Inputs that an operation refuses by name, with the slug of the problem. */
+const REFUSED: readonly (readonly [name: string, input: Record<string, string>, slug: string])[] = [
+  ["clicks", { link: "go.example/never" }, "unknown-link"],
+];
+
 /** Inputs that the schema of an operation refuses. */
 const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[] = [
   ["stats", { by: "week" }],
@@ -68,7 +88,12 @@ beforeAll(async () => {
     "import",
     world.file("people.csv", "username,basis\nada_builds,opt_in\nben_noconsent,none\n"),
   );
+  const links = "code,target\none,https://shop.example/1\ntwo,https://shop.example/2\n";
+  world.env["LINK_BASE"] = "https://go.example";
+  await world.command("links", "import", world.file("links.csv", links));
   service = await world.serve();
+  const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
+  await service.post("/api/tracking/event", click, BEARER);
   await authorize(service, world.sandbox);
   await service.post("/social/run", {}, { ...BEARER, prefer: "wait=60" });
   await service.post("/social/run", { dry_run: true }, BEARER);
@@ -91,8 +116,14 @@ function pathOf(id: string): string {
 const overHttp = (id: string, input: Record<string, string>): Promise<Response> =>
   service.get(`${pathOf(id)}?${new URLSearchParams(input)}`, { headers: BEARER });
 
-const asFlags = (input: Record<string, string>): string[] =>
-  Object.entries(input).map(([name, value]) => `--${name.replaceAll("_", "-")}=${value}`);
+/** The words of a command line: a positional member is an argument. */
+function asWords({ name, positional = [] }: AnyOperation, input: Record<string, string>): string[] {
+  const [named, options] = [true, false].map((isNamed) =>
+    Object.entries(input).filter(([member]) => positional.includes(member) === isNamed),
+  ) as [[string, string][], [string, string][]];
+  const flags = options.map(([member, value]) => `--${member.replaceAll("_", "-")}=${value}`);
+  return [...name.split(" "), ...named.map(([, value]) => value), ...flags];
+}
 
 async function askAssistant(name: string, input: Record<string, unknown>) {
   const { content, isError = false } = await assistant.callTool({ name: name.replaceAll(" ", "_"), arguments: input });
@@ -112,12 +143,13 @@ test("each operation has inputs here, and a command and an endpoint", () => {
     expect([isOperationWord(name.split(" ")[0]), pathOf(id)]).toEqual([true, expect.any(String)]);
 });
 
-describe.each(OPERATIONS)("$name", ({ name, id }) => {
+describe.each(OPERATIONS)("$name", (described) => {
+  const { name, id } = described;
   test.each(INPUTS[name] ?? [])(
     "answers %j alike over HTTP, on the command line and to an assistant",
     async (input, expected) => {
       const response = await overHttp(id, input);
-      const command = await world.command(...name.split(" "), ...asFlags(input), "--json");
+      const command = await world.command(...asWords(described, input), "--json");
       const tool = await askAssistant(name, asJson(input));
       if (typeof expected === "string") {
         const { errors = [] } = (await response.json()) as { errors?: { message: string }[] };
@@ -144,8 +176,19 @@ describe.each(OPERATIONS)("$name", ({ name, id }) => {
 });
 
 test.each(UNFIT)("%s refuses %j on every surface", async (name, input) => {
-  const { id } = OPERATIONS.find((one) => one.name === name)!;
-  expect((await overHttp(id, input)).status).toBe(422);
-  expect((await world.command(...name.split(" "), ...asFlags(input))).code).toBe(2);
+  const described = OPERATIONS.find((one) => one.name === name)!;
+  expect((await overHttp(described.id, input)).status).toBe(422);
+  expect((await world.command(...asWords(described, input))).code).toBe(2);
   expect((await askAssistant(name, asJson(input))).isError).toBe(true);
+});
+
+test.each(REFUSED)("%s refuses %j with the same sentence on every surface", async (name, input, slug) => {
+  const described = OPERATIONS.find((one) => one.name === name)!;
+  const { sentence } = described.refusals![slug.replaceAll("-", "_")]!;
+  const response = await overHttp(described.id, input);
+  const problem = { type: `urn:reachlog:problem:${slug}`, detail: sentence };
+  expect([response.status, await response.json()]).toMatchObject([404, problem]);
+  const command = await world.command(...asWords(described, input), "--json");
+  expect([command.code, command.out, command.err]).toEqual([1, "", `${sentence}\n`]);
+  expect(await askAssistant(name, asJson(input))).toEqual({ text: sentence, isError: true });
 });

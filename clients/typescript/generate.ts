@@ -45,9 +45,9 @@ function narrow(responses: Described["responses"]): void {
   }
 }
 
-/** Lines that say nothing: methods and parameters that no path has, headers of any name, and that a literal is one. */
+/** Lines that say nothing: methods, parameters and bodies that a path does not have, headers of any name, and that a literal is one. */
 const EMPTY = [
-  /^ *(?:put|post|get|delete|options|head|patch|trace)\?: never;\n/gm,
+  /^ *(?:put|post|get|delete|options|head|patch|trace|header|path|cookie|requestBody)\?: never;\n/gm,
   /^ *headers: \{\n *\[name: string\]: unknown;\n *\};\n/gm,
   /(?<=^ *"\/.*": \{\n) *parameters: \{\n(?: *\w+\?: never;\n)+ *\};\n/gm,
   /^ *\/\*\* @(?:enum \{unknown\}|constant) \*\/\n/gm,

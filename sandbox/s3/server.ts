@@ -26,6 +26,11 @@ export interface S3Options {
   readonly pageKeys?: number;
   /** Real time in ms since 1970. */
   readonly clock?: () => number;
+  /**
+   * Lists are as consistent as Swift's or StorageGRID's: of each change they know nothing for as many further requests as
+   * this returns. Absent: a list knows at once, as AWS's does. Reading and writing one key is always consistent.
+   */
+  readonly listLag?: () => number;
 }
 
 /** A stand-in for an S3-compatible store with one bucket, over real HTTP. */
@@ -39,6 +44,8 @@ export interface S3Sandbox extends AsyncDisposable {
   readonly faults: S3Fault[];
   /** `METHOD key` of each request that arrived. */
   readonly requests: string[];
+  /** Holds up `METHOD key` before it takes effect, and again before it is answered. */
+  pause: (request: string, moment: "arrived" | "done") => Promise<void>;
 }
 
 const PAGE_KEYS = 1_000;
@@ -50,7 +57,7 @@ const CREDENTIALS: Credentials = {
 };
 
 export async function startS3(options: S3Options = {}): Promise<S3Sandbox> {
-  const { pageKeys = PAGE_KEYS, clock = Date.now } = options;
+  const { pageKeys = PAGE_KEYS, clock = Date.now, listLag = () => 0 } = options;
   const server = createServer((incoming, response) => {
     void answer(incoming, response).catch((fault: unknown) => response.destroy(fault as Error));
   });
@@ -65,18 +72,22 @@ export async function startS3(options: S3Options = {}): Promise<S3Sandbox> {
     objects: new Map(),
     faults: [],
     requests: [],
+    pause: async () => {},
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
 
+  const unlisted = createUnlisted(sandbox, listLag);
+
   const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const method = incoming.method ?? "";
     const [path = "", query = ""] = (incoming.url ?? "").split("?", 2);
     const [, bucket = "", ...parts] = path.split("/").map(decodeURIComponent);
     const key = parts.join("/");
-    sandbox.requests.push(`${method} ${key}`);
+    const request = `${method} ${key}`;
+    sandbox.requests.push(request);
     const body = Buffer.concat(await Array.fromAsync(incoming as AsyncIterable<Buffer>));
     const headers = Object.fromEntries(
       Object.entries(incoming.headers).map(([name, value]) => [
@@ -94,7 +105,12 @@ export async function startS3(options: S3Options = {}): Promise<S3Sandbox> {
     if (fault === "conflict") return refuse(response, 409, "ConditionalRequestConflict");
     if (fault === "denied") return refuse(response, 403, "AccessDenied");
     if (fault === "cut_before") return void incoming.socket.destroy();
-    const given = act(sandbox.objects, { method, key, query: new URLSearchParams(query), headers, body }, pageKeys);
+    await sandbox.pause(request, "arrived");
+    const asked = { method, key, query: new URLSearchParams(query), headers, body };
+    if (method !== "GET") unlisted.note(key);
+    const isList = method === "GET" && key === "";
+    const given = isList ? listKeys(unlisted.keys(), asked.query, pageKeys) : act(sandbox.objects, asked);
+    await sandbox.pause(request, "done");
     if (fault === "cut_after") return void incoming.socket.destroy();
     response.writeHead(given.status, { ...given.headers, "content-length": given.body.length });
     if (fault !== "cut_body") return void response.end(given.body);
@@ -133,12 +149,24 @@ interface Asked {
   readonly body: Buffer;
 }
 
-function act(
-  objects: Map<string, StoredObject>,
-  { method, key, query, headers, body }: Asked,
-  pageKeys: number,
-): Given {
-  if (method === "GET" && key === "") return listObjects(objects, query, pageKeys);
+/** Knows which keys a list has, where it lags behind the objects. */
+function createUnlisted({ objects, requests }: Pick<S3Sandbox, "objects" | "requests">, listLag: () => number) {
+  /** By keys: whether lists have it, and from which request on they know better. */
+  const lagging = new Map<string, { readonly isListed: boolean; readonly until: number }>();
+  const isListed = (key: string): boolean => {
+    const lag = lagging.get(key);
+    return lag === undefined || requests.length >= lag.until ? objects.has(key) : lag.isListed;
+  };
+  return {
+    /** A request is about to change the key. */
+    note(key: string): void {
+      lagging.set(key, { isListed: isListed(key), until: requests.length + listLag() });
+    },
+    keys: (): string[] => [...new Set([...objects.keys(), ...lagging.keys()])].filter(isListed),
+  };
+}
+
+function act(objects: Map<string, StoredObject>, { method, key, headers, body }: Asked): Given {
   const stored = objects.get(key);
   switch (method) {
     case "GET":
@@ -159,10 +187,10 @@ function act(
   }
 }
 
-function listObjects(objects: ReadonlyMap<string, StoredObject>, query: URLSearchParams, pageKeys: number): Given {
+function listKeys(all: readonly string[], query: URLSearchParams, pageKeys: number): Given {
   const prefix = query.get("prefix") ?? "";
   const after = Buffer.from(query.get("continuation-token") ?? "", "base64").toString("utf8");
-  const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).toSorted();
+  const keys = all.filter((key) => key.startsWith(prefix) && key > after).toSorted();
   const page = keys.slice(0, pageKeys);
   const isTruncated = keys.length > page.length;
   const token = Buffer.from(page.at(-1) ?? "").toString("base64");

@@ -7,9 +7,10 @@ import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { verifyIncrements } from "./backup/from-increments.ts";
+import { readSettled, verifyIncrements } from "./backup/from-increments.ts";
 import { readIncrements } from "./backup/increments-manifest.ts";
-import { backupPlace, openIncrements, withoutSlash, writeRemoteIncrement } from "./backup/remote-increments.ts";
+import { backupPlace, refuseArchive, withoutSlash } from "./backup/backup-place.ts";
+import { openIncrements, writeRemoteIncrement } from "./backup/remote-increments.ts";
 import { recordBackup, writeBackup, type WriteOptions, type BackupSource } from "./backup/write-backup.ts";
 import { type Increment, writeIncrement } from "./backup/write-increment.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
@@ -36,7 +37,7 @@ and restores it.`,
     )
     .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", backupPlace)
     .option("--incremental", "add to the folder what is new since the last backup there; see below")
-    .option("--verify", "only prove all incremental backups of the folder; nothing is written")
+    .option("--verify", "prove that the incremental backups of the folder can be restored; writes nothing")
     .option(...JSON_OPTION)
     .examples(
       "reachlog backup /mnt/backup/monday",
@@ -51,7 +52,12 @@ it. Each seals the events since the one before in a compressed file that is
 never written again, and replaces keys, vault, head and manifest. reachlog
 restore restores any of them, or any moment of the log. The folder belongs to
 one log and one master key: after a rollback or a key rotation, name another
-folder. --verify needs the master key as reachlog restore does.
+folder. It is refused if it holds other files, contains ARCHIVE_FOLDER or lies
+in it.
+
+Run --verify on a schedule: it names each missing or altered file while the log
+is still there to make a new backup. It needs the master key, as reachlog
+restore does. restore --rehearse tries one backup, of either kind, in full.
 
 In place of a folder, incremental backups take s3://BUCKET/PREFIX, a place in an
 S3-compatible store: see AWS_ACCESS_KEY_ID in .env.example.
@@ -68,6 +74,7 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
       if (verify) return verifyFolder(terminal, config, folder, json);
       const { secrets, store } = locateLog(config);
       const write = chooseWriter(config, folder, incremental);
+      if (incremental) refuseArchive(folder, config);
       await refuseNoLog(config);
       await using log = await openLog(config);
       const made = await withProgress(terminal, "verifying", (await log.head()).position, (onProgress) =>
@@ -106,7 +113,11 @@ async function verifyFolder(terminal: Terminal, config: Config, place: string, j
   const { position } = readIncrements(folder, master).backups.at(-1)!;
   using scratch = temporaryFolder("reachlog-verify-");
   const { increments, faults: found } = await withProgress(terminal, "verifying", position, (onProgress) =>
-    verifyIncrements(folder, master, { scratch: scratch.path, onProgress }),
+    readSettled(
+      folder,
+      () => verifyIncrements(folder, master, { scratch: scratch.path, onProgress }),
+      ({ faults }) => faults.length === 0,
+    ),
   );
   const { backups, segments } = increments;
   const { hash } = backups.at(-1)!;

@@ -22,10 +22,17 @@ recipient is not known.`,
     .examples("reachlog contacts sara_sells --as-of 2026-11-21")
     .action((wanted, options) => showContacts(terminal, options, wanted));
 
+interface ShowOptions {
+  readonly asOf?: string | undefined;
+  readonly json?: true | undefined;
+  /** Only recipients whose reply waits for a decision. */
+  readonly held?: true | undefined;
+}
+
 /** `wanted` undefined: all. */
 export async function showContacts(
   terminal: Terminal,
-  { asOf, json }: { readonly asOf?: string | undefined; readonly json?: true | undefined },
+  { asOf, json, held }: ShowOptions,
   wanted?: string,
 ): Promise<number | void> {
   await using asked = await openAtMoment(terminal, asOf);
@@ -34,7 +41,8 @@ export async function showContacts(
   if (wanted !== undefined && one === undefined) {
     return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
-  const found = one === undefined ? [...states.contacts.people.values()] : [one];
+  const all = one === undefined ? [...states.contacts.people.values()] : [one];
+  const found = held === true ? all.filter((contact) => contact.held) : all;
   const about = discloseRecipient(one && toRecipient(one));
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
@@ -53,6 +61,8 @@ const SHOWN = [
     "listed",
     "status",
     "suppressed",
+    "held",
+    "held_at",
     "received",
     "replied",
   ] as const),
@@ -71,8 +81,8 @@ export function formatContacts(people: readonly Contact[]): string {
   return table(["username", "id", "basis", "tracking", "status", "skipped for"], people.map(row));
 }
 
-function row({ username, id, basis, tracking, status, suppressed, skipped }: Contact): string[] {
-  const shown = suppressed ? "suppressed" : status;
+function row({ username, id, basis, tracking, status, suppressed, held, skipped }: Contact): string[] {
+  const shown = suppressed ? "suppressed" : held ? "held" : status;
   return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
 }
 

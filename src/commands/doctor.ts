@@ -4,7 +4,8 @@ import { signHeadNow } from "../log/signed-heads.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { askWitness, cosignedPosition, type WitnessConfig } from "../log/cosigning.ts";
 import { readMasterKey } from "../vault/master-key.ts";
-import { systemClock } from "../platform/clock.ts";
+import { isoTime, systemClock } from "../platform/clock.ts";
+import { newestTime } from "../outreach/context.ts";
 import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/suspension.ts";
 import { describeWindow } from "../outreach/send-window.ts";
@@ -12,6 +13,8 @@ import { createLogger } from "../platform/logger.ts";
 import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/outreach.ts";
+import { createSafeFetch, JSON_BODY } from "../networks/safe-fetch.ts";
+import type { TracingOptions } from "../tracing/tracing.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { refuseLostLog } from "../privacy/secrets-binding.ts";
@@ -92,7 +95,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
     ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => toWarnings("log", detail)),
     log,
     ...(log.state === "wrong" ? [] : [await finding("keys", () => checkKeys(config))]),
-    ...(config.log.kind === "sqlite" ? [] : [await finding("clock", () => checkClock(config))]),
+    await finding("clock", () => checkClock(config)),
     await finding("vault", async () => {
       if (!(await secrets.vault.isThere())) return { missing: "missing; the first start creates it" };
       if (typeof secrets.key === "string" && !existsSync(secrets.key))
@@ -115,13 +118,24 @@ async function checkLog(config: Config): Promise<string> {
   return `${checked} events, the chain is whole`;
 }
 
-/** Compares this machine's clock with the log's, which all instances use. */
+/** Compares this machine's clock with the log's, which all instances use, and both with the newest event. */
 async function checkClock(config: Config): Promise<string> {
   await using store = await openLog(config);
-  const skewMs = store.logClock.skewMs((await store.head()).time);
-  if (isSkewed(skewMs)) throw new Error(`${skewInWords(skewMs)}: no run starts; ${SKEW_REMEDY}`);
-  return Math.abs(skewMs) < 1_000 ? "agrees with the log's to the second" : skewInWords(skewMs);
+  await using projector = await startProjector(store);
+  const { now, skewMs } = store.logClock;
+  const newest = newestTime(projector);
+  const apartMs = skewMs(newest);
+  // Another clock is wrong where the two agree, and not the newest event with them.
+  const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
+  if (isAhead)
+    throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);
+  if (isSkewed(apartMs)) throw new Error(`${skewInWords(apartMs)}: no run starts; ${SKEW_REMEDY}`);
+  return Math.abs(apartMs) < 1_000 ? "agrees with the log's to the second" : skewInWords(apartMs);
 }
+
+const HEAL =
+  "no run starts. If this clock is wrong, correct it with NTP. If it is right, another one was ahead: " +
+  "say so with reachlog clock-corrected";
 
 async function checkKeys(config: Config): Promise<string> {
   await using store = await openLog(config);
@@ -137,7 +151,8 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
     return { what: `${channel.name} (${channel.network})`, state: ok ? "ok" : "wrong", detail };
   });
   if (config.x !== undefined) checks.push(finding("outreach (x)", () => checkAccount(config, terminal)));
-  const { witness } = config;
+  const { tracing, witness } = config;
+  if (tracing !== undefined) checks.push(finding("traces", () => checkCollector(tracing)));
   if (witness !== undefined) checks.push(finding("witness", () => checkWitness(config, witness)));
   return Promise.all(checks);
 }
@@ -157,6 +172,17 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string 
   const { tokens, network } = account;
   const { username } = await tokens.use((token) => network.me(token));
   return `the grant of @${username} works`;
+}
+
+/** Sends the collector a request without spans. */
+async function checkCollector({ endpoint }: TracingOptions): Promise<string> {
+  const url = `${endpoint}/v1/traces`;
+  const request = { method: "POST", headers: JSON_BODY, body: '{"resourceSpans":[]}', timeoutMs: CHECK_TIMEOUT_MS };
+  const { status } = await createSafeFetch({ allowedOrigins: [url] })(url, request);
+  if (status < 300) return `the collector takes traces at ${url}`;
+  throw new Error(
+    `the collector answers ${url} with ${status}: OTEL_EXPORTER_OTLP_ENDPOINT is its base URL, without /v1/traces`,
+  );
 }
 
 /** Has the log's head cosigned as it is now: a witness that knows another history of the log, or a longer one, refuses. */

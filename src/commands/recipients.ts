@@ -1,5 +1,6 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/resolve-recipient.ts";
+import { release, type ReleaseRefusal } from "../recipients/release.ts";
 import { suppress } from "../recipients/suppress.ts";
 import { createLogger } from "../platform/logger.ts";
 import { connectNetworks } from "../service/networks.ts";
@@ -48,6 +49,7 @@ An interrupted import says how far it came; run it again to import the rest.`,
 const list: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show all known recipients, as reachlog contacts does")
+    .option("--held", "only those whose reply waits for a decision")
     .option("--json", "answer with one JSON object for each recipient")
     .action((options) => showContacts(terminal, options));
 
@@ -89,6 +91,33 @@ const retryRecipient: MakeCommand = (terminal) =>
       else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
       return refusal === undefined ? EXIT.ok : EXIT.fault;
     });
+
+const releaseRecipient: MakeCommand = (terminal) =>
+  new Command("release")
+    .summary("let runs contact a recipient whose reply was held")
+    .description(
+      `A reply with a stop word that may mean another thing holds its sender: no run
+contacts them until you decide. Read the reply at X, then release them, or suppress
+them for good. recipients list --held shows who waits.`,
+    )
+    .argument("<handle>", "id, handle or @handle")
+    .option(...JSON_OPTION)
+    .examples("reachlog recipients release @sara_sells")
+    .action(async (recipient, { json }) => {
+      parseRecipient(recipient);
+      await using session = await openSession(terminal);
+      const refusal = await release(session, recipient, COMMAND_METADATA);
+      const said = refusal === undefined ? "may be contacted by the next run" : RELEASE_REFUSALS[refusal];
+      const text = `${printable(recipient)} ${said}\n`;
+      if (json !== true && refusal !== undefined) terminal.err(text);
+      else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
+      return refusal === undefined ? EXIT.ok : EXIT.fault;
+    });
+
+const RELEASE_REFUSALS: Readonly<Record<ReleaseRefusal, string>> = {
+  unknown: "is not known",
+  suppressed: "is suppressed, and gets no message",
+};
 
 const consentCommand: MakeCommand = (terminal) =>
   new Command("consent")
@@ -145,8 +174,17 @@ clicks. A repeat changes nothing.`,
 
 export const recipients = group(
   "recipients",
-  "import, list, suppress, retry or forget; consent and evidence",
-  [importRecipients, list, consentCommand, evidenceCommand, suppressRecipient, retryRecipient, forget],
+  "import, list, suppress, release, retry or forget; consent",
+  [
+    importRecipients,
+    list,
+    consentCommand,
+    evidenceCommand,
+    suppressRecipient,
+    releaseRecipient,
+    retryRecipient,
+    forget,
+  ],
   "All of them work beside a running service.",
 );
 

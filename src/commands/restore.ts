@@ -1,23 +1,30 @@
 import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { newestMs } from "../../projections/quota.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
+import { handle } from "../log/decide-and-append.ts";
+import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { isSkewed, skewInWords } from "../log/log-clock.ts";
+import { dayIn } from "../outreach/quota-day.ts";
+import { isoTime } from "../platform/clock.ts";
 import { locateFiles, locateLog } from "../service/log-place.ts";
 import { keyError, parseKey } from "../vault/derive-keys.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
 import { usageError } from "../platform/service-error.ts";
 import { type Moment, parseMoment } from "../projector/parse-moment.ts";
-import { extractBackup } from "./backup/from-increments.ts";
+import { extractBackup, readSettled } from "./backup/from-increments.ts";
 import { isIncremental, readIncrements } from "./backup/increments-manifest.ts";
 import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
-import { backupPlace, openIncrements } from "./backup/remote-increments.ts";
+import { backupPlace } from "./backup/backup-place.ts";
+import { openIncrements } from "./backup/remote-increments.ts";
 import { recordBackup } from "./backup/write-backup.ts";
-import { requireLog } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openSession, requireLog } from "./shared/log-session.ts";
 import { temporaryFolder } from "./shared/new-file.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
 import { AS_OF_OPTION } from "./shared/moment.ts";
-import { answer, type Terminal } from "./shared/terminal.ts";
+import { answer, fail, type Terminal } from "./shared/terminal.ts";
 
 export const restoreCommand: MakeCommand = (terminal) =>
   new Command("restore")
@@ -71,7 +78,8 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       // One backup is made of incremental ones, for as long as it is used.
       using scratch = moment && temporaryFolder("reachlog-rehearsal-", folderBeside(config));
       const source = scratch === undefined ? folder : join(scratch.path, "backup");
-      if (moment !== undefined) await copy.work(() => extractBackup(folder, master, source, moment));
+      if (moment !== undefined)
+        await copy.work(() => readSettled(folder, () => extractBackup(folder, master, source, moment)));
       const manifest = await putBack(terminal, source, config, { master, isRehearsal: only, ...options });
       if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
       const { log, made_at } = manifest;
@@ -149,3 +157,36 @@ export function loadMasterKey({ key, log }: Config): Uint8Array {
   if (existsSync(file)) return loadKeyFile(file);
   throw keyError(`the master key is not in a backup: set REACHLOG_KEY, or put its file at ${file}`);
 }
+
+export const clockCorrected: MakeCommand = (terminal) =>
+  new Command("clock-corrected")
+    .summary("declare that the clock is right, not the log's times")
+    .description(
+      `Declares that this machine's clock is right now, where a clock that was ahead made
+the log record later times. Recorded times stay, and new events get the newest of
+them until it comes. From now on the day's quota and the sending window go by the
+clock: what was sent under later days counts for today.
+
+On PostgreSQL the clock is the server's.`,
+    )
+    .option(...JSON_OPTION)
+    .examples("reachlog clock-corrected")
+    .addHelpText("after", "\nExit code 1 when the newest event is not ahead of the clock.")
+    .action(async ({ json }) => {
+      await using session = await openSession(terminal);
+      const { config, logClock, projector } = session;
+      const now = logClock.now();
+      const aheadMs = newestMs(projector.state("quota"), projector.time) - now;
+      if (!isSkewed(aheadMs) || aheadMs < 0) {
+        return fail(
+          terminal,
+          "the log's newest event is not ahead of this machine's clock: nothing is to be corrected",
+        );
+      }
+      const { timezone } = config.outreach;
+      const data = { at: isoTime(now), day: dayIn(timezone, now), timezone };
+      const corrected: NewEvent = { type: "LogTimeCorrected", data };
+      await handle(session, STREAMS.log, () => ({ events: [corrected] }), { metadata: COMMAND_METADATA });
+      const text = `${skewInWords(-aheadMs)} time, and counts from now on: today is ${data.day}\n`;
+      return answer(terminal, json, { at: data.at, day: data.day }, text);
+    });

@@ -5,6 +5,7 @@ import {
   DOMAINS_MAX,
   isDomain,
   isScope,
+  toLastDay,
   parseTokenEnd,
   readTokenLines,
   readTokens,
@@ -61,7 +62,7 @@ Both are valid meanwhile, and the log shows the name either way.`,
         .choices(SCOPE_NAMES)
         .argParser(collectScopes),
     )
-    .option("--expires <when>", "days from now, such as 90d, or the day in UTC with which it ends", parseExpiry)
+    .option("--expires <when>", "days from now, such as 90d, or the last day in UTC on which it is valid", parseExpiry)
     .option("--links <domains>", "the only domains whose clicks it records, joined by +", parseLinks)
     .option("--add", "append the entry to API_TOKENS_FILE; creates a missing file")
     .option(...JSON_OPTION)
@@ -72,17 +73,20 @@ Both are valid meanwhile, and the log shows the name either way.`,
       if (links !== undefined && scope?.includes("track") !== true) throw usageError("--links needs --scope track");
       const file = resolveTokensFile(terminal);
       if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
-      const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
-      const sha256 = createHash("sha256").update(token).digest("hex");
-      const id = toTokenId(sha256);
-      const rights = Object.entries({ scope: scope?.join("+"), expires, links });
-      const parts = rights.flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
-      const entry = [name, "sha256", sha256, ...parts].join(":");
+      const { token, id, entry } = createToken(name, { scope: scope?.join("+"), expires, links });
       if (add && file !== undefined) appendEntry(file, entry);
       const text = `token  ${token}\nid     ${id}\nentry  ${entry}\n`;
       answer(terminal, json, { name, id, token, entry, added: add }, text);
       if (json !== true) terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
     });
+
+/** A new token, and the entry that configures it, which does not hold it. `rights`: the parts of the entry. */
+export function createToken(name: string, rights: Readonly<Record<string, string | undefined>>) {
+  const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
+  const sha256 = createHash("sha256").update(token).digest("hex");
+  const parts = Object.entries(rights).flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
+  return { token, id: toTokenId(sha256), entry: [name, "sha256", sha256, ...parts].join(":") };
+}
 
 function collectScopes(names: string, earlier: readonly TokenScope[] | undefined): readonly TokenScope[] {
   const scopes = names.split("+");
@@ -96,7 +100,7 @@ function parseExpiry(text: string): string {
   const ms = days === undefined ? parseTokenEnd(text) : systemClock() + Number(days) * DAY_MS;
   if (ms === undefined || ms <= systemClock())
     throw usageError("--expires takes days from now, such as 90d, or a day to come, such as 2027-02-24");
-  return isoTime(ms).replace(/\.\d+Z$/, "Z");
+  return days === undefined ? text : isoTime(ms).replace(/\.\d+Z$/, "Z");
 }
 
 function parseLinks(text: string): string {
@@ -128,7 +132,7 @@ export const listTokens: MakeCommand = (terminal) =>
       const never = usedOn === undefined ? "unknown" : "never";
       const cells = rows.map(({ name, id, scopes, links, expires, last_used, source }) => {
         const may = `${scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+")}${links === null ? "" : ` of ${links.join("+")}`}`;
-        return [name, id, may, expires?.slice(0, 10) ?? "never", last_used ?? never, source];
+        return [name, id, may, expires === null ? "never" : toLastDay(Date.parse(expires)), last_used ?? never, source];
       });
       const heads = ["name", "id", "scopes", "expires", "last used", "in"];
       answerEach(terminal, json, rows, rows.length === 0 ? "no token is configured\n" : table(heads, cells));

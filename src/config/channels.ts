@@ -69,6 +69,9 @@ const HOSTS: readonly (readonly [RegExp, ChatProvider])[] = [
 /** Microsoft turned the connectors of Office 365 off in 2026: https://aka.ms/O365ConnectorDeprecation */
 const RETIRED_HOST = /\.webhook\.office\.com$|^outlook\.office(?:365)?\.com$/;
 
+/** Microsoft moved workflows to other addresses in 2025, and those of this host stopped. */
+const FORMER_HOST = /\.logic\.azure\.com$/;
+
 interface Form {
   readonly path: RegExp;
   /** Parts of the query that the network needs to authenticate us. */
@@ -104,6 +107,10 @@ function checkWebhook(provider: ChatProvider, raw: string, report: Report): void
     report.fault("CHAT_WEBHOOK_URL", "an Office 365 connector, which Microsoft has turned off", FORMS.teams.wanted);
   } else if (!path.test(url.pathname) || query.some((name) => !url.searchParams.has(name))) {
     report.fault("CHAT_WEBHOOK_URL", `not the address of a ${provider} webhook`, wanted);
+  } else if (FORMER_HOST.test(url.hostname)) {
+    report.warn(
+      "CHAT_WEBHOOK_URL: addresses of logic.azure.com stopped in 2025; copy the workflow's new one from its trigger.",
+    );
   }
 }
 

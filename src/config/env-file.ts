@@ -145,3 +145,11 @@ function checkReferences(text: string, isSet: (name: string) => boolean, next: n
     wanted: "the value itself, or single quotes if it is meant as it stands",
   };
 }
+
+/** A value as a line of `.env` has it; {@link parseEnvFile} reads the same value back. */
+export function formatEnvValue(value: string): string {
+  if (/^[\w.,:/@+-]*$/.test(value)) return value;
+  const quote = ["'", "`"].find((sign) => !value.includes(sign));
+  if (quote !== undefined && !value.includes("\\$")) return `${quote}${value}${quote}`;
+  return `"${value.replace(/["\\$]/g, "\\$&")}"`;
+}

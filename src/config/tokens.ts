@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { commaList } from "./environment.ts";
+import { DAY_MS, toDay } from "../../projections/time.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Report } from "./error.ts";
 
@@ -68,7 +69,7 @@ const WANTED = "name:token or name:sha256:hex with :scope=…, separated by comm
 /** Between the parts of an entry; a token holds no colon, and neither does a key. */
 const BEFORE_PART = /:(?=[a-z]+=)/;
 
-/** A moment of UTC, to the second, or the beginning of a day. */
+/** A moment of UTC, to the second, or a day. */
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ)?$/;
 
 /** As a click names it: a host, with its port where it has one. */
@@ -122,7 +123,7 @@ export const EXPIRY_WARNING_MS = 14 * 24 * 3_600_000;
 export function describeExpiries(tokens: readonly ApiToken[], now: number): readonly string[] {
   return tokens.flatMap(({ name, sha256, expiresAt = Infinity }) => {
     if (expiresAt > now + EXPIRY_WARNING_MS) return [];
-    const when = `${expiresAt <= now ? "expired" : "expires"} on ${new Date(expiresAt).toISOString().slice(0, 10)}`;
+    const when = `${expiresAt <= now ? "expired" : "expires"} on ${toLastDay(expiresAt)}`;
     return [`the token ${toTokenId(sha256)} of ${name} ${when}: reachlog token new ${name} makes another one`];
   });
 }
@@ -186,11 +187,17 @@ function readRights(parts: readonly string[]): Rights | string {
   return omitUndefined({ scopes, expiresAt, links: links?.map((link) => link.toLowerCase()) });
 }
 
-/** The moment in ms since 1970; undefined: it is none, or not in UTC. A day stands for its beginning. */
+/** The moment in ms since 1970; undefined: it is none, or not in UTC. A day stands for its end. */
 export function parseTokenEnd(text: string): number | undefined {
   const ms = MOMENT.test(text) ? Date.parse(text) : NaN;
   // February 30 is a moment to Date.parse, of March.
-  return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.replace("Z", "")) ? undefined : ms;
+  if (Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.replace("Z", ""))) return undefined;
+  return text.includes("T") ? ms : ms + DAY_MS;
+}
+
+/** The last day of UTC on which a token is valid at all. */
+export function toLastDay(expiresAt: number): string {
+  return toDay(expiresAt - 1);
 }
 
 export function isScope(text: string): text is TokenScope {

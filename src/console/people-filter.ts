@@ -5,8 +5,8 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { createSortedPage, type Sort, type SortPlace } from "./sorted-page.ts";
 import { readChoice, readText, type View } from "./page-context.ts";
 
-/** What a contact may be looked for by; `suppressed` is shown in place of how far we got. */
-export type ShownStatus = ContactStatus | "suppressed";
+/** What a contact may be looked for by; `suppressed` and `held` are shown in place of how far we got. */
+export type ShownStatus = ContactStatus | "suppressed" | "held";
 
 export const SHOWN_STATUSES = [
   "open",
@@ -15,6 +15,7 @@ export const SHOWN_STATUSES = [
   "sent",
   "failed",
   "suppressed",
+  "held",
 ] as const satisfies readonly ShownStatus[];
 
 export const BASES = basisSchema.anyOf.map((one) => one.const);
@@ -59,8 +60,9 @@ const VALUES: Readonly<Record<PeopleColumn, (contact: Contact) => string>> = {
   message: ({ attempted_at = "" }) => attempted_at,
 };
 
-export function toShownStatus({ suppressed, status }: Contact): ShownStatus {
-  return suppressed ? "suppressed" : status;
+export function toShownStatus({ suppressed, held, status }: Contact): ShownStatus {
+  if (suppressed) return "suppressed";
+  return held ? "held" : status;
 }
 
 /** Counts by status of all who match the rest of the filter, and one page of those who match all of it. */
@@ -92,7 +94,7 @@ export function* findPeople(
   { status, ...filter }: PeopleFilter,
   { sort, after, limit }: PageOfPeople,
 ): Generator<void, FoundPeople, void> {
-  const counts = { open: 0, attempted: 0, in_doubt: 0, sent: 0, failed: 0, suppressed: 0 };
+  const counts = { open: 0, attempted: 0, in_doubt: 0, sent: 0, failed: 0, suppressed: 0, held: 0 };
   const fits = createTest(filter);
   const valueIn = VALUES[sort.by];
   const sorted = createSortedPage(sort.order, after, limit);

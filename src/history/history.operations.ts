@@ -1,11 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import type { States } from "../../projections/all.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
-import { noClicks } from "../../projections/suspected.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
+import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
 import { noMessages } from "../../projections/timeline.ts";
 import { isoTime } from "../platform/clock.ts";
-import { count, oneOf, time } from "../platform/common-schemas.ts";
-import { operation } from "../platform/operation.ts";
+import { countLink, listLinkCounts } from "./link-tally.ts";
+import { parseLink, streamsOfLink } from "./history.ts";
+import { count, oneOf, text, time } from "../platform/common-schemas.ts";
+import { operation, refusal } from "../platform/operation.ts";
 import {
   asOf,
   asOfInput,
@@ -102,4 +105,93 @@ function countPeriods({ timeline, suspected }: Pick<States, "timeline" | "suspec
     const { clicks: people = 0, suspected: some = 0, bots = 0 } = clicks[at]?.counts ?? {};
     return { start, ...counts, clicks: people, suspected: some, bots };
   });
+}
+
+const linkCounts = Type.Object({
+  link: text("go.example/welcome"),
+  clicks: Type.Integer({ minimum: 0, description: "Of people; suspected ones are among them." }),
+  bots: count,
+  suspected: count,
+  first: time,
+  last: time,
+});
+
+export const showClicks = operation({
+  name: "clicks",
+  id: "listClicks",
+  tag: "tracking",
+  access: ["session", "read"],
+  summary: "Show the clicks of all links or of one.",
+  description:
+    "Clicks of people and of bots, the links with most clicks of people first. Of many links only those clicked last are told apart; a link that is asked for by name is counted from all of its clicks.\n\nsuspected: so many of the clicks of people are likely X's own. It fetches each link that a direct message holds, also under the names of ordinary browsers: clicks within seconds of such a message that come close to each other are taken for these.",
+  personalRead: false,
+  input: {
+    link: Type.Optional(
+      Type.String({
+        maxLength: LINK_CHARACTERS_MAX,
+        description: "One link, as domain/short_code",
+        examples: ["go.example/welcome"],
+      }),
+    ),
+    ...asOfInput,
+  },
+  positional: ["link"],
+  output: {
+    clicks: count,
+    bots: count,
+    suspected: count,
+    links: Type.Array(linkCounts),
+    others: Type.Object(
+      { clicks: count, suspected: count, bots: count },
+      { description: "Of links that are no longer told apart." },
+    ),
+    ...asOf,
+  },
+  refusals: { unknown_link: refusal("not_found", "No click of that link is in the log.") },
+  async run({ store, at }: LogReader, { link: wanted, as_of }) {
+    if (wanted === undefined) {
+      const found = await at(as_of, "clicks", "suspected");
+      const { all, others } = found.states.suspected;
+      return {
+        ...pickClicks(all),
+        links: listLinkCounts(found.states),
+        others: pickClicks(others),
+        as_of: toMomentJson(found),
+      };
+    }
+    const link = parseLink(wanted);
+    const { states, ...place } = await at(as_of, "clicks");
+    const one = listLinkCounts(await countLink(store, streamsOfLink(states.clicks, link), place)).find(
+      (each) => each.link === link,
+    );
+    if (one === undefined) return "unknown_link";
+    return { ...pickClicks(one), links: [one], others: pickClicks(noClicks()), as_of: toMomentJson(place) };
+  },
+  table({ links, others, ...all }, input) {
+    const rows = links.map(({ link, clicks, suspected, bots, first, last }) => [
+      link,
+      clicks,
+      suspected,
+      bots,
+      first,
+      last,
+    ]);
+    const sums = (what: string, { clicks, suspected, bots }: SuspectedCounts) => [
+      what,
+      clicks,
+      suspected,
+      bots,
+      "",
+      "",
+    ];
+    if (others.clicks + others.bots > 0) rows.push(sums("(links no longer told apart)", others));
+    if (input.link === undefined) rows.push(sums("total", all));
+    return { head: ["link", "people", "suspected", "bots", "first", "last"], rows };
+  },
+  text: ({ as_of }) => `(${describeMomentJson(as_of)})\n`,
+  examples: ["go.example/welcome --as-of 2026-11-21"],
+});
+
+function pickClicks({ clicks, bots, suspected }: SuspectedCounts): SuspectedCounts {
+  return { clicks, bots, suspected };
 }

@@ -2,6 +2,9 @@ import { findDispatches, findOwnChannels, readRequestedChannels, sourcesOfEvent 
 import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
+import { splitLink } from "../../projections/link-address.ts";
+import { toLinkKey } from "../../projections/sent-links.ts";
+import { usageError } from "../platform/service-error.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally } from "./link-tally.ts";
@@ -109,4 +112,13 @@ export async function historyOfRecipient(
   }
   const contact = find(state);
   return contact && { positions: positionsAbout(contact), dispatches: new Map<number, number>(), contact };
+}
+
+/**
+ * The name of a link that an operator writes as `domain/short_code`, with or without a scheme. Throws a ServiceError (usage)
+ * for any other text.
+ */
+export function parseLink(text: string): string {
+  if (splitLink(text).includes("")) throw usageError("a link is written domain/short_code");
+  return toLinkKey(text);
 }

@@ -1,7 +1,12 @@
-import type { EventType, Folded } from "../../events/catalog.ts";
+import type { EventType, Folded, LogStore } from "../../events/catalog.ts";
 import { sortChannels, type ChannelName } from "../../events/channel.ts";
 import { isOutcome } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
+import type { States } from "../../projections/all.ts";
+import { byLastClick } from "../../projections/recent-links.ts";
+import { createStates } from "../../projections/states.ts";
+import { suspected } from "../../projections/suspected.ts";
+import type { Place } from "../projector/parse-moment.ts";
 import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";
 
 export type Tally = ReturnType<ReturnType<typeof createTally>["tally"]>;
@@ -30,14 +35,15 @@ export function createTally(findChannels: FindChannels) {
     const [delivered, skipped, inDoubt] = [of("DispatchSucceeded"), of("DispatchSkipped"), of("DispatchInDoubt")];
     const [dead, retried, discarded] = [of("DispatchAbandoned"), of("DispatchRetryRequested"), of("DispatchDiscarded")];
     const retriedInDoubt = count(`${channel} retried in doubt`);
+    const arrived = count(`${channel} arrived`);
     return {
       channel,
       // What is retried is requested a second time.
       pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
-      delivered,
+      delivered: delivered + arrived,
       skipped,
-      /** Less those that the operator retried. */
-      inDoubt: inDoubt - retriedInDoubt,
+      /** Less those that the operator retried or settled. */
+      inDoubt: inDoubt - retriedInDoubt - of("DispatchSettled"),
       /** Dead letters that the operator has neither retried nor discarded. */
       dead: dead - (retried - retriedInDoubt) - discarded,
       retried,
@@ -60,11 +66,59 @@ export function createTally(findChannels: FindChannels) {
         add(`${event.data.channel} requested`);
         add(`${event.data.channel} ${event.type}`);
         if (event.data.in_doubt === true) add(`${event.data.channel} retried in doubt`);
-      } else if (event.type === "DispatchDiscarded") add(`${event.data.channel} ${event.type}`);
-      else if (isOutcome(event)) takeOutcome(event);
+      } else if (event.type === "DispatchDiscarded" || event.type === "DispatchSettled") {
+        add(`${event.data.channel} ${event.type}`);
+        if (event.type === "DispatchSettled" && event.data.as === "arrived") add(`${event.data.channel} arrived`);
+      } else if (isOutcome(event)) takeOutcome(event);
     },
     tally() {
       return { people: count("people"), bots: count("bots"), channels: sortChannels(requested).map(tallyChannel) };
     },
   };
+}
+
+type Counted = Pick<States, "clicks" | "suspected">;
+
+/** Events other than clicks that mark clicks as suspected. */
+const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
+
+/** Counts one link from its own streams, however many others there are, and the messages that may explain clicks. */
+export async function countLink(store: LogStore, streams: readonly string[], { position }: Place): Promise<Counted> {
+  const states = createStates(["clicks", "suspected"]);
+  const queries = [...streams.map((stream) => ({ stream })), { types: MESSAGES }];
+  const events = queries.map((query) => flatten(store.readFolded({ ...query, to: position })));
+  for await (const event of mergeInLogOrder(events)) states.evolve(event);
+  return states.all();
+}
+
+type Events = AsyncGenerator<Folded, undefined, void>;
+
+async function* flatten(batches: AsyncIterable<readonly Folded[]>): Events {
+  for await (const batch of batches) yield* batch;
+  return undefined;
+}
+
+/** No event is in two of the sources. */
+async function* mergeInLogOrder(sources: readonly Events[]) {
+  const heads = await Promise.all(sources.map(async (events) => ({ events, next: (await events.next()).value })));
+  for (;;) {
+    let first: (typeof heads)[number] | undefined;
+    for (const head of heads) if (nextPosition(head) < nextPosition(first)) first = head;
+    if (first?.next === undefined) return;
+    yield first.next;
+    first.next = (await first.events.next()).value;
+  }
+}
+
+function nextPosition(head: { readonly next: Folded | undefined } | undefined): number {
+  return head?.next?.position ?? Infinity;
+}
+
+/** Most clicks of people first; of equals the one clicked last. `suspected` of its `clicks`. */
+export function listLinkCounts({ clicks: { links }, suspected }: Counted) {
+  return byLastClick(links)
+    .map(([link, { clicks: people, bots, first, last }]) => {
+      return { link, clicks: people, bots, suspected: suspected.links.get(link)?.suspected ?? 0, first, last };
+    })
+    .sort((a, b) => b.clicks - a.clicks || b.bots - a.bots);
 }

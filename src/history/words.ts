@@ -87,6 +87,8 @@ const WORDS: EventWords = {
     const known = expected_position === undefined ? "" : `; its checkpoint had ${expected_position} events`;
     return say`an operator accepted a loss of the log, ${plain(reason)}: it ended at position ${position(found_position)}${known}`;
   },
+  LogTimeCorrected: ({ at, day }) =>
+    say`an operator said that the clock is right, which showed ${moment(at)}: the day is ${other(day)}`,
   LogVerified: ({ position: to, checked, result, fault }) =>
     result === "whole"
       ? say`the log was verified up to position ${position(to)}: it is whole`

@@ -34,7 +34,7 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   /** Undefined: no collector takes traces. */
   readonly tracing: Pick<Tracing, "request"> | undefined;
-  readonly config: Pick<Config, "auditReads" | "links" | "bots" | "outreach" | "outreachWith">;
+  readonly config: Pick<Config, "http" | "auditReads" | "links" | "bots" | "outreach" | "outreachWith">;
   readonly idempotency: Idempotency;
   readonly version: string;
   readonly encryptedLog: EncryptedLog;

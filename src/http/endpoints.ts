@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
-import { showStats } from "../history/history.operations.ts";
+import { showClicks, showStats } from "../history/history.operations.ts";
+import { listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
 import { feature, type AppDeps } from "./deps.ts";
@@ -53,7 +54,9 @@ function readingOperations(deps: AppDeps) {
   return feature("operations", "")
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
-    .get("/social/runs", ...serveRead(listRuns, context));
+    .get("/social/runs", ...serveRead(listRuns, context))
+    .get("/api/clicks", ...serveRead(showClicks, context))
+    .get("/api/links", ...serveRead(listLinks, context));
 }
 
 function openReader({ eventLog: { store }, projector, past, clock, config, awaySince }: AppDeps) {

@@ -1,3 +1,4 @@
+import { uptime } from "node:os";
 import type { LogStore } from "../../events/catalog.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 import { formatDuration } from "../platform/format-duration.ts";
@@ -30,9 +31,73 @@ export interface LogClock {
   watched<Store extends Pick<LogStore, "leases">>(store: Store): Store;
 }
 
-/** Of a log in a file: its clock is the machine's. */
-export function fileClock(clock: Clock = systemClock): LogClock {
-  return { now: clock, skewMs: () => 0, look: async () => {}, watched: (store) => store };
+/** The clock of a log in a file, by a clock that the caller trusts. */
+export function fileClock(clock: Clock): LogClock {
+  const skewMs = (newest?: string): number => Math.min(0, clock() - parseNewest(newest));
+  return { now: clock, skewMs, look: async () => {}, watched: (store) => store };
+}
+
+/**
+ * The clock of a log in a file: the machine's, unless that jumps while this process runs. From a jump of more than
+ * {@link CLOCK_SKEW_MS_MAX} on, time advances by the monotonic clock, until the machine's is right again. So no event is
+ * recorded at a wrong time, which would hold the log's time there for good. A restart accepts the machine's clock.
+ */
+export function machineClock({
+  wallClock = systemClock,
+  elapsedMs = () => performance.now(),
+  asleepMs = readAsleepMs,
+  logger,
+}: MachineClockDeps = {}): LogClock {
+  let offset = wallClock() - elapsedMs();
+  let slept = asleepMs();
+  let isHeld = false;
+
+  /** What the machine's clock should show, now that its sleep is known. */
+  const awake = (wall: number): number => {
+    const asleep = asleepMs();
+    // Only what explains the jump: the count is exact to some seconds.
+    if (Math.abs(wall - elapsedMs() - offset - (asleep - slept)) > CLOCK_SKEW_MS_MAX) return elapsedMs() + offset;
+    slept = asleep;
+    offset = wall - elapsedMs();
+    return wall;
+  };
+  const now: Clock = () => {
+    const wall = wallClock();
+    const isNear = Math.abs(wall - elapsedMs() - offset) <= CLOCK_SKEW_MS_MAX;
+    return isNear ? wall : Math.floor(awake(wall));
+  };
+  return {
+    now,
+    skewMs: (newest) => wallClock() - Math.max(now(), parseNewest(newest)),
+    async look() {
+      const skewMs = wallClock() - now();
+      const wasHeld = isHeld;
+      isHeld = isSkewed(skewMs);
+      // Small corrections of the clock are followed, and must not add up to a jump.
+      if (!isHeld) offset = wallClock() - elapsedMs();
+      if (isHeld && !wasHeld) logger?.warn("this machine's clock jumped: no run starts", { jumped_ms: skewMs });
+    },
+    watched: (store) => store,
+  };
+}
+
+interface MachineClockDeps extends LogClockDeps {
+  /** How long the machine has slept, in ms: a monotonic clock stands still meanwhile, and the wall clock does not. */
+  readonly asleepMs?: () => number;
+}
+
+/** Exact to some seconds. Zero where the runtime may not ask: then a sleep counts as a jump. */
+function readAsleepMs(): number {
+  try {
+    return uptime() * 1_000 - performance.now();
+  } catch {
+    return 0;
+  }
+}
+
+/** In ms since the epoch; undefined: no event yet. */
+function parseNewest(newest: string | undefined): number {
+  return newest === undefined ? -Infinity : Date.parse(newest);
 }
 
 interface LogClockDeps {
@@ -77,7 +142,7 @@ export function serverClock({
 
   return {
     now,
-    skewMs: (newest) => wallClock() - Math.max(now(), newest === undefined ? -Infinity : Date.parse(newest)),
+    skewMs: (newest) => wallClock() - Math.max(now(), parseNewest(newest)),
     async look(store) {
       const asked = elapsedMs();
       learn(await store.now(), asked);
@@ -97,7 +162,7 @@ export function serverClock({
   };
 }
 
-/** Whether one of the two clocks is so wrong that no run may be made, and nothing expire. */
+/** True if the clocks differ too much. Runs and expiry stop. */
 export function isSkewed(skewMs: number): boolean {
   return Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
 }
@@ -106,4 +171,6 @@ export function skewInWords(skewMs: number): string {
   return `this machine's clock is ${formatDuration(Math.round(Math.abs(skewMs) / 1_000))} ${skewMs < 0 ? "behind" : "ahead of"} the log's`;
 }
 
-export const SKEW_REMEDY = "correct the wrong one of the two, with NTP; runs start again by themselves";
+export const SKEW_REMEDY =
+  "correct the wrong one of the two, with NTP, and runs start again by themselves; " +
+  "if this machine's clock is right, restart the service and run reachlog doctor";

@@ -4,6 +4,16 @@ import type { Recorded } from "../../events/catalog.ts";
 /** Characters of a filter: a dozen comparisons. It is parsed once, and evaluated for each event. */
 export const FILTER_CHARS_MAX = 1_000;
 
+/**
+ * Nodes that one event may make an expression evaluate: an outcome of a thousand requests takes some 8,000, in 10 ms. Lists
+ * within lists would take seconds of the thread that answers requests.
+ */
+export const STEPS_MAX = 20_000;
+
+/** Characters of a text, and elements of a list, that cost as much as a node when a function or a slice makes one. */
+const CHARACTERS_PER_STEP = 256;
+const ELEMENTS_PER_STEP = 16;
+
 /** What a webhook posts, and what a filter is evaluated over. */
 export interface PostedEvent {
   readonly type: string;
@@ -41,11 +51,26 @@ export function compileFilter(expression: string): EventFilter {
   const negated: Expression = { type: "NotExpression", child: parsed };
   return (event) => {
     try {
-      return TreeInterpreter.search(negated, event as never) === false;
+      return createInterpreter().search(negated, event as never) === false;
     } catch (fault) {
       throw new FilterFailed(fault instanceof Error ? fault.message : "an unknown fault");
     }
   };
+}
+
+/** An interpreter for one event, which throws past {@link STEPS_MAX}. */
+function createInterpreter(): typeof TreeInterpreter {
+  let steps = 0;
+  const bounded: typeof TreeInterpreter = Object.create(TreeInterpreter);
+  bounded.visit = (node, value) => {
+    steps++;
+    if (steps > STEPS_MAX) throw new Error(`it takes more than ${STEPS_MAX} steps`);
+    const result = TreeInterpreter.visit.call(bounded, node, value);
+    if (typeof result === "string") steps += Math.floor(result.length / CHARACTERS_PER_STEP);
+    else if (Array.isArray(result)) steps += Math.floor(result.length / ELEMENTS_PER_STEP);
+    return result;
+  };
+  return bounded;
 }
 
 /** Texts and literals with their quotes. */

@@ -2,8 +2,8 @@ import { Type, type Static } from "@sinclair/typebox";
 import { retryAfterMs, parseRetryAfter, parseAnswer } from "./classify-answer.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
-/** Published 2026-07-29; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
-export const API_VERSION = "v26.0";
+/** Published 2026-11-04; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
+export const API_VERSION = "v27.0";
 
 const ERROR = Type.Object({
   code: Type.Integer(),

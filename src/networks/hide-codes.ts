@@ -34,6 +34,7 @@ const WITHOUT_CODES: Readonly<Record<Exclude<keyof Attempt, "text" | "personal_l
   account_id: true,
   day: true,
   timezone: true,
+  decided_at: true,
 };
 
 function showAttempt(data: Attempt): Attempt {

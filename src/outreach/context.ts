@@ -6,7 +6,11 @@ import type { EventMetadata, PartDeps } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import type { Prices, SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
+import { isoTime } from "../platform/clock.ts";
+import type { Projector } from "../projector/projector.ts";
+import { newestMs } from "../../projections/quota.ts";
 import { momentIn } from "./quota-day.ts";
+import type { Wish } from "./stop-words.ts";
 import type { TurnMoment } from "./send-window.ts";
 
 /** A recipient who may get a message; `user` where the source already asked the network. */
@@ -53,8 +57,8 @@ export interface OutreachContext extends PartDeps {
   readonly timezone: string;
   readonly runMaxMs: number;
   readonly settleMs: number;
-  /** Whether a message to us asks to be left alone. */
-  readonly isOptOut: (text: string) => boolean;
+  /** Whether a message to us asks to be left alone, or may. */
+  readonly readWish: (text: string) => Wish | undefined;
   /** Whether it asks only that clicks are no longer recorded. */
   readonly isTrackingOptOut: (text: string) => boolean;
   readonly prices: Prices;
@@ -97,8 +101,17 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
 export function quotaNow(context: Pick<OutreachContext, "projector" | "clock" | "timezone">): TurnMoment {
   const { projector, clock, timezone } = context;
   // Never before the newest event: a clock set back does not bring back yesterday's quota.
-  const ms = Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
+  const ms = Math.max(clock(), newestMs(projector.state("quota"), projector.time));
   return { ...momentIn(timezone, ms), clockMs: clock() };
+}
+
+/**
+ * When the newest event was recorded, ISO 8601, or when the log's time was corrected after that; undefined in an empty log,
+ * and while the quota is folded from the log.
+ */
+export function newestTime(projector: Pick<Projector, "state" | "isFolded" | "time">): string | undefined {
+  if (projector.time === undefined || !projector.isFolded("quota")) return projector.time;
+  return isoTime(newestMs(projector.state("quota"), projector.time));
 }
 
 /** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */

@@ -18,6 +18,7 @@ import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/decide-and-append.ts";
+import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
@@ -137,7 +138,8 @@ function refuse(
   const self = state.account.user;
   if (self !== null && isSame(self, recipient)) return { verdict: "skip", reason: "self" };
   if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
-  if (contact?.status === "failed") return { verdict: "pass" };
+  // A held recipient is judged, and recorded, once an operator has decided.
+  if (contact?.held === true || contact?.status === "failed") return { verdict: "pass" };
   if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
   if (rules.requireConsent === "evidence") {
     const detail = describeMissingEvidence(contact ?? NO_CONSENT);
@@ -251,6 +253,8 @@ export function decideTurn(
     ...omitUndefined({ source: from, account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
+    // The time at which the log records this stands still after such a correction.
+    ...(state.quota.corrected !== null && { decided_at: isoTime(now.ms) }),
   };
   const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });
   return { events: [...added, { type: "DirectMessageAttempted", data }] };
@@ -312,7 +316,7 @@ export function newSkips(
 
 /** Why a message whose intent was recorded is not sent after all. */
 export type GiveUp =
-  "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "other_account" | "clock_skewed";
+  "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "held" | "other_account" | "clock_skewed";
 
 /** A send that came to an end; `gave_up`: before anything was asked of the network, or after a 429. */
 export type SendDecided =
@@ -327,6 +331,7 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   other_account: "another account was linked before the message went out",
   clock_skewed: "the clocks of the machine and of the log were too far apart before the message went out",
   suppressed: "the recipient was suppressed before the message went out",
+  held: "the recipient's reply waits for an operator's decision",
 };
 
 export type OutcomeEvent = Extract<

@@ -9,7 +9,7 @@ import { SocialError, type InboxMessage } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
 import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext } from "./context.ts";
 import { createDecision, createNaming } from "../recipients/suppress.ts";
-import type { OutreachState } from "./decide.ts";
+import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
 const PAGE_SIZES = [10, 25, 100];
@@ -122,7 +122,7 @@ async function recordMessages(run: RunContext, messages: readonly InboxMessage[]
 /** What messages (newest first) say that the state does not hold yet: who wrote, who answered, who asks to be left alone. */
 export function decideReceived(
   state: OutreachState,
-  { rules, isOptOut, isTrackingOptOut }: Pick<RunContext, "rules" | "isOptOut" | "isTrackingOptOut">,
+  { rules, readWish, isTrackingOptOut }: Pick<RunContext, "rules" | "readWish" | "isTrackingOptOut">,
   messages: readonly InboxMessage[],
 ): AppendDecision<never> {
   const own = state.account.user?.id;
@@ -142,14 +142,25 @@ export function decideReceived(
       newEvents.push({ type: "DirectMessageReceived", data });
     }
     // Also where a hash suppresses them: by the next message they may have another handle.
-    if (isOptOut(text)) newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id }]));
+    const wish = readWish(text);
+    if (wish === "stop") newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id }]));
     else newEvents.push(...nameSuppressed(state.contacts, [recipient]));
+    if (wish === "doubt" && isUndecided(state, rules, recipient, createdAt) && once(`hold ${senderId}`)) {
+      newEvents.push({ type: "RecipientHeld", data: { recipient, message_id, received_at: isoTime(createdAt) } });
+    }
     if (isTrackingOptOut(text) && isTrackedAt(state, recipient, createdAt) && once(`tracking ${senderId}`)) {
       newEvents.push(...denyTracking(state, rules, recipient, message));
     }
     return newEvents;
   });
   return { events };
+}
+
+/** False if they are suppressed, or were held for this message or a later one: a message may be read twice. */
+function isUndecided(state: OutreachState, rules: OutreachRules, recipient: Recipient, createdAt: number): boolean {
+  const { held_at } = findPerson(state.contacts, recipient) ?? {};
+  if (held_at !== undefined && createdAt <= Date.parse(held_at)) return false;
+  return !isSuppressed(state, rules, recipient);
 }
 
 /** False if they denied it already, or granted it after this message, which is read once more then. */

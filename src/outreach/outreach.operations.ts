@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { isAfterChange, usedAt } from "../../projections/quota.ts";
+import { isAfterChange, newestMs, usedAt, type Quota } from "../../projections/quota.ts";
 import { RUNS_MAX } from "../../projections/runs.ts";
 import type { Config } from "../config/config.ts";
 import { findRunCallers, readRunCounts } from "../history/run-events.ts";
@@ -46,7 +46,7 @@ export const showQuota = operation({
     const found = await at(as_of, "quota");
     const { quota } = found.states;
     const now = clock();
-    const ms = resolveTime(found, now);
+    const ms = resolveTime(found, quota, now);
     const zone = ms !== undefined && ms < now ? (quota.timezone ?? timezone) : timezone;
     const moment = ms === undefined ? undefined : momentIn(zone, ms);
     const used = moment === undefined ? 0 : usedAt(quota, moment);
@@ -75,9 +75,10 @@ export const showQuota = operation({
 /** Ms since 1970, never before the newest event, as in the service; undefined before the first event. */
 function resolveTime(
   { moment: { to, until }, time: at }: Pick<StatesAt, "moment" | "time">,
+  quota: Quota,
   now: number,
 ): number | undefined {
-  const newest = at === undefined ? undefined : Date.parse(at);
+  const newest = at === undefined ? undefined : newestMs(quota, at);
   if (to !== undefined) return newest;
   return Math.min(until?.getTime() ?? Infinity, Math.max(now, newest ?? 0));
 }

@@ -115,7 +115,9 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   const isOurs = await context.lease.keep(SEND_MS_MAX);
   await waitForProjections(context);
   const state = outreachState(context);
+  const contact = findPerson(state.contacts, attempt.recipient);
   if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";
+  if (contact?.held === true) return "held";
   if (state.account.user?.id !== context.accountId) return "other_account";
   if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
@@ -123,7 +125,7 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (isSkewed(context.skewMs())) return "clock_skewed";
   const now = quotaNow(context);
   if (now.day !== day) return "day_over";
-  const isClosed = isClosedFor(context.rules.window, findPerson(state.contacts, attempt.recipient), now);
+  const isClosed = isClosedFor(context.rules.window, contact, now);
   return isClosed ? "window_closed" : undefined;
 }
 

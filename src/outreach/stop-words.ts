@@ -5,20 +5,91 @@ const UNSPACED =
 /** Soft hyphens, joiners and other invisible characters. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 
+/** What a reply asks for. `doubt`: a short word of {@link createWishReader} stands in it, and may mean another thing. */
+export type Wish = "stop" | "doubt";
+
 /**
- * Whether a text asks to be left alone: one of the words or phrases occurs anywhere in it as whole words. That "don't
- * stop" counts too is wanted: each recipient gets at most one message ever, so a false alarm costs next to nothing, while
- * a wish that is missed breaks the network's rules. `others`: phrases of another wish, which are passed over where they
- * stand on one line: "stop tracking" asks for less than "stop".
+ * Longest single word, in characters, that counts as the whole message only: "cancel" and "end" are said of other things
+ * too. A longer word, such as "unsubscribe", and a phrase count anywhere.
+ */
+const SHORT_CHARS_MAX = 9;
+
+/** The same of scripts that write no spaces: there the longer words are phrases. */
+const SHORT_UNSPACED_CHARS_MAX = 3;
+
+/**
+ * Said before or behind a stop word without another meaning: greetings, "please" and thanks, of the languages in which
+ * replies were tried.
+ */
+const COURTESIES = [
+  // English, German, Dutch.
+  "hi,hello,hey,dear,good morning,no thanks,no thank you,please,pls,plz,thanks,thank you,thx,ok,okay,now,sorry",
+  "hallo,guten tag,guten morgen,moin,servus,bitte,danke,danke schön,vielen dank,hoi,dag,graag,alsjeblieft,alstublieft,dank je,bedankt",
+  // French, Spanish, Italian, Portuguese.
+  "bonjour,bonsoir,salut,merci,svp,stp,s'il vous plaît,s'il te plaît,s'il vous plait,s'il te plait",
+  "hola,buenos días,buenas,por favor,gracias,muchas gracias,ciao,salve,buongiorno,per favore,grazie",
+  "olá,oi,bom dia,boa tarde,se faz favor,obrigado,obrigada",
+  // Polish, Turkish, Russian.
+  "cześć,dzień dobry,proszę,dziękuję,dzięki,merhaba,selam,lütfen,teşekkürler,teşekkür ederim",
+  "привет,здравствуйте,добрый день,пожалуйста,спасибо",
+  // Japanese, Chinese, Korean.
+  "こんにちは,してください,ください,お願いします,します,ありがとうございます,ありがとう,你好,您好,请,請,谢谢,謝謝",
+  "안녕하세요,부탁드립니다,부탁합니다,해주세요,해 주세요,합니다,제발,감사합니다",
+].flatMap((line) => line.split(","));
+
+/**
+ * Makes a function that reads what a reply asks for. Undefined: it has none of the words. `others`: phrases of another wish,
+ * as {@link createStopWords} takes them.
+ */
+export function createWishReader(
+  words: readonly string[],
+  others: readonly string[] = [],
+): (text: string) => Wish | undefined {
+  const hasWord = createStopWords(words, others);
+  const hasPhrase = createStopWords(
+    words.filter((word) => !isShort(comparable(word))),
+    others,
+  );
+  const prepare = createComparison(others);
+  const meaningless = toPatterns(longestFirst([...words, ...COURTESIES])).map((pattern) => new RegExp(pattern, "gu"));
+  return (text) => {
+    if (!hasWord(text)) return undefined;
+    if (hasPhrase(text)) return "stop";
+    const rest = meaningless.reduce((left, pattern) => left.replaceAll(pattern, " "), prepare(text));
+    return /[\p{L}\p{N}]/u.test(rest) ? "doubt" : "stop";
+  };
+}
+
+function isShort(word: string): boolean {
+  if (UNSPACED.test(word)) return word.length <= SHORT_UNSPACED_CHARS_MAX;
+  return !/[\s-]/.test(word) && word.length <= SHORT_CHARS_MAX;
+}
+
+/** "stop all" before "stop", which would leave "all". */
+function longestFirst(words: readonly string[]): readonly string[] {
+  return words.toSorted((one, other) => other.length - one.length);
+}
+
+/**
+ * Makes a function that tells whether one of the words or phrases occurs anywhere in a text as whole words. `others`: phrases
+ * of another wish, which are passed over where they stand on one line: "stop tracking" asks for less than "stop".
  */
 export function createStopWords(words: readonly string[], others: readonly string[] = []): (text: string) => boolean {
   const patterns = toPatterns(words);
-  const phrases = toPatterns(others);
+  const prepare = createComparison(others);
   return (text) => {
-    const takeOut = (line: string, phrase: RegExp) => line.replaceAll(new RegExp(phrase, "gu"), TAKEN_OUT);
-    const lines = text.split(LINE_END).map((line) => phrases.reduce(takeOut, comparable(line)));
-    const compared = comparable(lines.join(" "));
+    const compared = prepare(text);
     return patterns.some((pattern) => pattern.test(compared));
+  };
+}
+
+/** Makes a function that brings a text into the form of the patterns, without the phrases of another wish. */
+function createComparison(others: readonly string[]): (text: string) => string {
+  const phrases = toPatterns(others);
+  const takeOut = (line: string, phrase: RegExp) => line.replaceAll(new RegExp(phrase, "gu"), TAKEN_OUT);
+  return (text) => {
+    const lines = text.split(LINE_END).map((line) => phrases.reduce(takeOut, comparable(line)));
+    return comparable(lines.join(" "));
   };
 }
 

@@ -1,5 +1,21 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
 
+/** The kind of a refusal. HTTP shows it by a status, the command line by an exit code. */
+export type RefusalKind = "not_found" | "conflict" | "invalid";
+
+/** A refusal that an operation declares. Its name, with hyphens, is the slug of its problem. */
+export interface DeclaredRefusal {
+  readonly kind: RefusalKind;
+  /** One sentence for people, the same on every surface. */
+  readonly sentence: string;
+}
+
+export function refusal(kind: RefusalKind, sentence: string): DeclaredRefusal {
+  return { kind, sentence };
+}
+
+export type DeclaredRefusals = Readonly<Record<string, DeclaredRefusal>>;
+
 /** Rows with as many cells as the head. */
 export interface TextTable {
   readonly head: readonly string[];
@@ -14,6 +30,7 @@ export interface Operation<
   Context = never,
   Input extends TProperties = TProperties,
   Output extends TProperties = TProperties,
+  Refusals extends DeclaredRefusals = DeclaredRefusals,
 > {
   /** The words that are typed on the command line, such as `runs list`. */
   readonly name: string;
@@ -33,8 +50,9 @@ export interface Operation<
   readonly positional?: readonly (keyof Input & string)[];
   /** Every member of the answer; what is not named here is never shown. */
   readonly output: Output;
-  /** Throws a ServiceError (usage) for an input that no schema can refuse. */
-  run(context: Context, input: Static<TObject<Input>>): Promise<Static<TObject<Output>>>;
+  readonly refusals?: Refusals;
+  /** Returns the answer, or the name of a refusal. Throws a ServiceError (usage) for an input that no schema can refuse. */
+  run(context: Context, input: Static<TObject<Input>>): Promise<Static<TObject<Output>> | (keyof Refusals & string)>;
   /** The rows of an answer that is a list; undefined if this answer is none. */
   table?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): TextTable | undefined;
   /** The answer for people: what stands below the table, or all of it. */
@@ -44,9 +62,12 @@ export interface Operation<
 }
 
 /** Returns the description unchanged, with the types that its schemas say. */
-export function operation<Context, const Input extends TProperties, const Output extends TProperties>(
-  described: Operation<Context, Input, Output>,
-): Operation<Context, Input, Output> {
+export function operation<
+  Context,
+  const Input extends TProperties,
+  const Output extends TProperties,
+  const Refusals extends DeclaredRefusals = Record<never, DeclaredRefusal>,
+>(described: Operation<Context, Input, Output, Refusals>): Operation<Context, Input, Output, Refusals> {
   return described;
 }
 

@@ -4,7 +4,7 @@ import { findContact, toRecipient, type Contacts } from "../../projections/conta
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
 import { nextTurn } from "../platform/time-slices.ts";
-import type { ImportedRow } from "./recipients-file.ts";
+import type { ImportedRow } from "./file/unique-recipients.ts";
 import { createNaming, type HashesOf } from "./suppress.ts";
 import { eraseClicks, findRevokedLinks, type RecordConsentDeps } from "./record-consent.ts";
 

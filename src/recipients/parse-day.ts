@@ -61,7 +61,7 @@ function toIsoDay(text: string, order: DateOrder | undefined): Parsed {
   if (isYearFirst !== undefined) return isoDay(year, month, day) ?? { fault: NO_TIME };
   const [isYearLast, one = "", , other = "", lastYear = "", hour] = YEAR_LAST.exec(text) ?? [];
   if (isYearLast === undefined) return text;
-  if (lastYear.length === 2) return { fault: `${text} has a year of two digits: write it as 2026-03-02` };
+  if (lastYear.length === 2) return { fault: `${text} has a short year: write it as 2026-03-02` };
   const [dayFirst, monthFirst] = [isoDay(lastYear, other, one), isoDay(lastYear, one, other)];
   const wanted = { dmy: dayFirst, mdy: monthFirst };
   if (dayFirst === undefined && monthFirst === undefined) return { fault: NO_TIME };

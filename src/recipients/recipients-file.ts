@@ -1,26 +1,14 @@
 import { ServiceError } from "../platform/service-error.ts";
+import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
-import { createCellNotes } from "./file/cell-notes.ts";
-import { decodeText } from "./file/decode-text.ts";
-import { type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
-import { omitUndefined } from "../platform/omit-undefined.ts";
+import { createCellNotes, type RowRefusal } from "./file/cell-notes.ts";
+import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "../template/normalize-field.ts";
 import { type Columns, LINK_COLUMNS, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";
-import {
-  type CellRow,
-  type FileRow,
-  type ImportedRecipient,
-  type ReadOptions,
-  readRow,
-  type RowRefusal,
-} from "./file/row.ts";
+import { type CellRow, type FileRow, type ReadOptions, readRow } from "./file/row.ts";
 import { type ImportedSuppression, readSuppression } from "./file/suppression-row.ts";
-
-export interface ImportedRow {
-  readonly line: number;
-  readonly recipient: ImportedRecipient;
-}
+import { createPeople } from "./file/unique-recipients.ts";
 
 export interface RefusedRow {
   readonly line: number;
@@ -31,12 +19,6 @@ export interface RefusedRow {
 
 /** Characters of a refused value: enough to find it in the file. A file of a million bad rows is to fit in memory. */
 const VALUE_SHOWN_CHARS_MAX = 100;
-
-/** The row at `line` took the place of the one at `of`: the last one wins. */
-export interface Duplicate {
-  readonly line: number;
-  readonly of: number;
-}
 
 const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns) => Iterable<FileRow>>> = {
   csv: readCsvRows,
@@ -115,51 +97,55 @@ function readRows(
   return { refused, notes: notes.all() };
 }
 
-/** Keeps each recipient once, by id and by handle. */
-function createPeople() {
-  const kept = new Set<ImportedRow>();
-  const byId = new Map<string, ImportedRow>();
-  const byUsername = new Map<string, ImportedRow>();
-  const duplicates: Duplicate[] = [];
+const SAVE_AS = 'save it again as "CSV UTF-8"';
 
-  /** Why the row cannot be taken, or undefined. */
-  function add(row: ImportedRow): RowRefusal | undefined {
-    const { id } = row.recipient;
-    const username = row.recipient.username?.toLowerCase();
-    const sameId = id === undefined ? undefined : byId.get(id);
-    const sameName = username === undefined ? undefined : byUsername.get(username);
-    if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
-      return { value: id, reason: `@${username} has another id on line ${sameName.line}` };
-    }
-    const earlier = [...new Set([sameId, sameName])].filter((one) => one !== undefined);
-    for (const one of earlier) replace(one, row);
-    const held = earlier.reduce(withRevocations, row);
-    kept.add(held);
-    if (id !== undefined) byId.set(id, held);
-    if (username !== undefined) byUsername.set(username, held);
-    return undefined;
-  }
+/** First bytes of files that spreadsheet programs and others write, whatever the file is called. */
+const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
+  ["an Excel workbook", [0x50, 0x4b, 0x03, 0x04]],
+  ["an Excel workbook of the old kind (.xls)", [0xd0, 0xcf, 0x11, 0xe0]],
+  ["a PDF", [0x25, 0x50, 0x44, 0x46]],
+  ["a compressed file", [0x1f, 0x8b]],
+];
 
-  function replace(earlier: ImportedRow, row: ImportedRow): void {
-    const { id, username } = earlier.recipient;
-    kept.delete(earlier);
-    if (id !== undefined) byId.delete(id);
-    if (username !== undefined) byUsername.delete(username.toLowerCase());
-    duplicates.push({ line: row.line, of: earlier.line });
-  }
+/** First bytes that are looked at for the zeros of UTF-16 without a mark. */
+const SNIFF_BYTES = 1024;
 
-  return { add, duplicates, rows: () => [...kept] };
+/** A web page: an export of a program as a table, or the page that asks to sign in. */
+const HTML = /^\s*<(?:!doctype|html|head|body|meta|title|style|script|table|div|!--)/i;
+const XML = /^\s*<\?xml/i;
+
+/**
+ * UTF-8, or UTF-16 where a byte order mark says so (Excel's "Unicode text"). Anything else is refused:
+ * a guess at a legacy code page would greet people by a mangled name.
+ */
+function decodeText(file: string | Uint8Array): string {
+  const bytes = typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;
+  if (bytes > FILE_BYTES_MAX) throw new ServiceError("invalid", `the file has more than ${FILE_BYTES_MAX} bytes`);
+  const text = (typeof file === "string" ? file : decodeBytes(file)).replace(/^\uFEFF/, "");
+  const markup = HTML.test(text) ? "a web page (HTML)" : XML.test(text) ? "XML" : undefined;
+  if (markup === undefined) return text;
+  throw new ServiceError(
+    "invalid",
+    `this is ${markup}, whatever its name says: open it in a spreadsheet, and ${SAVE_AS}`,
+  );
 }
 
-/** The row, with what an earlier one of the same recipient takes back of consent, if the row itself does not say. */
-function withRevocations(row: ImportedRow, { recipient: earlier }: ImportedRow): ImportedRow {
-  const { basis, tracking } = row.recipient;
-  const { consent_at, consent_source, consent_text, tracking_at, tracking_source, tracking_text } = earlier;
-  const revoked = {
-    ...(basis === undefined &&
-      earlier.basis === "none" && { basis: earlier.basis, consent_at, consent_source, consent_text }),
-    ...(tracking === undefined &&
-      earlier.tracking === "denied" && { tracking: earlier.tracking, tracking_at, tracking_source, tracking_text }),
-  };
-  return { line: row.line, recipient: { ...row.recipient, ...omitUndefined(revoked) } };
+function decodeBytes(bytes: Uint8Array): string {
+  const [magic] = MAGIC.find(([, first]) => first.every((byte, index) => bytes[index] === byte)) ?? [];
+  if (magic !== undefined) throw new ServiceError("invalid", `this is ${magic}, not a text file: ${SAVE_AS}`);
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return decode(bytes, "utf-16le");
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return decode(bytes, "utf-16be");
+  if (bytes.subarray(0, SNIFF_BYTES).includes(0)) {
+    throw new ServiceError("invalid", `the file holds zero bytes (UTF-16 without a mark, or no text): ${SAVE_AS}`);
+  }
+  return decode(bytes, "utf-8");
+}
+
+function decode(bytes: Uint8Array, encoding: "utf-8" | "utf-16le" | "utf-16be"): string {
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch {
+    const where = encoding === "utf-8" ? ` (line ${countLinesBeforeFault(bytes) + 1}; perhaps Windows-1252)` : "";
+    throw new ServiceError("invalid", `the file is not valid ${encoding.toUpperCase()}${where}: ${SAVE_AS}`);
+  }
 }

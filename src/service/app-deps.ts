@@ -23,7 +23,7 @@ import { cosignedPosition } from "../log/cosigning.ts";
 import { signHeadNow, proveEvent } from "../log/signed-heads.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { quotaNow } from "../outreach/context.ts";
+import { newestTime, quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import { makeId, sleep, type Clock } from "../platform/clock.ts";
 import { createVisitorSketch } from "../privacy/visitor-sketch.ts";
@@ -70,12 +70,12 @@ export function appDeps(served: Served): AppDeps {
   // Cookies and sessions are encrypted with keys derived from the master key.
   const { checkpoints, master } = openedLog;
   const { now: clock, skewMs: skewAt } = openedLog.logClock;
-  const isSecure = http.publicUrl.startsWith("https:");
+  const site = new URL(http.publicUrl);
   const isLocal = isOfThisMachineOnly(http);
   const live = {
     instances: () => instances.live,
     awaySince: served.awaySince,
-    skewMs: () => skewAt(projector.time),
+    skewMs: () => skewAt(newestTime(projector)),
     roles: () => listRoles(eventLog, projector),
   };
   const quota = dailyQuota(config, projector, clock);
@@ -99,9 +99,9 @@ export function appDeps(served: Served): AppDeps {
     isLocal,
     // Each lets its part through: a load balancer sends an address here and there.
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
-    sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
-    notices: createNotices(master, isSecure, clock),
-    visits: createVisits(master, isSecure, clock),
+    sessions: createSessions({ masterKey: master, authentication, site, isLocal, claims: served.vault, clock }),
+    notices: createNotices(master, site, clock),
+    visits: createVisits(master, site, clock),
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
     eventIntake: createEventIntake(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
@@ -128,7 +128,7 @@ export function appDeps(served: Served): AppDeps {
       eventLog,
       projector,
       pinnedHandle: config.x?.account,
-      cookie: createAuthorizationCookie(master, isSecure, clock),
+      cookie: createAuthorizationCookie(master, site, clock),
       states: createUsedStates(served.vault, clock),
     },
   };

@@ -1,8 +1,8 @@
 import type { LogStore } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
-import { fileClock, serverClock, type LogClock } from "../log/log-clock.ts";
-import { makeId as newId } from "../platform/clock.ts";
+import { fileClock, machineClock, serverClock, type LogClock } from "../log/log-clock.ts";
+import { type Clock, makeId as newId } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 import { keysIn } from "../privacy/key-store.ts";
@@ -48,6 +48,11 @@ export async function openStoredLog(config: Config): Promise<StoredLog> {
   return { ...store, checkpoints, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
+function openClock(isShared: boolean, clock: Clock | undefined, logger: Logger | undefined): LogClock {
+  if (clock !== undefined) return fileClock(clock);
+  return isShared ? serverClock({ logger }) : machineClock({ logger });
+}
+
 /**
  * The one way to open a log, for the service and for commands: master key → vault → keys of personal data → log.
  * Throws a ServiceError (configuration, damaged), and what the store throws.
@@ -65,7 +70,7 @@ export async function openLogAt(
   opening.use(vault);
   const renew = (): Promise<Uint8Array> => readMasterKey(secrets);
   const keys = opening.use(await openSecretStore({ place: secrets.keys, master, renew }));
-  const logClock = secrets.isShared && clock === undefined ? serverClock({ logger }) : fileClock(clock);
+  const logClock = openClock(secrets.isShared, clock, logger);
   const keyring = await openKeyring(keysIn(keys), logClock.now);
   const keysName = secrets.keys.name;
   const bind = (store: LogStore, options: BindOptions = accepted): Promise<void> =>
@@ -79,7 +84,8 @@ export async function openLogAt(
       bind,
       owner,
       acceptLostKeys,
-      clock,
+      // A server records by its own clock.
+      clock: secrets.isShared ? clock : logClock.now,
       makeId,
       onCommit,
     }),

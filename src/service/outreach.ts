@@ -3,9 +3,9 @@ import { createTokens } from "../account/tokens.ts";
 import type { Config } from "../config/config.ts";
 import type { LogClock } from "../log/log-clock.ts";
 import { xPrices } from "../networks/x/x-api.ts";
-import type { OutreachContext } from "../outreach/context.ts";
+import { newestTime, type OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
-import { createStopWords } from "../outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
 import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
@@ -75,13 +75,13 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     holder: deps.holder ?? makeId(),
     makeId,
     clock: logClock.now,
-    skewMs: () => logClock.skewMs(projector.time),
+    skewMs: () => logClock.skewMs(newestTime(projector)),
     sleep: deps.sleep ?? sleep,
     sources: openSources(outreach),
     // Never rendered where no template is configured: then no run starts.
     rules: outreachRules(deps, outreach.template ?? parseTemplate("-")),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
-    isOptOut: createStopWords(outreach.stopWords, outreach.trackingStopWords),
+    readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),
     isTrackingOptOut: createStopWords(outreach.trackingStopWords),
     newLinkSecret: config.links.isPersonal ? () => randomBytes(LINK_SECRET_BYTES).toString("hex") : undefined,
     random: Math.random,

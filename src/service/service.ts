@@ -78,7 +78,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
   const metrics = createMetrics(config.webhooks.map(({ name }) => name));
-  const tracing = await openTraces(stack, config);
+  const tracing = await openTraces(stack, config, logger);
   const opening = { logger, metrics, tracing, ...options };
   const { store, instances, leasing, roles, eventLog, projector, watch } = await openState(stack, config, opening);
   const { vault, keyring, logClock } = store;
@@ -195,10 +195,14 @@ async function onceFolded<Part extends AsyncDisposable>(
 }
 
 /** Loads the libraries only where traces are collected. */
-async function openTraces(stack: AsyncDisposableStack, { tracing }: Config): Promise<Tracing | undefined> {
+async function openTraces(
+  stack: AsyncDisposableStack,
+  { tracing }: Config,
+  logger: Logger,
+): Promise<Tracing | undefined> {
   if (tracing === undefined) return undefined;
   const { openTracing } = await import("../tracing/tracing.ts");
-  return stack.use(openTracing(tracing));
+  return stack.use(openTracing({ ...tracing, logger }));
 }
 
 interface OpenStateOptions extends ServiceOptions {

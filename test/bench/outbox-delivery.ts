@@ -32,5 +32,5 @@ function requestOf(channel: Channel, id: string, click: Click): { path: string; 
     action_source: "website",
     user_data,
   };
-  return { path: "/v26.0/1/events", content: { data: [event], access_token: "token" } };
+  return { path: "/v27.0/1/events", content: { data: [event], access_token: "token" } };
 }

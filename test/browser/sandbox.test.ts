@@ -54,14 +54,14 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
     const push = { to: line.to, messages: [{ type: "text", text }] };
     const body = { messaging_product: "whatsapp", to: whatsapp.to, type: "text", text: { body: text } };
     const answers = await Promise.all([
-      postJson(`${urls.meta}/v26.0/${meta.pixelId}/events`, { data, access_token: meta.accessToken }),
+      postJson(`${urls.meta}/v27.0/${meta.pixelId}/events`, { data, access_token: meta.accessToken }),
       postJson(urls.slackWebhook, slackBody(text)),
       postJson(urls.discordWebhook, { content: text }),
       postJson(urls.googleChatWebhook, { text }),
       postJson(urls.teamsWebhook, { type: "message", attachments }),
       postJson(`${urls.telegram}/bot${telegram.botToken}/sendMessage`, { chat_id: telegram.chatId, text }),
       postWithToken(`${urls.line}/v2/bot/message/push`, line.accessToken, push),
-      postWithToken(`${urls.whatsapp}/v26.0/${whatsapp.phoneNumberId}/messages`, whatsapp.accessToken, body),
+      postWithToken(`${urls.whatsapp}/v27.0/${whatsapp.phoneNumberId}/messages`, whatsapp.accessToken, body),
     ]);
     expect(answers.map(({ ok }) => ok)).toEqual(answers.map(() => true));
   }

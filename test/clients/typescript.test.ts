@@ -68,6 +68,11 @@ describe("each operation for programs, asked of a running service", () => {
     expect(exported).toContain('"cid"');
     const { error: unknown } = await client.POST("/social/recipients/retry", { body: { recipient: "nobody_known" } });
     expect(unknown?.status).toBe(404);
+    const { error: stranger } = await client.POST("/social/recipients/release", {
+      body: { recipient: "nobody_known" },
+    });
+    expect(stranger?.status).toBe(404);
+    expect((await client.GET("/social/recipients/held")).data?.count).toBe(0);
     expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);
   });
 
@@ -122,6 +127,8 @@ describe("each operation for programs, asked of a running service", () => {
     );
     const why = "of a test";
     expect((await client.POST("/api/deliveries/discard", { body: { all: true, why } })).data?.left_count).toBe(0);
+    const settling = { body: { all: true, as: "left", why } } as const;
+    expect((await client.POST("/api/deliveries/settle", settling)).data?.left_count).toBe(0);
   });
 
   test("the log", async () => {
@@ -144,6 +151,9 @@ describe("each operation for programs, asked of a running service", () => {
     const { error: unknownRule } = await client.POST("/api/what-if", { body: { DAILY_LIMIT: "none" } });
     expect(unknownRule?.status).toBe(422);
     const link = "go.example/spring";
+    const { data: ofLink } = await client.GET("/api/clicks", { params: { query: { link } } });
+    expect(ofLink?.links.map((one) => one.link)).toEqual([link]);
+    expect((await client.GET("/api/links")).data?.count).toBe(0);
     const { data: clicks } = await client.GET("/api/audit/export", { params: { query: { link } }, parseAs: "text" });
     expect(clicks?.trim().split("\n")).toHaveLength(1);
     const { data: events } = await client.GET("/events", { params: { query: { from: "1" } }, parseAs: "stream" });

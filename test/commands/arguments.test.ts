@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { account } from "../../src/commands/account.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { clicks } from "../../src/commands/clicks.ts";
+import { clicks } from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";

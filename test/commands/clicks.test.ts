@@ -1,6 +1,6 @@
 // On the memory harness.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { clicks } from "../../src/commands/clicks.ts";
+import { clicks } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
@@ -84,7 +84,7 @@ test.each([
 ])("as of position %d: %d clicks of people, %d of them suspected", async (position, people, suspected) => {
   const of = { link: "go.example/a", clicks: people, suspected, bots: 1 };
   const asked = ["--json", "--as-of", String(position)];
-  expect(JSON.parse((await world.run(clicks, "go.example/a", ...asked)).out)).toMatchObject(of);
+  expect(JSON.parse((await world.run(clicks, "go.example/a", ...asked)).out)).toMatchObject({ links: [of] });
   const { links } = JSON.parse((await world.run(clicks, ...asked)).out) as { links: { link: string }[] };
   expect(links.find(({ link }) => link === of.link)).toMatchObject(of);
 });
@@ -102,5 +102,5 @@ test("clicks that an older version recorded in other spellings are of one link, 
     ),
   );
   expect(all).toMatchObject({ clicks: 3, links: [{ link: "go.example/a", clicks: 3 }] });
-  for (const one of ofLink) expect(one).toMatchObject({ link: "go.example/a", clicks: 3 });
+  for (const one of ofLink) expect(one).toMatchObject({ clicks: 3, links: [{ link: "go.example/a", clicks: 3 }] });
 });

@@ -56,7 +56,7 @@ test("doctor has one word for each state, and the same with --json", async () =>
   expect([code, out]).toEqual([
     0,
     expect.stringMatching(
-      /^missing configuration: .*\n(?:warning configuration: .*\n)+warning opt-outs: X may not show replies .*: A\. Name a stop word .*\n(?:warning core dumps: .*\n)?ok {6}log: 0 events, .*\nok {6}keys: .*\nok {6}vault: .*\nmissing outreach \(x\): no account is authorized yet: .*\n$/,
+      /^missing configuration: .*\n(?:warning configuration: .*\n)+warning opt-outs: X may not show replies .*: A\. Name a stop word .*\n(?:warning core dumps: .*\n)?ok {6}log: 0 events, .*\nok {6}keys: .*\nok {6}clock: .*\nok {6}vault: .*\nmissing outreach \(x\): no account is authorized yet: .*\n$/,
     ),
   ]);
   const states = (await world.run(doctor, "--json")).out.trim().split("\n");

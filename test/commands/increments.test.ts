@@ -1,16 +1,34 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { takeOwnership } from "eventstore-lite";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { type Head, loadSigningKey, openCheckpoint, type SigningKey, takeOwnership } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { audit as auditCommand } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { MANIFEST, NAMES } from "../../src/commands/backup/manifest.ts";
+import { archive as archiveCommand } from "../../src/commands/backup/archive.ts";
+import { measureAll } from "../../src/commands/backup/copy-file.ts";
+import { readSettled } from "../../src/commands/backup/from-increments.ts";
+import { type Increments, readIncrements } from "../../src/commands/backup/increments-manifest.ts";
+import { MANIFEST, NAMES, SECRET_FILES, signManifest } from "../../src/commands/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { key } from "../../src/commands/key.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
+import { signChain, signHead } from "../../src/log/checkpoint.ts";
+import { logFiles } from "../../src/log/log-files.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -176,7 +194,10 @@ describe.each([
     const rolledBack = await make(folder);
     await run(rolledBack, restoreCommand, all, "--backup", "2");
     const refused = await refusal(run(rolledBack, backup, all, "--incremental"));
-    expect(refused).toMatchObject({ kind: "conflict", message: expect.stringContaining("it was rolled back") });
+    expect(refused).toMatchObject({
+      kind: "conflict",
+      message: expect.stringMatching(/ends at \d+: it was rolled back/),
+    });
     for (let more = 0; more < 4; more += 1) await add(rolledBack, `30${more}`, `eve_${more}`);
     expect(await refusal(run(rolledBack, backup, all, "--incremental"))).toMatchObject({
       kind: "conflict",
@@ -292,5 +313,280 @@ describe("in a file,", () => {
     expect(await refusal(verify(other))).toMatchObject({ kind: "configuration" });
     writeFileSync(join(all, MANIFEST), text.replace('"version":"', '"version":"9'));
     expect(await refusal(verify(env))).toMatchObject({ kind: "invalid", message: expect.stringContaining(MANIFEST) });
+  });
+});
+
+describe("a manifest of the master key's holder that is wrong", () => {
+  const master = Buffer.alloc(32, 7);
+  let env: Env;
+  let key: SigningKey;
+  let head: Head;
+  beforeEach(async () => {
+    env = await inFiles(folder);
+    await add(env, "101", "ann_builds");
+    await back(env);
+    await add(env, "102", "bob");
+    await back(env);
+    key = loadSigningKey(logFiles(env["DATABASE_URL"]!.slice("sqlite:".length)).signingKey);
+    const { position, hash, made_at } = readIncrements(all, master).backups.at(-1)!;
+    head = { position, hash, time: made_at };
+  });
+
+  /** Signs the manifest again, after `change`, with the sizes and hashes that keys and head have now. */
+  function rewrite(change: (increments: Increments) => void = () => {}): void {
+    const increments = readIncrements(all, master);
+    increments.files = measureAll(join(all, "secrets-000002"), SECRET_FILES);
+    change(increments);
+    writeFileSync(join(all, MANIFEST), JSON.stringify(signManifest<Increments>(increments, master)));
+  }
+
+  const OTHER_HASH = "ab".repeat(32);
+
+  test.each([
+    ["of the root", {}, OTHER_HASH],
+    ["of the last hash", { hash: OTHER_HASH }, undefined],
+    ["of the position", { position: 1 }, undefined],
+    ["of another log", { id: "another" }, undefined],
+  ])("the signed head is another one, %s: it is found", async (_name, changes, otherRoot) => {
+    const id = await withLog(env, async (log) => log.id);
+    const file = join(all, "secrets-000002", NAMES.head);
+    const { root } = openCheckpoint(readFileSync(file, "utf8"), key.publicKey);
+    const sign = (more: { readonly id?: string; readonly position?: number; readonly hash?: string }, to = root!) =>
+      writeFileSync(file, signChain({ id: more.id ?? id }, { ...head, ...more }, key, Date.now, { root: to }));
+    sign({});
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 0 });
+    sign(changes, otherRoot);
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 1, out: expect.stringContaining("head.txt signs another log") });
+  });
+
+  test("the head is signed by another key: it is found", async () => {
+    const other = await inFiles(folder);
+    await add(other, "200", "dan");
+    const foreign = loadSigningKey(logFiles(other["DATABASE_URL"]!.slice("sqlite:".length)).signingKey);
+    const id = await withLog(env, async (log) => log.id);
+    const file = join(all, "secrets-000002", NAMES.head);
+    const { root } = openCheckpoint(readFileSync(file, "utf8"), key.publicKey);
+    writeFileSync(file, signChain({ id }, head, foreign, Date.now, { root: root! }));
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 1 });
+  });
+
+  test("a backup has a head that no segment ends with: it is found", async () => {
+    rewrite((increments) => void (increments.backups[0]!.hash = OTHER_HASH));
+    expect(await verify(env)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("backup 1: no segment ends with its head"),
+    });
+  });
+
+  test("a segment ends elsewhere: it is found, and nothing is restored", async () => {
+    rewrite(({ segments: all, backups }) => {
+      all.at(-1)!.hash = OTHER_HASH;
+      backups.at(-1)!.hash = OTHER_HASH;
+    });
+    const sentence = "does not end where the backup's manifest says";
+    expect(await verify(env)).toMatchObject({ code: 1, out: expect.stringContaining(sentence) });
+    expect(await refusal(run(await inFiles(folder), restoreCommand, all))).toMatchObject({
+      message: expect.stringContaining(sentence),
+    });
+  });
+});
+
+test.each(["whole", "incremental"])("a log that lost its end is not backed up (%s)", async (kind) => {
+  const env = await inFiles(folder);
+  const file = env["DATABASE_URL"]!.slice("sqlite:".length);
+  await add(env, "101", "ann_builds");
+  copyFileSync(file, `${file}.earlier`);
+  await add(env, "102", "bob");
+  await withLog(env, async (log) => {
+    await log.checkpoints.write(await signHead(log, await log.head(), await log.checkpoints.loadKey(), Date.now));
+  });
+  for (const one of [file, `${file}-wal`, `${file}-shm`]) rmSync(one, { force: true });
+  copyFileSync(`${file}.earlier`, file);
+  const refused = await refusal(run(env, backup, all, ...(kind === "whole" ? [] : ["--incremental"])));
+  expect(refused).toMatchObject({ kind: "damaged", message: expect.stringContaining("no backup was made") });
+  expect(existsSync(join(all, MANIFEST))).toBe(false);
+});
+
+/** The paths of all files, with what they hold. */
+const contentsOf = (within: string) =>
+  readdirSync(within, { recursive: true, encoding: "utf8" })
+    .toSorted()
+    .map((path) => [
+      path,
+      statSync(join(within, path)).isFile() ? readFileSync(join(within, path), "latin1") : "folder",
+    ]);
+/** Leaves out the lock, which a refused backup may take. */
+const withoutLock = (contents: ReturnType<typeof contentsOf>) => contents.filter(([path]) => path !== "backup.lock");
+
+describe("files of others", () => {
+  let env: Env;
+  beforeEach(async () => {
+    env = await inFiles(folder);
+    await add(env, "101", "ann_builds");
+  });
+
+  test.each([
+    "notes.txt",
+    "segments/notes.txt",
+    "segments/0000000000000001-0000000000000002-0123456789abcdef.zst",
+    "segments/inner/manifest.json",
+    "secrets-000001/notes.txt",
+    "secrets-000009/keys.sqlite",
+    "inner/manifest.json",
+  ])(
+    "in the folder, %s stays, and no backup is added",
+    async (other) => {
+      for (const isFirst of [true, false]) {
+        if (!isFirst) await back(env);
+        mkdirSync(dirname(join(all, other)), { recursive: true });
+        writeFileSync(join(all, other), "theirs");
+        const before = contentsOf(all);
+        expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+          kind: "conflict",
+          message: expect.stringContaining(`${all} holds ${other.replace(/inner.*|(?<=secrets-000009).*/, "")}`),
+        });
+        expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+        rmSync(isFirst ? all : join(all, other.replace(/(?<=inner|secrets-000009).*/, "")), { recursive: true });
+      }
+      expect(await verify(env)).toMatchObject({ code: 0 });
+    },
+    60_000,
+  );
+
+  test("what another log's first backup left is neither taken over nor deleted", async () => {
+    const other = await inFiles(folder);
+    await add(other, "200", "dan");
+    await back(other);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining(`${all} holds segments/`),
+    });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+    // The files are its own: it makes its first backup again.
+    expect(await back(other)).toMatchObject({ number: 1 });
+    expect(await verify(other)).toMatchObject({ code: 0 });
+  });
+
+  test("what a first backup left of another history of the log is not deleted", async () => {
+    await add(env, "102", "bob");
+    await back(env);
+    const rolledBack = await inFiles(folder);
+    expect(await run(rolledBack, restoreCommand, all, "--as-of", "1")).toMatchObject({ code: 0 });
+    for (let more = 0; more < 4; more += 1) await add(rolledBack, `30${more}`, `eve_${more}`);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(rolledBack, backup, all, "--incremental"))).toMatchObject({ kind: "conflict" });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+  });
+
+  test("backups whose manifest is lost stay: they are no remains of a first one", async () => {
+    await back(env);
+    await back(env);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("secrets-000002"),
+    });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+  });
+
+  test("segments that the manifest does not name, at positions that it has, stay", async () => {
+    await add(env, "102", "bob");
+    await back(env);
+    const theirs = join(all, "segments", "0000000000000001-0000000000000001.zst");
+    writeFileSync(theirs, "theirs");
+    await back(env);
+    expect(readFileSync(theirs, "utf8")).toBe("theirs");
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  });
+
+  test.each(["half a manifest", "[]", '{"format":2}'])(
+    "a manifest that reads %j is not taken for none",
+    async (text) => {
+      await back(env);
+      writeFileSync(join(all, MANIFEST), text);
+      const before = contentsOf(all);
+      expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({ kind: "invalid" });
+      expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+    },
+  );
+
+  test.each([
+    ["the folder's segments", (at: string) => join(at, "segments")],
+    ["the folder", (at: string) => at],
+    ["above the folder", (at: string) => dirname(at)],
+    ["below the folder's segments", (at: string) => join(at, "segments", "old", "er")],
+  ])("ARCHIVE_FOLDER is %s: refused, however it is spelt, also before anything is archived", async (_name, place) => {
+    mkdirSync(folder.file("real"));
+    symlinkSync(folder.file("real"), folder.file("link"));
+    const archiving = { ...env, ARCHIVE_FOLDER: place(folder.file("real/all")) };
+    for (const isEmpty of [true, false]) {
+      if (!isEmpty) expect(await run(archiving, archiveCommand, "--before", "2")).toMatchObject({ code: 0 });
+      const before = contentsOf(folder.file("real"));
+      for (const spelt of ["real/all", "real/all/", "link/all", "real/../link/./all"]) {
+        const to = `${folder.path}/${spelt}`;
+        expect(await refusal(run(archiving, backup, to, "--incremental"))).toMatchObject({
+          kind: "conflict",
+          message: expect.stringContaining("ARCHIVE_FOLDER"),
+        });
+      }
+      expect(contentsOf(folder.file("real"))).toEqual(before);
+    }
+    expect(await run(archiving, auditCommand, "verify")).toMatchObject({ code: 0 });
+  });
+
+  test("the folder's segments are a link to the archive, or it is beside the log: refused", async () => {
+    const archive = env["DATABASE_URL"]!.slice("sqlite:".length).replace(/\.sqlite$/, ".segments");
+    mkdirSync(archive);
+    mkdirSync(all);
+    symlinkSync(archive, join(all, "segments"));
+    for (const to of [all, archive, dirname(archive)]) {
+      expect(await refusal(run(env, backup, to, "--incremental"))).toMatchObject({
+        kind: "conflict",
+        message: expect.stringContaining("ARCHIVE_FOLDER"),
+      });
+    }
+    expect(readdirSync(archive)).toEqual([]);
+  });
+
+  test("an archive whose name only begins as the folder's is no hindrance", async () => {
+    const archiving = { ...env, ARCHIVE_FOLDER: `${all}-archive` };
+    await add(archiving, "102", "bob");
+    expect(await run(archiving, archiveCommand, "--before", "2")).toMatchObject({ code: 0 });
+    const before = contentsOf(`${all}-archive`);
+    expect(await back(archiving)).toMatchObject({ number: 1 });
+    expect(await back(archiving)).toMatchObject({ number: 2 });
+    expect(contentsOf(`${all}-archive`)).toEqual(before);
+  });
+
+  test("what reads the folder while a backup removes the former keys reads again", async () => {
+    await back(env);
+    const read = async () => {
+      const numbers = readdirSync(all).filter((name) => name.startsWith("secrets-"));
+      if (numbers.includes("secrets-000001")) await back(env);
+      return numbers;
+    };
+    expect(await readSettled(all, read, ([secrets]) => secrets !== "secrets-000001")).toEqual(["secrets-000002"]);
+    rmSync(all, { recursive: true });
+    await back(env);
+    const open = async () => {
+      const file = join(all, (await read())[0]!, NAMES.keys);
+      return readFileSync(file).length;
+    };
+    expect(await readSettled(all, open)).toBeGreaterThan(0);
+    // Without a backup meanwhile a fault is one.
+    let reads = 0;
+    const failing = async () => {
+      reads += 1;
+      throw new Error("gone");
+    };
+    expect(await refusal(readSettled(all, failing))).toMatchObject({ message: "gone" });
+    expect(reads).toBe(1);
   });
 });

@@ -92,7 +92,7 @@ test("a recipient who would be skipped before the network is asked is counted by
   expect(out).toContain("1 failed: only reachlog recipients retry");
   // Eve's id is not known, so neither is her variant.
   expect(out).toContain("1 known by handle only");
-  expect(out.match(/; 0 people get it/g)).toHaveLength(2);
+  expect(out.match(/; 0 people get it, and a share of the 1 whose id only X knows\n/g)).toHaveLength(2);
 
   const { out: json } = await world.run(outreach, "preview", "--limit", "0", "--json");
   expect(JSON.parse(json)).toMatchObject({
@@ -122,6 +122,22 @@ test("only recipients of a variant or with a ground are counted, and an unknown 
   expect((await world.run(outreach, "preview", "--basis", "opt_in")).out).not.toContain("no_consent");
   const unknown = world.run(outreach, "preview", "--variant", "C").catch((reason: unknown) => reason);
   expect(await unknown).toMatchObject({ kind: "usage", message: expect.stringContaining("variants: A, B") });
+});
+
+test("all recipients get a single variant, also one whose id only X knows", async () => {
+  await using world = await worldWith([added({ username: "eve" }), added({ username: "cy" }), added(ANN)]);
+  Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi {{name}}" });
+  const { out } = await world.run(outreach, "preview");
+  expect(out).toContain("; 3 people get it\n");
+  expect(out).not.toContain("known by handle only");
+});
+
+test("slips in the message are warned of, and invisible characters have a sign", async () => {
+  await using world = await worldWith([added(ANN)]);
+  Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi {name},\tget\u001b it\u200b\n\nnow" });
+  const { out } = await world.run(outreach, "preview");
+  expect(out).toContain("  Hi {name},␉get␛ it<U+200B>\n  \n  now\n");
+  expect(out).toContain('line 1: "{name}" is sent as it stands; a placeholder is {{name}}\n');
 });
 
 test("the sending window is told, with what it is now", async () => {

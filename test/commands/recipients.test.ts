@@ -88,6 +88,21 @@ test("recipients retry by a handle that the person had before opens that person 
   expect(await world.run(recipients, "retry", "ann")).toMatchObject({ code: 1 });
 });
 
+test("recipients list --held shows who waits for a decision, and release decides", async () => {
+  const data = { recipient: ANN, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
+  await world.append(STREAMS.outreach, [imported({ id: "102" }), { type: "RecipientHeld", data }]);
+  const listed = async () => (await world.run(recipients, "list", "--held", "--json")).out;
+  expect(JSON.parse(await listed())).toMatchObject({ id: "101", held: true, held_at: data.received_at });
+  expect((await world.run(recipients, "list")).out).toContain("held");
+  const { code, out } = await world.run(recipients, "release", "ann");
+  expect([code, out]).toEqual([0, "ann may be contacted by the next run\n"]);
+  expect(await listed()).toBe("");
+  await world.run(recipients, "suppress", "ann");
+  const refused = await world.run(recipients, "release", "ann", "--json");
+  expect([refused.code, JSON.parse(refused.out)]).toEqual([1, { recipient: "ann", refusal: "suppressed" }]);
+  expect(await world.run(recipients, "release", "nan")).toMatchObject({ code: 1, err: "nan is not known\n" });
+});
+
 test("recipients suppress and retry answer programs", async () => {
   expect(JSON.parse((await world.run(recipients, "suppress", "ann", "--json")).out)).toEqual({
     recipient: "ann",
@@ -140,6 +155,27 @@ describe("recipients import", () => {
     const { out } = await world.run(recipients, "import", file("people.csv", "username,basis\nann,none\nbob,\n"));
     expect(out).toContain("\n1 of them had consent before: the file revokes it by the basis none\n");
     expect(findContact(await state(), { username: "bob" })).toMatchObject({ basis: "dm_first" });
+  });
+
+  test("names the cells that it did not read as they stand", async () => {
+    const people = file("people.csv", "id,username,name,basis\n1001,null,Ann,opt_in\n1002,null,'@Bea,opt_in\n");
+    expect((await world.run(recipients, "import", people)).out).toBe(
+      "2 added, 0 updated, 0 refused\n" +
+        'username: "null" in 2 rows, first on line 2 was read as a blank cell\n' +
+        "name: what guards '@Bea against a spreadsheet was taken off on line 3\n",
+    );
+  });
+
+  test("reads dates in the order that it is told, and asks before it guesses a column of consent", async () => {
+    const people = file("people.csv", "username,basis,consent_at\nann,opt_in,3/2/2025\n");
+    expect(await world.run(recipients, "import", people)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("line 2: consent_at 3/2/2025 is ambiguous, 2025-02-03 or 2025-03-02"),
+    });
+    expect(await world.run(recipients, "import", people, "--dates", "dmy")).toMatchObject({ code: 0 });
+    expect(findContact(await state(), { username: "ann" })?.consent?.at).toBe("2025-02-03");
+    const marketers = file("crm.csv", "Handle,First Name,Opted in,Opt-in date\nann,Ann,yes,2025-03-02\n");
+    expect(world.run(recipients, "import", marketers)).rejects.toThrow("did you mean name, basis, consent_at?");
   });
 
   test("counts no recipient as without consent who gave it, in the file or by writing first", async () => {
@@ -413,6 +449,10 @@ test("on a server: an import, a record, and the evidence with its proofs", async
   const people = join(world.directory, "people.csv");
   writeFileSync(people, "username,basis,consent_at,consent_source,tracking\nann,opt_in,2025-03-02,form,granted\n");
   expect((await capture(recipients, ["import", people], { env })).out).toBe("1 added, 0 updated, 0 refused\n");
+  writeFileSync(people, "username,city\nann,Rome\n");
+  expect((await capture(recipients, ["import", people], { env })).out).toBe(
+    "0 added, 1 updated, 0 refused\ntemplate fields: city\n",
+  );
   const sentence = "Opted in on 2025-03-02 by form; tracking denied by mail.";
   const denied = ["consent", "ann", "--tracking", "denied", "--source", "mail"];
   expect((await capture(recipients, denied, { env })).out).toBe(`${sentence}\n`);
@@ -424,7 +464,7 @@ test("on a server: an import, a record, and the evidence with its proofs", async
     readonly events: readonly { readonly type: string; readonly proof: string }[];
   };
   expect(consent.words).toBe(sentence);
-  expect(events.map(({ type }) => type)).toEqual(["RecipientAdded", "ConsentRecorded"]);
+  expect(events.map(({ type }) => type)).toEqual(["RecipientAdded", "RecipientAdded", "ConsentRecorded"]);
   for (const [at, { proof }] of events.entries()) {
     const file = join(world.directory, `${at}.tlog-proof`);
     writeFileSync(file, proof);

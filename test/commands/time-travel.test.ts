@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { clicks } from "../../src/commands/clicks.ts";
+import { clicks } from "../harness/memory/operation-commands.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { quota } from "../harness/memory/operation-commands.ts";
@@ -227,21 +227,24 @@ total          4       0          3
   expect(links.map(({ link: name }) => name)).toEqual(["go.example/b", "go.example/\u202ec", "go.example/a"]);
   const link = async (name: string, at: number): Promise<unknown> => {
     const { out } = await world.run(clicks, name, "--as-of", String(at), "--json");
-    return JSON.parse(out);
+    const { links: ofLink, others, as_of } = JSON.parse(out) as Record<string, unknown>;
+    expect(others).toEqual({ clicks: 0, bots: 0, suspected: 0 });
+    return { links: ofLink, as_of };
   };
   const of = { link: "go.example/b", first: two, clicks: 1, suspected: 0 };
-  expect(await link("go.example/b", 2)).toEqual({ ...of, bots: 0, last: two, as_of: { position: 2, time: two } });
+  expect(await link("go.example/b", 2)).toEqual({
+    links: [{ ...of, bots: 0, last: two }],
+    as_of: { position: 2, time: two },
+  });
   const three = timeAt(3);
   expect(await link("https://go.example/b", 3)).toEqual({
-    ...of,
-    bots: 1,
-    last: three,
+    links: [{ ...of, bots: 1, last: three }],
     as_of: { position: 3, time: three },
   });
   expect(await world.run(clicks, "go.example/b", "--as-of", "1")).toEqual({
     code: 1,
     out: "",
-    err: `no click of go.example/b is in the log (as of position 1, ${one})\n`,
+    err: "No click of that link is in the log.\n",
   });
   expect((await world.run(clicks, "--as-of", "1", "--json")).out).toBe(
     `{"clicks":1,"bots":0,"suspected":0,"links":[{"link":"go.example/a","clicks":1,"bots":0,"suspected":0,` +

@@ -5,6 +5,7 @@ import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { token } from "../../src/commands/token.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
+import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 import { capture, type Captured } from "../harness/capture.ts";
 
 let directory: ReturnType<typeof temporaryFolder>;
@@ -80,11 +81,29 @@ test.each([
 test("a token is made with its scopes, its end and its links", async () => {
   const limits = ["--scope", "track", "--scope", "read", "--scope", "track", "--links", "Go.example"];
   const { entry } = await made("web", ...limits, "--expires", "2100-02-24");
-  expect(entry).toEndWith(":scope=track+read:expires=2100-02-24T00:00:00Z:links=go.example");
+  expect(entry).toEndWith(":scope=track+read:expires=2100-02-24:links=go.example");
   const inDays = await made("web", "--scope", "read", "--expires", "90d");
   env = { API_TOKENS: inDays.entry };
   const [token] = loadConfig(env, () => "").http.tokens;
   expect(Math.abs((token?.expiresAt ?? 0) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
+});
+
+test("a token that expires on a day is valid to its end, and is listed with that day", async () => {
+  const { entry } = await made("web", "--scope", "read", "--expires", "2100-02-24");
+  env = { API_TOKENS: entry };
+  const [token] = loadConfig(env, () => "").http.tokens;
+  const lastMoment = Date.parse("2100-02-24T23:59:59.999Z");
+  const sessions = createAuthentication({ tokens: [token!], authPolicy: "spec", openRoutes: [] }, () => clock.now);
+  const clock = { now: lastMoment };
+  expect(sessions.find(token!)).toBeDefined();
+  clock.now++;
+  expect(sessions.find(token!)).toBeUndefined();
+  expect((await run("list")).out).toContain("2100-02-24");
+});
+
+test("a token may be made for the rest of today", async () => {
+  const today = new Date().toISOString().slice(0, 10);
+  expect((await made("web", "--scope", "read", "--expires", today)).entry).toContain(`expires=${today}`);
 });
 
 test.each([

@@ -263,7 +263,7 @@ describe("API_TOKENS", () => {
     const expiresAt = Date.parse("2027-02-24T00:00:00Z");
     expect(load({ API_TOKENS: value }).http.tokens).toEqual([
       { name: "ops", sha256, scopes: ["track", "read"], expiresAt, links: ["go.example", "sho.rt:8080"] },
-      { name: "web", sha256: "f".repeat(64), expiresAt },
+      { name: "web", sha256: "f".repeat(64), expiresAt: expiresAt + 86_400_000 },
     ]);
   });
 
@@ -1016,6 +1016,24 @@ describe("a webhook", () => {
     expect(fault).not.toContain("s3cret");
   });
 
+  test.each([
+    ["collector", "http://collector:4318"],
+    ["10.1.2.3", "http://10.1.2.3:4318"],
+    ["[fd00::5]", "http://[fd00::5]:4318"],
+  ])("plain http goes to a host of the own network that a setting names: %s", (host, url) => {
+    const more = { WEBHOOK_URL: url, OTEL_EXPORTER_OTLP_ENDPOINT: url };
+    const wanted = expect.stringContaining("PLAIN_HTTP_HOSTS") as string;
+    expect(faultsOf({ ...webhook, ...more })).toEqual([wanted, wanted]);
+    expect(faultsOf({ ...webhook, ...more, PLAIN_HTTP_HOSTS: "other" })).toHaveLength(2);
+    const { webhooks, tracing } = load({ ...webhook, ...more, PLAIN_HTTP_HOSTS: `other, ${host}` });
+    expect([webhooks[0]?.url.reveal(), tracing?.endpoint]).toEqual([expect.stringContaining(host), url]);
+  });
+
+  test.each(["receiver.example", "203.0.113.7", "[2001:db8::1]", "http://collector", "collector:4318", ""])(
+    "no public name, no public address and no URL is named so: %s",
+    (host) => expect(faultsOf({ PLAIN_HTTP_HOSTS: `collector,${host},b` })).toHaveLength(1),
+  );
+
   const named = (name: string, more: Record<string, string> = {}) =>
     Object.fromEntries(
       Object.entries({ ...webhook, ...more }).map(([key, value]) => [
@@ -1139,6 +1157,17 @@ describe("the store of segments and backups", () => {
     expect(faultsOf({ ...settings, AWS_ENDPOINT_URL: "http://minio.example" })).toHaveLength(1);
     expect(faultsOf({ ...settings, AWS_REGION: "eu central" })).toHaveLength(1);
   });
+});
+
+test("an address of Teams that stopped is warned of, and its successor is not", () => {
+  const warningsFor = (host: string) => {
+    const CHAT_WEBHOOK_URL = `https://${host}/workflows/b/triggers/manual/paths/invoke?sig=s3cret`;
+    return load({ CHAT_PROVIDER: "teams", CHAT_WEBHOOK_URL }).warnings.filter((text) => text.startsWith("CHAT_"));
+  };
+  expect(warningsFor("prod-01.westeurope.logic.azure.com")).toEqual([
+    "CHAT_WEBHOOK_URL: addresses of logic.azure.com stopped in 2025; copy the workflow's new one from its trigger.",
+  ]);
+  expect(warningsFor("a.environment.api.powerplatform.com")).toEqual([]);
 });
 
 describe("what would be taken otherwise than it was meant is refused", () => {

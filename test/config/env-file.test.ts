@@ -1,7 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseEnvFile } from "../../src/config/env-file.ts";
+import { formatEnvValue, parseEnvFile } from "../../src/config/env-file.ts";
 
 const parse = (text: string, given: Record<string, string> = {}) => parseEnvFile(text, ".env", given);
 
@@ -96,6 +96,15 @@ test("an unquoted value is taken as it is, or refused", () => {
       const isQuoted = /^\s*["'`]/.test(text);
       const isComment = /[ \t]#(?:[ \t]|$)/.test(` ${text}`) || /^\s*#/.test(text);
       if (faults.length === 0 && !isQuoted && !isComment) expect(values["A"]).toBe(text.trim());
+    }),
+  );
+});
+
+test("a value that was written is read back as it was", () => {
+  const texts = fc.string({ unit: fc.constantFrom(...Array.from("ab '\"`\\$#{}\n=-ü")) });
+  fc.assert(
+    fc.property(texts, (text) => {
+      expect(parse(`A=${formatEnvValue(text)}\nB=1`)).toEqual({ values: { A: text, B: "1" }, faults: [] });
     }),
   );
 });

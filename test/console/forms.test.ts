@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createSessions } from "../../src/http/access/session.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
+import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN, createClaims } from "../harness/memory/app.ts";
 
 const disposed = disposedAfterEach();
 
@@ -129,8 +129,9 @@ test("where no token is configured, browsers act only on a service that no other
   const sessions = createSessions({
     masterKey: MASTER_KEY,
     authentication,
-    isSecure: false,
+    site: new URL("http://localhost"),
     isLocal: false,
+    claims: createClaims(),
     clock: () => harness.now,
   });
   const reachable = createApp({ ...harness.deps, sessions });

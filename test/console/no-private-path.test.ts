@@ -21,6 +21,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   suppressRecipient: "recipients suppress",
   recordConsent: "recipients consent",
   retryRecipient: "recipients retry",
+  releaseRecipient: "recipients release",
   forgetRecipient: "forget",
   forgetClicks: "forget",
   startVerification: "audit verify",

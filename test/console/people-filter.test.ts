@@ -15,6 +15,7 @@ const contactOf = (username: string): Contact => ({
   received: false,
   replied: false,
   suppressed: false,
+  held: false,
   status: "open",
   again: false,
   skipped: [],

@@ -1,7 +1,8 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { ask, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
+import { LOOK_AGAIN_MS } from "../../src/http/access/session.ts";
+import { ask, createClaims, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const disposed = disposedAfterEach();
 
@@ -31,6 +32,20 @@ test("a browser that signed in signs out by a button on each page, and nothing i
   expect(cleared).toContain("Max-Age=0");
   expect(cleared).toContain("Path=/");
   expect(await harness.store.head()).toEqual(head);
+});
+
+test("a copy of the cookie opens nothing after its browser signed out, at another instance either", async () => {
+  const { harness, cookie, form_token } = await openSignedIn();
+  const claims = createClaims();
+  const there = disposed(await openApp({ claims }));
+  const here = disposed(await openApp({ claims }));
+  const body = new URLSearchParams({ form_token }).toString();
+  expect((await ask(there.app, "/setup", { headers: { cookie } })).status).toBe(200);
+  for (const app of [harness.app, here.app]) await post(app, PATH, body, { headers: { ...FORM, cookie } });
+  expect((await ask(harness.app, "/setup", { headers: { cookie } })).status).toBe(401);
+  there.now += LOOK_AGAIN_MS;
+  expect((await ask(there.app, "/setup", { headers: { cookie } })).status).toBe(401);
+  expect(await problemIn(await ask(there.app, "/events", { headers: { cookie } }))).toBe("401 unauthorized");
 });
 
 test("no browser is signed out by another page's form, and none that did not sign in", async () => {

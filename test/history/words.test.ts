@@ -108,10 +108,21 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       '@ada_builds (1001) was suppressed by a list ("asked by phone"), as of 2026-03-02; no run contacts them again',
     ],
     [
+      { recipient: ada, reason: "hash", hashes: ["x"] },
+      "@ada_builds (1001) was suppressed by the hash of a name of theirs; no run contacts them again",
+    ],
+    [
       { reason: "opt_out", suppressed_at: "2026-03-02T09:15:00.000Z", hashes: ["x"] },
       "a recipient known by a hash alone was suppressed because they opted out, as of 2026-03-02T09:15:00.000Z; no run contacts them again",
     ],
   ],
+  RecipientHeld: [
+    [
+      { recipient: ada, message_id: "78", received_at: "2026-11-20T10:00:00.000Z" },
+      "@ada_builds (1001) may have asked to be left alone in message 78; no run contacts them until an operator decides",
+    ],
+  ],
+  RecipientReleased: [[{ recipient: ada }, "an operator decided that @ada_builds (1001) may be contacted"]],
   DirectMessageReceived: [
     [
       { recipient: ada, message_id: "78", received_at: "2026-11-20T10:00:00.000Z" },
@@ -353,6 +364,16 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'an operator discarded the dead letter of position 15 (event e1) for chat: "the campaign is over"',
     ],
   ],
+  DispatchSettled: [
+    [
+      { event_id: "e1", source: 15, channel: "chat", as: "arrived", why: "it is there" },
+      'an operator said that it arrived, of the dispatch in doubt of position 15 (event e1) for chat: "it is there"',
+    ],
+    [
+      { event_id: "e1", source: 15, channel: "chat", as: "left", why: "too old" },
+      'an operator left the dispatch in doubt of position 15 (event e1) for chat: "too old"',
+    ],
+  ],
   DispatchClaimed: [
     [{ channel: "chat", lane: "clicks", token: 3, sources: [[15, 17]] }, "chat: about to send positions 15 to 17"],
   ],
@@ -465,6 +486,12 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { reason: "lost_tail", found_position: 9, found_hash: "h" },
       "an operator accepted a loss of the log, lost tail: it ended at position 9",
+    ],
+  ],
+  LogTimeCorrected: [
+    [
+      { at: "2026-11-20T10:00:00.000Z", day: "2026-11-20", timezone: "UTC" },
+      "an operator said that the clock is right, which showed 2026-11-20T10:00:00.000Z: the day is 2026-11-20",
     ],
   ],
   WhatIfAsked: [

@@ -4,10 +4,12 @@ export const ACTIONS = [
   "/social/run/stop",
   "/api/deliveries/retry",
   "/api/deliveries/discard",
+  "/api/deliveries/settle",
   "/social/recipients",
   "/social/recipients/consent",
   "/social/recipients/suppress",
   "/social/recipients/retry",
+  "/social/recipients/release",
   "/social/recipients/forget",
   "/social/suppressions",
   "/api/tracking/forget",
@@ -20,12 +22,15 @@ export const READINGS = [
   "GET /social/results session",
   "GET /social/quota session",
   "GET /social/runs session",
+  "GET /api/clicks session",
+  "GET /api/links session",
   "GET /api/deliveries session",
   "GET /api/audit/verify token",
   "GET /api/audit/head session",
   "GET /api/audit/proof/:event session",
   "GET /api/audit/export session",
   "GET /social/suppressions session",
+  "GET /social/recipients/held session",
 ] as const;
 
 /** The paths of these. */

@@ -2,7 +2,15 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { openSqliteStore, openWitness, openProof, signCheckpoint, signingKeyOf, type Witness } from "eventstore-lite";
+import {
+  formatSubmission,
+  openProof,
+  openSqliteStore,
+  openWitness,
+  signCheckpoint,
+  signingKeyOf,
+  type Witness,
+} from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { formatOrigin, signHead, checkpointFiles } from "../../src/log/checkpoint.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
@@ -142,6 +150,39 @@ describe("heads and their witness", () => {
     await tick("the witness cosigns again");
     expect(await world.cosigned()).toBe(2);
     expect((await world.store.head()).position).toBe(2);
+  });
+
+  test("only the witness's own cosignature of that head counts, whatever it answers", async () => {
+    const world = await openWorld();
+    await write(world.eventLog, 3);
+    let answer: (submission: string) => string = () => "";
+    const url = await listen((request, response) => {
+      let body = "";
+      request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+      request.on("end", () => response.end(answer(body)));
+    });
+    const cosignedBy = (submission: string, name = cosigner.name, { privateKey, publicKey } = witnessKey): string => {
+      const file = newLogFile();
+      const [by, logKeys] = [{ name, publicKey }, [world.key.publicKey]];
+      using witness = openWitness({ file, mayBegin: true, cosigner: by, privateKey, logKeys, clock: () => 0 });
+      return witness.addCheckpoint(submission).body;
+    };
+    const hash = "11".repeat(32);
+    const other = { origin: formatOrigin(world.store), position: 3, hash, root: hash, time: undefined };
+    const otherHead = formatSubmission({ old: 0, proof: [], note: signCheckpoint(other, world.key) });
+    const otherKey = signingKeyOf(new Uint8Array(32).fill(77));
+    const random = `\u2014 ${cosigner.name} ${Buffer.alloc(76, 3).toString("base64")}\n`;
+    for (const [what, lie, result] of [
+      ["random bytes", () => random, "unavailable"],
+      ["another key", (body: string) => cosignedBy(body, cosigner.name, otherKey), "unavailable"],
+      ["another name", (body: string) => cosignedBy(body, "other.example"), "unavailable"],
+      ["another head", () => cosignedBy(otherHead), "unavailable"],
+      ["nothing", () => "", "unavailable"],
+      ["the head", (body: string) => cosignedBy(body), "cosigned"],
+    ] as const) {
+      answer = lie;
+      expect([what, (await world.ask(url, 0)).result]).toEqual([what, result]);
+    }
   });
 
   test("a slow witness holds up no append, no checkpoint and no stop", async () => {

@@ -3,7 +3,14 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { openPostgresStore } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
-import { CLOCK_SKEW_MS_MAX, fileClock, isSkewed, serverClock, skewInWords } from "../../src/log/log-clock.ts";
+import {
+  CLOCK_SKEW_MS_MAX,
+  fileClock,
+  isSkewed,
+  machineClock,
+  serverClock,
+  skewInWords,
+} from "../../src/log/log-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const START = Date.parse("2026-11-20T10:00:00.000Z");
@@ -122,7 +129,7 @@ describe("the clock of a server's log", () => {
   });
 });
 
-test("a log in a file has the machine's clock, from which it is never apart", async () => {
+test("a clock that the caller trusts is not apart from a past event", async () => {
   let now = START;
   const clock = fileClock(() => now);
   now += HOUR_MS;
@@ -135,4 +142,59 @@ test("a skew is said in words, and counts only beyond the bound", () => {
     "this machine's clock is 2 h ahead of the log's",
     "this machine's clock is 1 min 30 s behind the log's",
   ]);
+});
+
+describe("the clock of a log in a file", () => {
+  /** A machine whose clock may be set, and which may sleep. */
+  function openMachine() {
+    const world = { wall: START, elapsed: 500, asleep: 0, warned: 0 };
+    const clock = machineClock({
+      wallClock: () => world.wall,
+      elapsedMs: () => world.elapsed,
+      asleepMs: () => world.asleep,
+      logger: { warn: () => void (world.warned += 1) },
+    });
+    const pass = (ms: number): void => {
+      world.wall += ms;
+      world.elapsed += ms;
+    };
+    const look = (): Promise<void> => clock.look({ now: async () => 0 });
+    return Object.assign(world, { clock, pass, look });
+  }
+
+  test.each([26 * HOUR_MS, -26 * HOUR_MS])("does not follow a jump of %d ms, and says so once", async (jump) => {
+    const world = openMachine();
+    world.wall += jump;
+    world.pass(HOUR_MS);
+    for (let n = 0; n < 3; n++) await world.look();
+    expect([world.clock.now(), world.clock.skewMs(), world.warned]).toEqual([START + HOUR_MS, jump, 1]);
+    world.wall -= jump;
+    await world.look();
+    expect([world.clock.now(), world.clock.skewMs(), world.warned]).toEqual([START + HOUR_MS, 0, 1]);
+  });
+
+  test("follows small corrections, however many there are", async () => {
+    const world = openMachine();
+    for (let n = 0; n < 20; n++) {
+      world.wall += 60_000;
+      await world.look();
+    }
+    expect([world.clock.now(), world.clock.skewMs()]).toEqual([START + 20 * 60_000, 0]);
+  });
+
+  test("takes no sleep for a jump, and no jump for a sleep", async () => {
+    const world = openMachine();
+    world.wall += 8 * HOUR_MS;
+    world.asleep += 8 * HOUR_MS - 700;
+    expect([world.clock.now(), world.clock.skewMs()]).toEqual([START + 8 * HOUR_MS, 0]);
+    world.wall += 8 * HOUR_MS;
+    expect([world.clock.now(), world.clock.skewMs()]).toEqual([START + 8 * HOUR_MS, 8 * HOUR_MS]);
+  });
+
+  test("is apart from a newest event that is ahead of it", () => {
+    const newest = new Date(START + 26 * HOUR_MS).toISOString();
+    for (const clock of [openMachine().clock, fileClock(() => START)]) {
+      expect([clock.skewMs(), clock.skewMs(newest)]).toEqual([0, -26 * HOUR_MS]);
+    }
+  });
 });

@@ -2,7 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { compileFilter, FILTER_CHARS_MAX, FilterFailed, type PostedEvent } from "../../src/networks/event-filter.ts";
+import {
+  compileFilter,
+  FILTER_CHARS_MAX,
+  FilterFailed,
+  STEPS_MAX,
+  type PostedEvent,
+} from "../../src/networks/event-filter.ts";
 
 const EVENT = {
   type: "LinkClicked",
@@ -74,6 +80,31 @@ test("that does not fit an event fails, and names no value of it", () => {
   expect((fault as Error).message).toBe(
     "Invalid type: starts_with() expected argument 1 to be type (string) but received type null instead.",
   );
+});
+
+/** Literal lists within each other, which multiply the work by ten at each level. */
+const nested = (levels: number): string =>
+  levels === 0 ? "`true`" : `\`[1,1,1,1,1,1,1,1,1,1]\`[?${nested(levels - 1)}]`;
+
+test.each([
+  ["lists within lists", nested(6)],
+  [
+    "a long text, made again and again",
+    Array.from({ length: 25 }, () => "contains(upper(to_string(@)), '§')").join("||"),
+  ],
+])("that takes too many steps fails on the event, and ends: %s", (_what, expression) => {
+  const text = "a".repeat(200_000);
+  const large = { ...EVENT, data: { ...EVENT.data, data: { text } } } as unknown as PostedEvent;
+  expect(expression.length).toBeLessThanOrEqual(FILTER_CHARS_MAX);
+  expect(() => compileFilter(expression)(large)).toThrow(`it takes more than ${STEPS_MAX} steps`);
+  expect(compileFilter("type == 'LinkClicked'")(large)).toBe(true);
+});
+
+test("looks into all of the requests that one event may hold", () => {
+  const requests = Array.from({ length: 1_000 }, (_, attempt) => ({ attempt, refused: false }));
+  const many = { ...ABANDONED, data: { ...ABANDONED.data, data: { requests } } } as unknown as PostedEvent;
+  expect(compileFilter("data.data.requests[?attempt > `998` && !(refused)]")(many)).toBe(true);
+  expect(compileFilter("contains(to_string(@), '998')")(many)).toBe(true);
 });
 
 test("each expression of the documents is one", () => {

@@ -83,7 +83,11 @@ describe("what the inbox says", () => {
     text,
     ...more,
   });
-  const rules = { rules: RULES, isOptOut: (text: string) => text === "stop", isTrackingOptOut: () => false };
+  const rules = {
+    rules: RULES,
+    readWish: (text: string) => (text === "stop" ? ("stop" as const) : undefined),
+    isTrackingOptOut: () => false,
+  };
   /** `messages`: newest first, as networks list them. */
   const reading = (...messages: InboxMessage[]) =>
     given(AUTHORIZED).when((state) => decideReceived(state, rules, messages));

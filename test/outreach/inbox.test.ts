@@ -3,6 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
+import { createWishReader } from "../../src/outreach/stop-words.ts";
+import { release } from "../../src/recipients/release.ts";
+import { METADATA } from "../harness/memory/log.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -14,6 +17,10 @@ async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
   for (const id of ids) world.network.people.set(id, person(id));
   return world;
 }
+
+const depsOf = ({ context: { eventLog, projector } }: Awaited<ReturnType<OutreachHarness["start"]>>) => {
+  return { eventLog, projector, sleep: async () => {}, random: () => 0 };
+};
 
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 
@@ -100,6 +107,68 @@ describe("a person who asks to be left alone", () => {
   });
 });
 
+describe("a reply with a stop word that may mean another thing", () => {
+  const TALK = "Can we talk at the end of the week?";
+
+  async function heldWorld() {
+    const world = await openOutreach("10", "11");
+    const message_id = world.network.receive("10", TALK);
+    const readWish = createWishReader(["stop", "end"]);
+    return { world, message_id, settings: { readWish } };
+  }
+
+  test("suppresses no recipient, and no run contacts them until an operator decides", async () => {
+    const { world, message_id, settings } = await heldWorld();
+    await using _world = world;
+    const instance = await world.start(settings);
+    expect(await instance.run()).toMatchObject({ reason: "completed", sent: 1, skipped: 0 });
+    expect(await instance.run()).toMatchObject({ sent: 0 });
+    expect(reached(world)).toEqual(["11"]);
+    expect(await world.events("RecipientSuppressed")).toEqual([]);
+    expect(await world.events("RecipientHeld")).toMatchObject([
+      { data: { recipient: { id: "10", username: "user_10" }, message_id } },
+    ]);
+    expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain(TALK);
+    expect(instance.projector.state("contacts").held).toBe(1);
+
+    await release(depsOf(instance), "10", METADATA);
+    expect(instance.projector.state("contacts").held).toBe(0);
+    // The message is read once more, as all of the last minutes, and holds no recipient again.
+    expect(await instance.run()).toMatchObject({ sent: 1 });
+    expect(await world.events("RecipientHeld")).toHaveLength(1);
+  });
+
+  test("is counted as no plan of a dry run, and a later doubt holds again", async () => {
+    const { world, settings } = await heldWorld();
+    await using _world = world;
+    const instance = await world.start(settings);
+    expect((await instance.run({ dryRun: true })).preview).toMatchObject({
+      would_send: [{ recipient: { id: "11" } }],
+      would_skip: [],
+    });
+    await release(depsOf(instance), "10", METADATA);
+    world.time.jump(MINUTE_MS);
+    world.network.receive("10", "don't stop");
+    expect((await instance.run({ dryRun: true })).preview?.would_send).toHaveLength(1);
+    expect(await world.events("RecipientHeld")).toHaveLength(2);
+  });
+
+  test("holds until the recipient says stop alone, or an operator suppresses them", async () => {
+    const { world, settings } = await heldWorld();
+    await using _world = world;
+    const instance = await world.start(settings);
+    await instance.run({ dryRun: true });
+    world.time.jump(MINUTE_MS);
+    world.network.receive("10", "STOP");
+    expect(await instance.run()).toMatchObject({ sent: 1, skipped: 1 });
+    expect(instance.projector.state("contacts").held).toBe(0);
+    expect(await release(depsOf(instance), "10", METADATA)).toBe("suppressed");
+    expect(await release(depsOf(instance), "12", METADATA)).toBe("unknown");
+    expect(await release(depsOf(instance), "11", METADATA)).toBeUndefined();
+    expect(await world.events("RecipientReleased")).toEqual([]);
+  });
+});
+
 describe("messages that cannot be read", () => {
   test("keep all recipients from being written to", async () => {
     await using world = await worldOf("10");
@@ -143,7 +212,7 @@ describe("who wrote first", () => {
   test("is not who wrote to a group that we are in; a wish counts there too", async () => {
     await using world = await worldOf("10", "11");
     world.network.receive("10", "lunch?");
-    world.network.receive("11", "stop that");
+    world.network.receive("11", "Stop, please");
     const { inbox } = world.network;
     const { run } = await world.start({
       ...inbound,
@@ -246,8 +315,9 @@ test("a page is judged again when an operator suppressed a recipient meanwhile",
   world.network.receive("10", "stop");
   const { context, projector } = await world.start();
   const { eventLog } = context;
+  const hashes = [...RULES.hashes({ id: "10", username: "user_10" })];
   let other: (() => Promise<void>) | undefined = () =>
-    world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "10" }, reason: "by_hand" } }]);
+    world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "10" }, reason: "by_hand", hashes } }]);
   const raced: typeof eventLog = {
     ...eventLog,
     async append(stream, newEvents, metadata, options) {

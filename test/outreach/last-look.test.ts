@@ -54,6 +54,22 @@ test("a suppression that becomes durable while the lease is renewed keeps the me
   ]);
 });
 
+test("a reply that is held while the lease is renewed keeps the message back, until an operator releases them", async () => {
+  const held = { recipient: { id: "10" }, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
+  const { world: opened, run } = await worldWith("renewal", (world) =>
+    world.append([{ type: "RecipientHeld", data: held }]),
+  );
+  await using world = opened;
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1 });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+  expect(world.network.asked).toEqual(["11"]);
+  expect(await world.events("DirectMessageFailed")).toMatchObject([
+    { data: { recipient: { id: "10" }, reason: "withdrawn", retry: true, frees_quota: true } },
+  ]);
+  await world.append([{ type: "RecipientReleased", data: { recipient: { username: "user_10" } } }]);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+});
+
 test("a second account that is linked while the lease is renewed keeps the message back", async () => {
   const user = { id: "2", username: "others", name: "Others" };
   const { world: opened, run } = await worldWith("renewal", (world) =>

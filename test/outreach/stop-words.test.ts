@@ -1,7 +1,8 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createStopWords } from "../../src/outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../../src/outreach/stop-words.ts";
+import { REPLIES } from "./replies.ts";
 
 const DEFAULTS = ["stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "opt out", "opt-out"];
 const isOptOut = createStopWords(DEFAULTS);
@@ -112,4 +113,62 @@ test.each([
   expect(createStopWords(DEFAULTS, tracking)(text)).toBe(isLeavingAlone);
   const isTrackingOptOut = createStopWords(tracking);
   expect(isTrackingOptOut(text)).toBe(isTracking);
+});
+
+describe("what a reply asks for", () => {
+  const readWish = createWishReader(DEFAULTS, ["stop tracking", "don't track"]);
+
+  test.each([
+    ["STOP", "stop"],
+    ["Hi! Please, stop 🙏", "stop"],
+    ["**Quit**, thanks", "stop"],
+    ["stop, end, quit", "stop"],
+    ["STOP\ufe0f\u{1f64f}\u{1f3fd}", "stop"],
+    ["I want to opt out of this", "stop"],
+    ["Please unsubscribe me", "stop"],
+    ["Can we talk at the end of the week?", "doubt"],
+    ["don't stop", "doubt"],
+    ["please stop sending me this", "doubt"],
+    ["stop 2", "doubt"],
+    ["stop tracking me, and stop writing", "doubt"],
+    ["stop tracking", undefined],
+    ["weekend", undefined],
+    ["please", undefined],
+    ["", undefined],
+  ] as const)("%j: %p", (text, wish) => {
+    expect(readWish(text)).toBe(wish);
+  });
+
+  const all = Object.values(REPLIES);
+  const merged = [...new Set(all.flatMap(({ words }) => words))];
+
+  test("of 200 replies that mean stop none is missed that has a stop word, and of 100 others none is taken", () => {
+    const figures = { stop: 0, other: 0, suppressed: 0, held: 0, taken: 0 };
+    for (const { words, stop, other } of all) {
+      figures.stop += stop.length;
+      figures.other += other.length;
+      for (const list of [words, merged]) {
+        const [read, hasWord] = [createWishReader(list), createStopWords(list)];
+        expect(stop.filter((text) => hasWord(text) && read(text) === undefined)).toEqual([]);
+        expect(other.filter((text) => read(text) === "stop")).toEqual([]);
+      }
+      const read = createWishReader(merged);
+      figures.suppressed += stop.filter((text) => read(text) === "stop").length;
+      figures.held += stop.filter((text) => read(text) === "doubt").length;
+      figures.taken += other.filter((text) => createStopWords(merged)(text)).length;
+    }
+    // `taken`: by any of these words anywhere, as stop words once counted.
+    expect(figures).toEqual({ stop: 200, other: 100, suppressed: 157, held: 29, taken: 64 });
+  });
+
+  test("whatever has a stop word is a wish or a doubt, and nothing else is", () => {
+    const parts = fc.constantFrom(...merged, ...all.flatMap(({ stop, other }) => [...stop, ...other]));
+    const [read, hasWord] = [createWishReader(merged), createStopWords(merged)];
+    fc.assert(
+      fc.property(fc.array(parts, { maxLength: 3 }), fc.constantFrom(" ", "\n", "", ", "), (texts, between) => {
+        const text = texts.join(between);
+        expect(read(text) !== undefined).toBe(hasWord(text));
+      }),
+    );
+  });
 });

@@ -155,6 +155,11 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     () => {
       if (run !== undefined) log.add("RunStopRequested", { run_id: run.run_id });
     },
+    (dice) => {
+      const received_at = dice.once(2) ? "2026-11-20T10:00:30.000Z" : "2026-11-20T11:00:00.000Z";
+      log.add("RecipientHeld", { recipient: anyRecipient(dice), message_id: `m${++made}`, received_at });
+    },
+    (dice) => log.add("RecipientReleased", { recipient: anyRecipient(dice) }),
     (dice) =>
       log.add("RecipientRetryAllowed", {
         recipient: anyRecipient(dice),

@@ -59,6 +59,7 @@ function accountPart(log: TestLog): readonly Step[] {
     (dice) => log.add("TokenRefreshFailed", { user_id: user.id, reason: "refused", dead: dice.once(2) }),
     () => log.add("AccountUnlinked", { user_id: user.id, revoked: true }),
     () => log.add("LogRestored", { cause: "restore", epoch: "e", found_position: log.events.length, found_hash: "h" }),
+    () => log.add("LogTimeCorrected", { at: "2026-11-20T10:00:00.000Z", day: "2026-11-20", timezone: "UTC" }),
     () => log.add("LogLossAccepted", { reason: "lost_tail", found_position: log.events.length, found_hash: "h" }),
     () =>
       log.add("AuthenticationsFailed", {

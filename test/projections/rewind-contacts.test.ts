@@ -108,6 +108,32 @@ test("events that are folded between two steps change nothing of the moment", ()
   expect(taken).toBeGreaterThan(10);
 });
 
+test("hashes of suppressed recipients are copied a few at a step, also while more are added", () => {
+  let read = 0;
+  class CountedMap extends Map<string, number> {
+    override *[Symbol.iterator](): MapIterator<[string, number]> {
+      for (const entry of super.entries()) {
+        read++;
+        yield entry;
+      }
+      return undefined;
+    }
+  }
+  const hashes = Array.from({ length: 20_000 }, (_, at): [string, number] => [`hash ${at}`, at + 1]);
+  const now = { ...contacts.initial(), hashes: new CountedMap(hashes) };
+  const steps = rewindContacts(now, 15_000);
+  for (let added = 0; ; added++) {
+    const before = read;
+    const step = steps.next();
+    expect(read - before).toBeLessThanOrEqual(1_024);
+    if (step.done === true) {
+      expect(step.value?.hashes).toEqual(new Map(hashes.slice(0, 15_000)));
+      break;
+    }
+    now.hashes.set(`later ${added}`, 30_000 + added);
+  }
+});
+
 test("an entry is put back at its place before one that has absorbed an older entry", () => {
   const log = testLog();
   for (const recipient of [

@@ -79,7 +79,7 @@ describe("a record of consent", () => {
     ["2/3/2026", "consent_at 2/3/2026 is ambiguous, 2026-03-02 or 2026-02-03"],
     ["2-3-2026 10:15", "consent_at 2-3-2026 10:15 is ambiguous"],
     ["25.02.2026", "consent_at 25.02.2026 is not written as 2026-02-25: write it so, or name"],
-    ["3/2/26", "consent_at 3/2/26 has a year of two digits"],
+    ["3/2/26", "consent_at 3/2/26 has a short year"],
     ["46083", "consent_at 46083 is a spreadsheet's number for a date"],
     ["46083,5", "consent_at 46083,5 is a spreadsheet's number for a date"],
     ["2026-02-30", NO_TIME],

@@ -20,7 +20,7 @@ describe("the sandbox's Meta", () => {
     user_data: { client_user_agent: "Mozilla/5.0" },
     ...more,
   });
-  const send = (data: unknown, token = sandbox.meta.accessToken, version = "v26.0"): Promise<Response> =>
+  const send = (data: unknown, token = sandbox.meta.accessToken, version = "v27.0"): Promise<Response> =>
     postJson(`${sandbox.urls.meta}/${version}/${sandbox.meta.pixelId}/events`, { data, access_token: token });
   const codeOf = async (answer: Response): Promise<unknown> => {
     const { error } = (await answer.json()) as { error?: { code: number; error_subcode?: number } };
@@ -112,7 +112,7 @@ describe("the sandbox's Meta", () => {
     expect(await codeOf(await send([pageView()], undefined, "v99.0"))).toEqual([400, 2500, undefined]);
     const { accessToken, pixelId } = sandbox.meta;
     const look = (pixel: string, token: string): Promise<Response> =>
-      fetch(`${sandbox.urls.meta}/v26.0/${pixel}?fields=id&access_token=${token}`);
+      fetch(`${sandbox.urls.meta}/v27.0/${pixel}?fields=id&access_token=${token}`);
     expect(await codeOf(await look("1", accessToken))).toEqual([400, 100, 33]);
     expect(await codeOf(await look(pixelId, "other"))).toEqual([400, 190, undefined]);
     expect(await (await look(pixelId, accessToken)).json()).toEqual({ id: pixelId });

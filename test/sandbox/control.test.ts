@@ -31,7 +31,7 @@ describe("the sandbox is read and changed over HTTP", () => {
       headers: { authorization: `Bearer ${sandbox.line.accessToken}` },
       body: JSON.stringify({ to: sandbox.line.to, messages: [{ type: "text", text: "hello" }] }),
     });
-    await postJson(`${sandbox.urls.whatsapp}/v26.0/${sandbox.whatsapp.phoneNumberId}/messages`, {});
+    await postJson(`${sandbox.urls.whatsapp}/v27.0/${sandbox.whatsapp.phoneNumberId}/messages`, {});
     expect(await arrived()).toMatchObject({
       x: {
         accepted: 2,

@@ -157,7 +157,7 @@ describe("faults look to a client as they do in the field", () => {
         sandbox.faults.add({ network, kind, count: 1, retryAfter: 7 });
       }
     }
-    const meta = `${sandbox.urls.meta}/v26.0/1`;
+    const meta = `${sandbox.urls.meta}/v27.0/1`;
     const telegram = `${sandbox.urls.telegram}/bot1:x/getMe`;
     const answered = async (url: string): Promise<unknown> => {
       const answer = await fetch(url);

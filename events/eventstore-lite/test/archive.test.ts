@@ -57,6 +57,12 @@ async function backupOf(store: EventStore): Promise<string> {
   return file;
 }
 
+/** What is in buffers, beside the heap. */
+function heldBytes(): number {
+  Bun.gc(true);
+  return process.memoryUsage().external;
+}
+
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
 /** SQL that claims that a segment holds a range. */
@@ -352,6 +358,9 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     const file = join(place.folder, name!);
     const text = zstdDecompressSync(readFileSync(file)).toString("utf8");
     for (const changed of [
+      text.replace(/"hash":"\w+"/, `"hash":"${"11".repeat(32)}"`),
+      text.replace('"first":1,"last":20', '"first":2,"last":20').replace(/^(.*\n)(.*\n){8}/, "$1"),
+      text.replace('"last":20', '"last":19').replace('"keys":20', '"keys":0'),
       text.replace(/\n\["k3".*\n/, "\n[\n"),
       text.replace(/\n\["k3".*\n/, "\nnull\n"),
       text.replace('"keys":20', '"keys":1e300'),
@@ -454,15 +463,29 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
           "the next events of the log",
         );
     }
-    for (const change of [
+    for (const [change, undo] of [
+      [
+        "UPDATE archived_streams SET version = version - 1 WHERE position = 38",
+        "UPDATE archived_streams SET version = version + 1 WHERE position = 38",
+      ],
+      ["UPDATE segments SET last_time = last_time + 1", "UPDATE segments SET last_time = last_time - 1"],
+      ["UPDATE segments SET first_time = first_time - 1", "UPDATE segments SET first_time = first_time + 1"],
+      ["UPDATE segments SET keys_from = keys_from + 1", "UPDATE segments SET keys_from = keys_from - 1"],
+      ["UPDATE segments SET bytes = bytes + 1", "UPDATE segments SET bytes = bytes - 1"],
+      [
+        "UPDATE segments SET types = replace(types, 'T1', 'T9')",
+        "UPDATE segments SET types = replace(types, 'T9', 'T1')",
+      ],
       // It is of no stream the newest, so that only its absence shows.
-      "DELETE FROM archived_streams WHERE position = 18",
-      "UPDATE archived_streams SET version = version - 1 WHERE position = 38",
-      "UPDATE segments SET last_time = last_time + 1 WHERE last = 40",
-    ]) {
+      ["DELETE FROM archived_streams WHERE position = 18", undefined],
+    ] as const) {
       await place.withoutTriggers(change);
       await using later = await place.open();
       expect([change, (await later.verify()).ok]).toEqual([change, false]);
+      if (undo === undefined) continue;
+      await place.withoutTriggers(undo);
+      await using whole = await place.open();
+      expect([undo, (await whole.verify()).ok]).toEqual([undo, true]);
     }
   });
 });
@@ -483,3 +506,31 @@ test("the file becomes smaller when no service has it, and is refused while one 
   expect(await store.verify()).toMatchObject({ ok: true, checked: 10_000 });
   expect((await store.archived()).length).toBeGreaterThan(1);
 });
+
+test("readers that stopped keep no segment in memory, and go on", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file, segments: createSegmentFolder(`${file}.segments`) });
+  const [segments, count] = [24, 1_000];
+  for (let one = 1; one <= segments; one += 1) {
+    await store.append("a", eventsOf(count, 500));
+    await archiveTo(store, one * count - 1);
+  }
+  const starts = Array.from({ length: segments - 1 }, (_, one) => one * count + 1);
+  const kinds: readonly (readonly AsyncIterable<readonly unknown[]>[])[] = [
+    starts.map((from) => store.readFolded({ from, limit: count })),
+    starts.map((from) => store.readFolded({ to: from + count, backwards: true, limit: count })),
+    starts.map((from) => store.readCanonical({ from, to: from + count - 1 })),
+  ];
+  for (const readers of kinds) {
+    const before = heldBytes();
+    const firsts = await Promise.all(readers.map((reader) => reader[Symbol.asyncIterator]().next()));
+    // Each segment has a megabyte, and few of them stay open.
+    expect(heldBytes() - before).toBeLessThan(16 * 1024 * 1024);
+    for (const [index, reader] of readers.entries()) {
+      const rest = (await take(reader)).flat();
+      expect((firsts[index]!.value as readonly unknown[]).length + rest.length).toBe(
+        Math.min(count, starts[index]! + count),
+      );
+    }
+  }
+}, 30_000);

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { openSegment, openSqliteStore, SegmentDamaged, sealSegments } from "eventstore-lite";
+import { ChainBroken, openSegment, openSqliteStore, SegmentDamaged, sealSegments } from "eventstore-lite";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { proveSegment } from "../src/archive/prove.ts";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
+import { createChain } from "../src/segment.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -79,4 +81,81 @@ test("a segment decompresses to no more than its reader allows", async () => {
   const inflated = zstdCompressSync(Buffer.alloc(1 << 30));
   expect(inflated.length).toBeLessThan(1 << 18);
   expect(await refusal(() => openSegment(inflated, log, START))).toBeInstanceOf(SegmentDamaged);
+});
+
+interface Line {
+  readonly position?: number;
+  readonly stream: string;
+  readonly version: number;
+  readonly time: number;
+}
+
+/** A log of such events, whose chain is whole whatever they say. */
+function logOf(lines: readonly Line[]) {
+  const events = lines.map(({ position, stream, version, time }, index) =>
+    Buffer.from([position ?? index + 1, stream, version, `id${index}`, "T", time, "{}", "{}"].join("\n")),
+  );
+  const chain = createChain(START.hash);
+  const hashes = [START.hash];
+  for (const event of events) {
+    chain.add(event);
+    hashes.push(chain.hash());
+  }
+  return {
+    id: "log",
+    async *readCanonical({ from, to }: { readonly from: number; readonly to: number }) {
+      for (let at = from; at <= Math.min(to, events.length); at += 1) yield [events[at - 1]!];
+    },
+    async *readKeys() {},
+    hashAt: async (position: number) => hashes[position],
+  };
+}
+
+async function sealLines(lines: readonly Line[]): Promise<Uint8Array> {
+  const [segment] = await take(sealSegments(logOf(lines), START, lines.length));
+  return segment!.bytes;
+}
+
+test("a segment is proved to hold its events in the order of positions, times and versions", async () => {
+  const first: Line = { stream: "a", version: 3, time: 10 };
+  const other: Line = { stream: "b", version: 1, time: 10 };
+  const next: Line = { stream: "a", version: 4, time: 11 };
+  const proved = proveSegment(await sealLines([first, other, next]), "log", START);
+  expect(proved.streams).toEqual([
+    ["a", 3, 4, 3],
+    ["b", 1, 1, 2],
+  ]);
+  for (const [last, reason] of [
+    [{ ...next, time: 9 }, "position 3: the time is before that of its predecessor"],
+    [{ ...next, version: 5 }, "position 3: the version does not follow on the one before it in its stream"],
+    [{ ...next, version: 3 }, "position 3: the version does not follow"],
+    [{ ...next, version: 2 }, "position 3: the version does not follow"],
+    [{ ...next, position: 4 }, "position 3: another position stands there"],
+  ] as const) {
+    const bytes = await sealLines([first, other, last]);
+    expect(String(await refusal(() => proveSegment(bytes, "log", START)))).toContain(reason);
+  }
+  const bytes = await sealLines([first, other, next]);
+  expect(String(await refusal(() => proveSegment(bytes, "another", START)))).toContain("it is of the log log");
+});
+
+test("nothing is sealed where the log's chain ends otherwise, or ends too early", async () => {
+  const lines: readonly Line[] = [1, 2, 3].map((version) => ({ stream: "a", version, time: version }));
+  const log = logOf(lines);
+  expect(await take(sealSegments(log, START, 3))).toHaveLength(1);
+  const other = {
+    ...log,
+    hashAt: async (position: number) => (position === 3 ? "11".repeat(32) : log.hashAt(position)),
+  };
+  expect(await refusalOf(take(sealSegments(other, START, 3)))).toBeInstanceOf(ChainBroken);
+  // Of the first of several the end is proved too.
+  const early = {
+    ...log,
+    hashAt: async (position: number) => (position === 1 ? "11".repeat(32) : log.hashAt(position)),
+  };
+  expect(await refusalOf(take(sealSegments(early, START, 3, 1)))).toBeInstanceOf(ChainBroken);
+  expect(await refusalOf(take(sealSegments(log, START, 4)))).toBeInstanceOf(ChainBroken);
+  expect(await take(sealSegments(log, START, 3, 1))).toMatchObject(
+    [1, 2, 3].map((at) => ({ header: { first: at, last: at } })),
+  );
 });

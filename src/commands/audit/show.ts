@@ -6,6 +6,7 @@ import {
   historyOfLink,
   streamsOfLink,
   historyOfRecipient,
+  parseLink,
 } from "../../history/history.ts";
 import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
 import type { ChannelTally, Tally } from "../../history/link-tally.ts";
@@ -14,7 +15,7 @@ import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts
 import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { findPlace } from "../../projector/parse-moment.ts";
-import { Command, Option, parseLink, type MakeCommand } from "../shared/command.ts";
+import { Command, Option, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, type Terminal, printable, table } from "../shared/terminal.ts";
 import { formatContact } from "../contacts.ts";
 import { recordRead } from "../shared/log-session.ts";

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint } from "eventstore-lite";
 import { formatOrigin, signChain } from "../../log/checkpoint.ts";
@@ -11,6 +11,32 @@ import { BEGINNING, type Increments, readIncrements, readSegment, secretFile } f
 import { MANIFEST, type Manifest, NAMES, openSigningKey, SECRET_FILES, signManifest } from "./manifest.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 
+/** Backups that may be made while a folder is read. */
+const READS_MAX = 5;
+
+/**
+ * Reads a folder of incremental backups. A backup that is made meanwhile removes the former keys: what then throws, or is
+ * not whole, is read again.
+ */
+export async function readSettled<Result>(
+  folder: string,
+  read: () => Promise<Result>,
+  isWhole: (result: Result) => boolean = () => true,
+): Promise<Result> {
+  const manifest = join(folder, MANIFEST);
+  const version = (): string | undefined => (existsSync(manifest) ? readFileSync(manifest, "utf8") : undefined);
+  for (let times = 1; ; times++) {
+    const before = version();
+    const mayRepeat = (): boolean => times < READS_MAX && version() !== before;
+    try {
+      const result = await read();
+      if (isWhole(result) || !mayRepeat()) return result;
+    } catch (fault) {
+      if (!mayRepeat()) throw fault;
+    }
+  }
+}
+
 /**
  * Makes of incremental backups the folder of one backup, as of a moment that they reach: `restore` proves it and restores
  * it as any other. Its head is signed again, with the log's own key. Keys and vault are the newest that there are. Throws a
@@ -22,6 +48,8 @@ export async function extractBackup(folder: string, master: Uint8Array, target: 
   const newest = backups.at(-1)!;
   if (to !== undefined && to > newest.position)
     throw new ServiceError("usage", `${folder} reaches position ${newest.position}: there is no position ${to} in it`);
+  // An earlier try may have left half of it.
+  rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { mode: 0o700 });
   const file = join(target, NAMES.log);
   const segments = readSegments(folder, increments, to);

@@ -5,7 +5,7 @@ import { type Head, openSegment, type OpenedSegment } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { refuseAltered } from "./copy-file.ts";
-import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, type SECRET_FILES } from "./manifest.ts";
+import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, SECRET_FILES } from "./manifest.ts";
 
 /** In the folder of incremental backups: the sealed segments, each of which is written once. */
 export const SEGMENTS = "segments";
@@ -52,6 +52,10 @@ export type SegmentEntry = Increments["segments"][number];
 
 /** The width of the largest position that a number holds, so that names are in the order of positions. */
 const DIGITS = 16;
+
+/** The forms of the files' paths below the folder, as parts of a regular expression. */
+export const SEGMENT_FORM = String.raw`segments/(?<first>\d{${DIGITS}})-\d{${DIGITS}}\.zst`;
+export const SECRET_FORM = String.raw`secrets-(?<secrets>\d{6,})/(?:${SECRET_FILES.map((name) => NAMES[name].replaceAll(".", "\\.")).join("|")})`;
 
 export function segmentFile(folder: string, { first, last }: Pick<SegmentEntry, "first" | "last">): string {
   const [from, to] = [first, last].map((at) => String(at).padStart(DIGITS, "0"));

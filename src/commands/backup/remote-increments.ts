@@ -1,33 +1,22 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
-import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { SegmentStorage } from "eventstore-lite";
 import type { Config } from "../../config/config.ts";
 import { isS3Address } from "../../networks/s3/address.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openSegmentStorage } from "../../service/segment-storage.ts";
-import { absolutePath } from "../shared/command.ts";
+import { listFiles } from "./backup-folder.ts";
+import { withoutSlash } from "./backup-place.ts";
 import { temporaryFolder } from "../shared/new-file.ts";
-import {
-  type Increments,
-  readIncrements,
-  secretFile,
-  type SegmentEntry,
-  segmentFile,
-  SEGMENTS,
-} from "./increments-manifest.ts";
-import { MANIFEST, SECRET_FILES } from "./manifest.ts";
+import { type Increments, readIncrements } from "./increments-manifest.ts";
+import { MANIFEST } from "./manifest.ts";
+import { addBackup, readAll, type RemoteBackups } from "./remote-backups.ts";
 import { type BackupSource, type WriteOptions } from "./write-backup.ts";
-import { type Increment, writeIncrement } from "./write-increment.ts";
-
-/** A folder, or the address of a store. */
-export function backupPlace(text: string): string {
-  return isS3Address(text) ? text : absolutePath(text);
-}
+import { type Increment, readKnown, writeIncrement } from "./write-increment.ts";
 
 /**
- * Adds a backup to those at an address. No object is ever replaced: keys and vault have their hash in their name, and each
- * backup its own manifest, which is written last. Of two backups at once, the second finds the name taken. Throws a
- * ServiceError (busy, conflict, damaged), and what store and storage throw.
+ * Adds a backup to those at an address, from which nothing else is removed. Of two backups at once the second is refused,
+ * and the first is not harmed. Throws a ServiceError (busy, conflict, damaged), and what store and storage throw.
  */
 export async function writeRemoteIncrement(
   config: Pick<Config, "objectStore">,
@@ -38,14 +27,29 @@ export async function writeRemoteIncrement(
   const storage = openSegmentStorage(address, config);
   using scratch = openScratch(address);
   return await scratch.work(async (folder) => {
-    const before = await storage.list();
-    await pullManifest(storage, before, folder);
-    const made = await writeIncrement(source, folder, options);
-    const kept = await push(storage, folder, readIncrements(folder, source.log.master));
-    // What is older than this backup and no part of it: former keys and manifests, and what a killed backup left.
-    for (const name of before) if (!kept.has(name)) await storage.remove(name);
+    const { master, id } = source.log;
+    const open = openManifest(folder, () => readKnown(folder, master));
+    const { made } = await addBackup({ storage, place: withoutSlash(address), open }, id, async () => {
+      const made = await writeIncrement(source, folder, options);
+      const manifest = readFileSync(join(folder, MANIFEST));
+      return { made, increments: readIncrements(folder, master), manifest, added: addedFiles(folder) };
+    });
     return made;
   });
+}
+
+/** Puts a manifest into the folder, and reads it there. */
+function openManifest(folder: string, read: () => Increments): RemoteBackups["open"] {
+  return (manifest) => {
+    writeFileSync(join(folder, MANIFEST), manifest);
+    return read();
+  };
+}
+
+/** The folder's files but its manifest, by their paths below it. */
+function addedFiles(folder: string): ReadonlyMap<string, () => Uint8Array> {
+  const paths = listFiles(folder).filter((path) => path.includes("/"));
+  return new Map(paths.map((path) => [path, () => readFileSync(join(folder, path))]));
 }
 
 /** A copy on this machine of the backups at an address; a folder is used as it is. Messages name the address. */
@@ -81,63 +85,13 @@ function openScratch(address: string): Scratch {
   };
 }
 
-export function withoutSlash(address: string): string {
-  return address.replace(/\/$/, "");
-}
-
-const NUMBER_DIGITS = 6;
-
-const MANIFEST_NAME = /^manifest-\d{6,}\.json$/;
-
-/** Writes the newest manifest into the folder. False: there is none. */
-async function pullManifest(storage: SegmentStorage, names: readonly string[], folder: string): Promise<boolean> {
-  const newest = names.findLast((name) => MANIFEST_NAME.test(name));
-  const bytes = newest === undefined ? undefined : await storage.read(newest);
-  if (bytes === undefined) return false;
-  writeFileSync(join(folder, MANIFEST), bytes);
-  return true;
-}
-
 async function pull(storage: SegmentStorage, address: string, folder: string, master: Uint8Array): Promise<void> {
-  if (!(await pullManifest(storage, await storage.list(), folder))) {
-    throw new ServiceError("not_found", `${withoutSlash(address)} holds no backup`);
-  }
-  const increments = readIncrements(folder, master);
-  for (const [name, file] of listObjects(folder, increments)) {
-    const bytes = await storage.read(name).catch((fault: unknown) => {
-      // An empty file is found as altered too, and named with all others.
-      if (fault instanceof SegmentDamaged) return new Uint8Array();
-      throw fault;
-    });
-    if (bytes === undefined) continue;
+  const place = withoutSlash(address);
+  const take = (path: string, bytes: Uint8Array): void => {
+    const file = join(folder, path);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, bytes, { mode: 0o600 });
-  }
-}
-
-/** The names of all objects that a manifest names, with the files that they are. */
-function listObjects(folder: string, increments: Increments): ReadonlyMap<string, string> {
-  const segments = increments.segments.map((one: SegmentEntry) => segmentFile(folder, one));
-  const secrets = SECRET_FILES.map((name) => {
-    const file = secretFile(folder, increments, name);
-    return [`${relative(folder, file)}.${increments.files[name].sha256}`, file] as const;
-  });
-  return new Map([...segments.map((file) => [relative(folder, file), file] as const), ...secrets]);
-}
-
-/** Writes what the newest backup added. Resolves with the names of all that the backups need. */
-async function push(storage: SegmentStorage, folder: string, increments: Increments): Promise<ReadonlySet<string>> {
-  const objects = listObjects(folder, increments);
-  const added = new Set(readdirSync(join(folder, SEGMENTS)).map((name) => join(folder, SEGMENTS, name)));
-  for (const [name, file] of objects) {
-    if (!name.startsWith(SEGMENTS) || added.has(file)) await storage.write(name, readFileSync(file));
-  }
-  const name = `manifest-${String(increments.backups.length).padStart(NUMBER_DIGITS, "0")}.json`;
-  try {
-    await storage.write(name, readFileSync(join(folder, MANIFEST)));
-  } catch (fault) {
-    if (!(fault instanceof SegmentDamaged)) throw fault;
-    throw new ServiceError("busy", `another backup into ${folder} was made meanwhile: try again`, { cause: fault });
-  }
-  return new Set([...objects.keys(), name]);
+  };
+  if (await readAll({ storage, place, open: openManifest(folder, () => readIncrements(folder, master)) }, take)) return;
+  throw new ServiceError("not_found", `${place} holds no backup`);
 }

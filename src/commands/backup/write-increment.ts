@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { replacePrivateFile, sealSegments, StoreOwned, takeOwnership } from "eventstore-lite";
 import { isoTime } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -8,11 +8,11 @@ import type { OpenedLog } from "../../service/open.ts";
 import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
 import { syncFolder, makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
+import { listFiles, refuseOtherFiles, refuseUnprovedFiles, removeRemains } from "./backup-folder.ts";
 import { measure } from "./copy-file.ts";
 import {
   BEGINNING,
   type Increments,
-  isIncremental,
   readIncrements,
   type SegmentEntry,
   secretsFolder,
@@ -21,9 +21,6 @@ import {
 } from "./increments-manifest.ts";
 import { MANIFEST, signManifest } from "./manifest.ts";
 import { copyRest, type WriteOptions, type BackupSource } from "./write-backup.ts";
-
-/** What a killed backup may leave in a folder without a manifest. */
-const OWN_NAME = /^(?:segments|secrets-\d+|backup\.(?:lock|owner)|manifest\.json\..*\.partial)$/;
 
 export interface Increment {
   readonly log: { readonly id: string; readonly position: number; readonly hash: string };
@@ -42,11 +39,8 @@ export interface Increment {
  * (busy, conflict, damaged), and what the store throws.
  */
 export async function writeIncrement(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
-  refuseOther(folder);
-  for (const one of [folder, join(folder, SEGMENTS)]) {
-    const made = withPath(one, () => mkdirSync(one, { recursive: true, mode: 0o700 }));
-    if (made !== undefined) syncFolder(dirname(made));
-  }
+  if (existsSync(folder)) refuseOtherFiles(folder, listFiles(folder));
+  makeFolder(folder);
   const release = takeFolder(folder, options.clock());
   try {
     return await add(source, folder, options);
@@ -55,11 +49,9 @@ export async function writeIncrement(source: BackupSource, folder: string, optio
   }
 }
 
-function refuseOther(folder: string): void {
-  if (!existsSync(folder) || isIncremental(folder)) return;
-  const other = withPath(folder, () => readdirSync(folder)).find((name) => !OWN_NAME.test(name));
-  if (other === undefined) return;
-  throw new ServiceError("conflict", `${folder} holds ${other}, and no incremental backups: name another folder`);
+function makeFolder(folder: string): void {
+  const made = withPath(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }));
+  if (made !== undefined) syncFolder(dirname(made));
 }
 
 function takeFolder(folder: string, nowMs: number): () => void {
@@ -73,10 +65,14 @@ function takeFolder(folder: string, nowMs: number): () => void {
 
 async function add(source: BackupSource, folder: string, { clock, onProgress }: WriteOptions): Promise<Increment> {
   const { log } = source;
-  const known = isIncremental(folder) ? readKnown(folder, log.master) : undefined;
+  const paths = listFiles(folder);
+  refuseOtherFiles(folder, paths);
+  const known = paths.includes(MANIFEST) ? readKnown(folder, log.master) : undefined;
   const last = known?.backups.at(-1) ?? BEGINNING;
   if (known !== undefined) await refuseOtherHistory(log, folder, known);
-  removeRemains(folder, known);
+  await refuseUnprovedFiles(log, folder, paths, known);
+  removeRemains(folder, paths, known);
+  makeFolder(join(folder, SEGMENTS));
   // The log first, the keys after it: a key is there before anything is encrypted with it.
   const head = await log.head();
   const sealed: SegmentEntry[] = [];
@@ -105,12 +101,13 @@ async function add(source: BackupSource, folder: string, { clock, onProgress }: 
   } satisfies Omit<Increments, "mac">;
   const manifest = `${JSON.stringify(signManifest<Increments>(unsigned, log.master))}\n`;
   replacePrivateFile(join(folder, MANIFEST), manifest);
-  removeRemains(folder, { ...unsigned, mac: "" });
+  removeRemains(folder, listFiles(folder), { ...unsigned, mac: "" });
   const bytes = [...sealed, ...Object.values(files)].reduce((sum, file) => sum + file.bytes, manifest.length);
   return { log: { id: log.id, position, hash }, made_at, number, first: last.position + 1, bytes };
 }
 
-function readKnown(folder: string, master: Uint8Array): Increments {
+/** Throws a ServiceError (conflict) for those of another master key, and what {@link readIncrements} throws. */
+export function readKnown(folder: string, master: Uint8Array): Increments {
   try {
     return readIncrements(folder, master);
   } catch (cause) {
@@ -133,15 +130,4 @@ async function refuseOtherHistory(log: OpenedLog, folder: string, { log: id, bac
     refuse(`${folder} reaches position ${position}, and the log ends at ${end}: it was rolled back`);
   }
   if (found !== hash) refuse(`the log holds another event at position ${position} than ${folder}: it was rolled back`);
-}
-
-/** Removes what the manifest does not name: of a backup that was killed, and the secrets of the one before. */
-function removeRemains(folder: string, known: Increments | undefined): void {
-  const segments = new Set(known?.segments.map((one) => basename(segmentFile(folder, one))));
-  const secrets = known === undefined ? undefined : secretsFolder(known.backups.length);
-  const remove = (within: string, isRemains: (name: string) => boolean): void => {
-    for (const name of readdirSync(within).filter(isRemains)) rmSync(join(within, name), { recursive: true });
-  };
-  remove(join(folder, SEGMENTS), (name) => !segments.has(name));
-  remove(folder, (name) => name !== secrets && /^(?:secrets-\d+|manifest\.json\..*\.partial)$/.test(name));
 }

@@ -6,7 +6,7 @@ export async function loadSandbox() {
     () => Promise.all([import("@reachlog/sandbox"), import("@reachlog/sandbox/settings")]),
     "the sandbox needs the development dependencies: run bun install without --production",
   );
-  return { startSandbox, settingsOf: settings.settingsOf };
+  return { startSandbox, settingsOf: settings.settingsOf, settingsAt: settings.settingsAt };
 }
 
 /** A PostgreSQL server of the demo's own, gone with this process. */

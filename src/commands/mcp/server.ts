@@ -51,7 +51,10 @@ async function answerOperation(
 ): Promise<CallToolResult> {
   try {
     await using reader = await openReader({ ...terminal, out() {}, err() {}, interactive: false });
-    return toResult(JSON.stringify(await described.run(reader as never, input as never)));
+    const found = await described.run(reader as never, input as never);
+    return typeof found === "string"
+      ? toRefusal(described.refusals![found]!.sentence)
+      : toResult(JSON.stringify(found));
   } catch (fault) {
     if (toExitCode(fault) === undefined) throw fault;
     return toRefusal(describeFault(fault as Error));

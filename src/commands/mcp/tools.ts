@@ -4,7 +4,6 @@ import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/
 import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
-import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";
 import { contacts, type ContactJson } from "../contacts.ts";
 import { lag, list } from "../deliveries.ts";
@@ -70,12 +69,13 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "why_skipped",
     title: "Why recipients were skipped",
-    description: "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed.",
+    description:
+      "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed, or held because of a reply.",
     input: closedObject({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }),
     command: contacts,
     isAnswer(contact, input) {
       if (input.reason !== undefined) return contact.skipped.includes(input.reason);
-      return input.recipient !== undefined || contact.suppressed || contact.skipped.length > 0;
+      return input.recipient !== undefined || contact.suppressed || contact.held || contact.skipped.length > 0;
     },
   },
   {
@@ -99,13 +99,6 @@ export const TOOLS: readonly Tool[] = [
       event_id: Type.String({ description: "As the service answered it, or its position in the log." }),
     }),
     command: deliveriesShow,
-  },
-  {
-    name: "clicks",
-    title: "Clicks of links",
-    description: "The clicks of all links or of one: visitors, suspected fetchers of X, and bots.",
-    input: closedObject({ link: optionalText("domain/short_code."), as_of }),
-    command: clicks,
   },
   {
     name: "who_may_call",

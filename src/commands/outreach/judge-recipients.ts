@@ -62,8 +62,9 @@ export function survey(
   };
 }
 
-/** The variant of a person whose id is known, which is what decides it. */
+/** The variant of a person whose id is known, which is what decides it; a single variant goes to all recipients. */
 function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
+  if (template.variants.length === 1) return template.variants[0]!.label;
   return id === undefined ? undefined : chooseVariant(template, id).label;
 }
 

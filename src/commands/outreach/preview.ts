@@ -94,10 +94,11 @@ function surveyAsText(survey: Survey, notes: readonly string[], place: Place): s
   const { template, template_name, variants, undecided, failed } = survey;
   const lines = [
     `template ${template_name === null ? template : `${printable(template_name)} (${template})`}\n`,
-    ...variants.map(variantText),
+    ...variants.map((sample) => variantText(sample, undecided)),
     "\n",
   ];
-  if (undecided > 0) lines.push(`${undecided} known by handle only: the id, which X knows, decides the variant\n`);
+  if (undecided > 0)
+    lines.push(`${undecided} known by handle only: the id, which X gives when a run begins, decides the variant\n`);
   if (failed > 0) lines.push(`${failed} failed: only reachlog recipients retry allows another try\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);
   lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${describeMoment(place)})\n`);
@@ -117,8 +118,10 @@ function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): object {
   return { ...rest, variants, skips: skipped, asked: asked ?? null, as_of: toAsOfJson(place) };
 }
 
-function variantText({ variant, recipients, sample }: VariantSample): string {
-  const people = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
+/** `undecided`: recipients who get this variant or another one. */
+function variantText({ variant, recipients, sample }: VariantSample, undecided: number): string {
+  const known = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
+  const people = undecided === 0 ? known : `${known}, and a share of the ${undecided} whose id only X knows`;
   if (sample === undefined) return `\nvariant ${variant}: ${people}; no recipient to show it for\n`;
   const { person, rendered } = sample;
   const head = `\nvariant ${variant} for ${printable(formatRecipient(person))}; ${people}\n`;

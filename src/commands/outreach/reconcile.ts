@@ -18,9 +18,10 @@ export const reconcile: MakeCommand = (terminal) =>
     .summary("settle messages whose outcome is unknown")
     .description(
       `Settles messages whose outcome is unknown, by reading the conversations: twice,
-IN_DOUBT_SETTLE_SECONDS apart, before one counts as not delivered. Also closes the
-run of a process that died. Sends nothing. Exit code 1 when some stay in doubt, 75
-while a run is in progress, which does it itself.`,
+IN_DOUBT_SETTLE_SECONDS apart, before one counts as not delivered. X may show a
+message late, so the command waits and says so. Also closes the run of a process
+that died. Sends nothing. Exit code 1 when some stay in doubt, 75 while a run is
+in progress, which does it itself.`,
     )
     .option(...JSON_OPTION)
     .examples("reachlog outreach reconcile")
@@ -57,6 +58,11 @@ async function reconcileAttempts(terminal: Terminal, json: true | undefined): Pr
 async function settle(terminal: Terminal, session: Session) {
   const startedAt = performance.now();
   const seconds = session.config.outreach.inDoubtSettleSeconds;
+  const { size: count } = session.projector.state("run").open;
+  if (count > 0)
+    terminal.err(
+      `${count} in doubt: conversations are read twice, ${seconds} s apart, since X may show a message late\n`,
+    );
   using status = startStatusLine(terminal, () => {
     const { size } = session.projector.state("run").open;
     const passed = Math.floor((performance.now() - startedAt) / 1000);

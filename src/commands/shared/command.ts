@@ -5,8 +5,6 @@ import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
-import { splitLink } from "../../../projections/link-address.ts";
-import { toLinkKey } from "../../../projections/sent-links.ts";
 import { decodeUtf8 } from "../../platform/decode-utf8.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
@@ -116,7 +114,8 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
 
 /** The parser's own styles are control sequences, which written text may not hold. */
 function writeHelp(text: string, write: Terminal["out"]): void {
-  for (const line of text.split(/(?<=\n)/)) write(line, /^[A-Z]\w+:/.test(line) ? "bold" : undefined);
+  for (const line of text.split(/(?<=\n)/))
+    write(line, /^(?:[A-Z]\w+:|[A-Z][\w, ]+:$)/m.test(line) ? "bold" : undefined);
 }
 
 /** Joins lines that are broken only in the source; empty and indented lines stay. */
@@ -145,12 +144,6 @@ function readText(path: string): string {
 
 export const formatOption = () =>
   new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const);
-
-/** The name of a link that an operator writes as `domain/short_code`, with or without a scheme. */
-export function parseLink(text: string): string {
-  if (splitLink(text).includes("")) throw usageError("a link is written domain/short_code");
-  return toLinkKey(text);
-}
 
 /** Parses a whole number. Throws a ServiceError (usage) with what is `wanted`. */
 export function createNumberParser(wanted: string, min = 0, max = Infinity): (text: string) => number {

@@ -42,6 +42,10 @@ async function run(
 ): Promise<number> {
   await using context = await openReader(terminal);
   const found = await described.run(context as never, input as never);
+  if (typeof found === "string") {
+    terminal.err(`${described.refusals![found]!.sentence}\n`);
+    return EXIT.fault;
+  }
   const rows = described.table?.(found, input as never);
   const text = described.text(found, input as never);
   answer(terminal, json, found, rows === undefined ? text : `${table(rows.head, rows.rows)}${text}`);

@@ -4,7 +4,6 @@ import { account } from "../account.ts";
 import { archive } from "../backup/archive.ts";
 import { audit } from "../audit.ts";
 import { backup } from "../backup.ts";
-import { clicks } from "../clicks.ts";
 import { Command, runCommand, type MakeCommand } from "./command.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 import { completion } from "../completion.ts";
@@ -14,6 +13,7 @@ import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
 import { toExitCode, describeFault } from "./system-fault.ts";
 import { forget } from "../forget.ts";
+import { init } from "../setup/init.ts";
 import { links } from "../links.ts";
 import { key } from "../key.ts";
 import { mcp } from "../mcp.ts";
@@ -24,52 +24,29 @@ import { recipients } from "../recipients.ts";
 import { suppressions } from "../recipients/suppressions.ts";
 import { replay } from "../replay.ts";
 import { results } from "../results.ts";
-import { restoreCommand, restored } from "../restore.ts";
+import { clockCorrected, restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
-import { settings } from "../settings.ts";
+import { settings } from "../setup/settings.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
 import { isOperationWord, loadOperations } from "../../operations.ts";
 import type { AnyOperation } from "../../platform/operation.ts";
 import { toCommand } from "./operation-command.ts";
 
-/** In the order of the overview: first steps, daily work, rare work. A text is the name of an operation. */
-const COMMANDS: readonly (MakeCommand | string)[] = [
-  serve,
-  demo,
-  sandbox,
-  doctor,
-  ready,
-  settings,
-  recipients,
-  suppressions,
-  outreach,
-  contacts,
-  results,
-  "stats",
-  "quota",
-  "runs",
-  clicks,
-  links,
-  replay,
-  audit,
-  witness,
-  archive,
-  backup,
-  restoreCommand,
-  restored,
-  migrate,
-  upgradeCheck,
-  forget,
-  deliveries,
-  account,
-  token,
-  key,
-  mcp,
-  completion,
-];
+/** By topic, in the order of the overview: first steps, daily work, rare work. A text is the name of an operation. */
+const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
+  "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
+  "Recipients and messages": [recipients, suppressions, outreach, contacts],
+  "Figures and links": [results, "stats", "quota", "runs", "clicks", links],
+  "Log and proof": [replay, audit, witness, archive],
+  "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],
+  "Erasure, deliveries and access": [forget, deliveries, account, token, key],
+  "For other programs": [mcp, completion],
+};
+
+const COMMANDS = Object.entries(TOPICS).flatMap(([topic, all]) => all.map((one) => ({ topic, one })));
 
 /** All commands: help, suggestions and the tests of the documents are made from them. */
 export async function loadReachlog(): Promise<MakeCommand> {
@@ -83,15 +60,20 @@ const createReachlog =
     const program: CommandUnknownOpts = new Command("reachlog")
       .description("Event-sourced outreach and link-click tracking.")
       .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
+      .commandsGroup("Help:")
       .helpCommand("help [command]", "show the help of a command")
       .addHelpText(
         "after",
         "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
       );
-    for (const one of COMMANDS) {
+    for (const { topic, one } of COMMANDS) {
       const described = typeof one === "string" ? operations.find(({ name }) => name === one) : undefined;
       const make = typeof one === "string" ? described && toCommand(described) : one;
-      if (make !== undefined) program.addCommand(make(terminal));
+      if (make !== undefined) program.addCommand(make(terminal).helpGroup(`${topic}:`));
+    }
+    for (const described of operations.filter(({ name }) => name.includes(" "))) {
+      const [word] = described.name.split(" ");
+      program.commands.find((one) => one.name() === word)!.addCommand(toCommand(described)(terminal));
     }
     return program;
   };
@@ -117,7 +99,9 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
 async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperation[]> {
   const [word] = args;
   if (isOperationWord(word)) return loadOperations(word);
-  const isOther = COMMANDS.some((one) => typeof one !== "string" && one !== completion && one(SILENT).name() === word);
+  const isOther = COMMANDS.some(
+    ({ one }) => typeof one !== "string" && one !== completion && one(SILENT).name() === word,
+  );
   return isOther ? [] : loadOperations();
 }
 

@@ -221,6 +221,7 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
   const { verified } = view;
   const { user, authorized } = view.state("account");
   const skewMs = view.live?.skewMs() ?? 0;
+  const held = view.asOf === undefined && view.hasNow("contacts") ? view.stateNow("contacts").held : 0;
   const sentences = [
     verified?.data.result === "broken" && (
       <>
@@ -236,6 +237,12 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
       <>
         X no longer accepts the authorization of <bdi>@{user.username}</bdi>: <a href="/social/auth">authorize again</a>
         .
+      </>
+    ),
+    held > 0 && (
+      <>
+        <a href="/people?status=held">{countInWords(held, "reply", "replies")}</a> may ask to be left alone: nothing is
+        sent until you decide.
       </>
     ),
     inDoubt > 0 && (

@@ -41,6 +41,7 @@ const STATUS_BADGES: Readonly<Record<ShownStatus, BadgeState>> = {
   sent: ["good", "send", "sent"],
   failed: ["bad", "triangle-alert", "failed"],
   suppressed: ["warn", "ban", "suppressed"],
+  held: ["warn", "pause", "reply held"],
 };
 
 export function StatusBadge({ contact }: { readonly contact: Contact }): VNode {

@@ -145,6 +145,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
     ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
   );
   const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
+  const held = contact.held ? events.find(({ type }) => type === "RecipientHeld") : undefined;
   const clicks = describeClicks(view, contact);
   return (
     <section class="card" aria-labelledby="case">
@@ -171,6 +172,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
         )}
         {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
         <EventReason view={view} title="Reply" event={replied} />
+        <EventReason view={view} title="Held" event={held} />
         <EventReason view={view} title="Suppressed" event={suppressed} />
       </ol>
     </section>

@@ -3,24 +3,39 @@ import type { VNode } from "preact";
 import { Field } from "../parts/action-form.tsx";
 import { ConsoleDocument } from "../document.tsx";
 
-/** Asks for a token once; `hasFailed`: what was given is none. */
-export function signInPage(hasFailed: boolean): VNode {
+interface SignInProps {
+  /** The page to lead to; undefined: the overview. */
+  readonly back: string | undefined;
+  /** Why the form comes back; absent: it is shown for the first time. */
+  readonly failure?: "no token" | "plain http";
+  readonly publicUrl: string;
+}
+
+/** Asks for a token once. */
+export function signInPage({ back, failure, publicUrl }: SignInProps): VNode {
   return (
     <ConsoleDocument title="Sign in">
       <h1>Sign in with an API token</h1>
-      {hasFailed ? (
+      {failure === "no token" ? (
         <p class="red" role="alert">
           That is not a token of this service.
         </p>
       ) : null}
+      {failure === "plain http" ? (
+        <p class="red" role="alert">
+          The token is right, but this page came over plain http, where a browser keeps no session of a service whose{" "}
+          <code>PUBLIC_URL</code> is https. Open <a href={publicUrl + (back ?? "/")}>{publicUrl}</a> instead.
+        </p>
+      ) : null}
       <form class="filter" method="post" action="/session">
+        {back === undefined ? null : <input type="hidden" name="back" value={back} />}
         <Field label="Token" name="token" type="password" autocomplete="current-password" autofocus required />
         <button class="primary">Sign in</button>
       </form>
       <h2>Where the token is</h2>
       <ul class="quiet">
         <li>
-          The demo prints its token when it starts, in the line <code>token</code>.
+          <code>reachlog init</code> and the demo print a token once, in the line <code>token</code>.
         </li>
         <li>
           <code>reachlog token new NAME</code> creates one and shows it once, with the entry for <code>API_TOKENS</code>

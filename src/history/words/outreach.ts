@@ -62,6 +62,9 @@ export const OUTREACH_WORDS = {
     const called = recipient === undefined ? "a recipient known by a hash alone" : mention(recipient);
     return say`${called} was suppressed ${why}${quoted}${since}; no run contacts them again`;
   },
+  RecipientHeld: ({ recipient, message_id }) =>
+    say`${mention(recipient)} may have asked to be left alone in message ${other(message_id)}; no run contacts them until an operator decides`,
+  RecipientReleased: ({ recipient }) => say`an operator decided that ${mention(recipient)} may be contacted`,
   RecipientRetryAllowed: ({ recipient, run_id }) => {
     const by = run_id === undefined ? "an operator" : say`${run(run_id)}`;
     const why = run_id === undefined ? "" : ", since the network had refused the account, not them";

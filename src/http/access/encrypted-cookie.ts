@@ -12,30 +12,34 @@ export interface EncryptedCookieOptions {
   /** Default: all of the service. */
   readonly path?: string;
   readonly lifetimeSeconds: number;
-  /** Who may have it sent back: `strict` (default) this site alone, `lax` also a link from elsewhere that leads here. */
-  readonly sameSite?: "strict" | "lax";
 }
+
+/** The part of PUBLIC_URL that a cookie depends on. */
+export type CookieSite = Pick<URL, "protocol" | "port">;
 
 export type EncryptedCookie<Content extends object> = ReturnType<typeof createEncryptedCookie<Content>>;
 
 /**
- * What only this service can read and write, kept by the browser, so that any instance can go on with it. `isSecure`: the
- * service is asked over TLS.
+ * What only this service can read and write, kept by the browser, so that any instance can resume it. A link from another
+ * site brings it along, as X does after an authorization; a form or script of another site does not (SameSite=Lax).
  */
 export function createEncryptedCookie<Content extends object>(
   options: EncryptedCookieOptions,
   masterKey: Uint8Array,
-  isSecure: boolean,
+  site: CookieSite,
   clock: Clock,
 ) {
-  const { name: purpose, lifetimeSeconds, sameSite = "strict" } = options;
+  const { name: purpose, lifetimeSeconds } = options;
+  const isSecure = site.protocol === "https:";
   const key = deriveKey(masterKey, options.keyName);
   // Over TLS the prefix keeps neighbours out: a browser takes such a cookie from this very host alone, for all of its
   // paths, so that no other host of the domain can slip one in (RFC 6265bis, section 4.1.3.2).
-  const name = isSecure ? `__Host-${purpose}` : purpose;
+  const prefix = isSecure ? "__Host-" : "";
+  // A browser keeps one jar for all ports of a host: two services there would take each other's cookie away.
+  const name = prefix + (site.port === "" ? purpose : `${purpose}_${site.port}`);
   const path = isSecure ? "/" : (options.path ?? "/");
   const setCookie = (value: string, maxAge: number) =>
-    stringifySetCookie({ name, value, path, maxAge, sameSite, httpOnly: true, secure: isSecure });
+    stringifySetCookie({ name, value, path, maxAge, sameSite: "lax", httpOnly: true, secure: isSecure });
   return {
     name,
     /** The `Set-Cookie` value that takes it away. */
@@ -58,16 +62,15 @@ export function createEncryptedCookie<Content extends object>(
 
 /**
  * State and PKCE verifier, in the browser that started, so that any instance can finish: for as long as a person may take
- * on the network's consent page. `lax`: the redirect back from the network is a cross-site navigation and must carry it.
+ * on the network's consent page.
  */
 const AUTHORIZATION_COOKIE = {
   name: "reachlog_oauth",
   keyName: "oauth-cookie",
   path: "/social",
   lifetimeSeconds: STATE_TTL_MS / 1_000,
-  sameSite: "lax",
 } as const;
 
-export function createAuthorizationCookie(masterKey: Uint8Array, isSecure: boolean, clock: Clock) {
-  return createEncryptedCookie<Authorization>(AUTHORIZATION_COOKIE, masterKey, isSecure, clock);
+export function createAuthorizationCookie(masterKey: Uint8Array, site: CookieSite, clock: Clock) {
+  return createEncryptedCookie<Authorization>(AUTHORIZATION_COOKIE, masterKey, site, clock);
 }

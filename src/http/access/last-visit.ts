@@ -1,6 +1,6 @@
 import type { LastVisit } from "../../console/page-context.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { createEncryptedCookie } from "./encrypted-cookie.ts";
+import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";
 
 const COOKIE = {
   name: "reachlog_visit",
@@ -18,8 +18,8 @@ interface Visit extends LastVisit {
 export type Visits = ReturnType<typeof createVisits>;
 
 /** How far the log was when a browser last looked at the console, kept by the browser. */
-export function createVisits(masterKey: Uint8Array, isSecure: boolean, clock: Clock) {
-  const cookie = createEncryptedCookie<Visit>(COOKIE, masterKey, isSecure, clock);
+export function createVisits(masterKey: Uint8Array, site: CookieSite, clock: Clock) {
+  const cookie = createEncryptedCookie<Visit>(COOKIE, masterKey, site, clock);
   /** Takes note that the browser is here now, and answers when it was before. `position`: of the log. */
   return (request: Pick<Request, "headers">, position: number) => {
     const at = clock();

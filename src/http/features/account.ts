@@ -23,20 +23,33 @@ const user = Type.Object({ id: text("1786543210987654321"), username: text("acme
 
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
-export function accountEndpoints({ account: parts }: AppDeps) {
+/** In the query of an address that this service led to: behind a proxy that renames the host, it leads there once only. */
+const LED = "?led=1";
+
+export function accountEndpoints({ account: parts, config }: AppDeps) {
   const account: Account | undefined = parts && { ...parts, underway: new Map() };
   return feature("account", "/social")
     .get(
       "/auth",
-      async () => {
+      async ({ request }) => {
         const { oauth, cookie } = configured(account);
+        const publicUrl = new URL(config.http.publicUrl);
+        const { search } = new URL(request.url);
+        // X leads back to PUBLIC_URL, and a browser has another jar of cookies for each name of this host.
+        if (search !== LED && request.headers.get("host")?.toLowerCase() !== publicUrl.host) {
+          return whole(redirect(303, `${config.http.publicUrl}/social/auth${LED}`, CLOSED_PAGE));
+        }
         const { url, ...authorization } = await oauth.begin();
         return whole(redirect(302, url, { "set-cookie": cookie.give(authorization), ...CLOSED_PAGE }));
       },
       route("startAuthorization", "outreach", "open", {
-        response: { 302: textReply("Redirect to X.", { headers: ["location", "set-cookie"] }) },
+        response: {
+          302: textReply("Redirect to X.", { headers: ["location", "set-cookie"] }),
+          303: textReply("Asked under another name: redirect to PUBLIC_URL.", { headers: ["location"] }),
+        },
         summary: "Sends the browser to X, to authorize an account.",
         description: "Starts the PKCE flow of OAuth 2.0. The browser gets a cookie that it has to bring back from X.",
+        query: { led: "`1`: begins under whatever name this is asked for." },
         problems: ["xNotConfigured"],
       }),
     )

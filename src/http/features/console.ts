@@ -15,12 +15,14 @@ import { signInPage } from "../../console/pages/sign-in.tsx";
 import { whatIfPage } from "../../console/pages/what-if.tsx";
 import type { ConsolePage } from "../../console/page-context.ts";
 import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
+import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
+import { compressed, createCompressed } from "../server/compress.ts";
 import { route, textReply, type Declaration, type Reply, type RequestContext } from "../server/endpoint.ts";
-import { checkFormToken, commonFields } from "../server/form-routes.ts";
+import { backField, checkFormToken, commonFields, toBack } from "../server/form-routes.ts";
 import { problems } from "../server/problem.ts";
 import { closed, closedObject } from "../../platform/common-schemas.ts";
 
@@ -172,49 +174,73 @@ export function consoleEndpoints(deps: AppDeps) {
     .get(...file("/idiomorph.js", "getConsoleMorphing", "The library that updates a page in place."));
 }
 
-export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
+export function sessionEndpoints({ sessions, failureLimit, config }: AppDeps) {
   return feature("signing-in", "/session")
     .post(
       "",
-      async ({ body, call }) => {
-        const cookie = sessions.signIn(body.token);
-        if (cookie !== undefined) return whole(redirect(303, "/", { "set-cookie": cookie }));
+      async ({ body: { token, back }, call }) => {
+        const { publicUrl } = config.http;
+        const again = (failure: "no token" | "plain http") =>
+          whole(html(401, renderPage(signInPage({ back, failure, publicUrl }))));
+        const cookie = sessions.signIn(token);
+        if (cookie !== undefined) {
+          if (dropsSecureCookie(call.request, publicUrl)) return again("plain http");
+          return whole(redirect(303, back ?? "/", { "set-cookie": cookie }));
+        }
         const wait = await failureLimit.fail(call.readAddress());
         if (wait !== undefined) throw problems.tooMany(wait);
-        return whole(html(401, renderPage(signInPage(true))));
+        return again("no token");
       },
       route("signIn", "console", "open", {
-        body: formBody(closedObject({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) })),
+        body: formBody(
+          closedObject({
+            token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }),
+            back: Type.Optional(backField),
+          }),
+        ),
         response: {
           303: textReply("Signed in.", { headers: ["location", "set-cookie"] }),
           401: textReply("The sign-in page again.", { mediaType: "text/html" }),
         },
         summary: "Signs a browser in to the console.",
-        description: "Takes a token with the scope `read` from the console's form, and stores a session in a cookie.",
+        description:
+          "Takes a token with the scope `read` from the console's form, stores a session in a cookie, and leads to the page that was asked for.",
         problems: ["missingScope"],
       }),
     )
     .post(
       "/end",
-      ({ body, call }) => {
+      async ({ body, call }) => {
         checkFormToken({ sessions }, call.request, body.form_token);
-        return whole(redirect(303, "/", { "set-cookie": sessions.signedOut }));
+        return whole(redirect(303, "/", { "set-cookie": await sessions.signOut(call.request) }));
       },
       route("signOut", "console", "form", {
         body: formBody(Type.Pick(commonFields, ["form_token"], closed)),
         response: { 303: textReply("Signed out.", { headers: ["location", "set-cookie"] }) },
         summary: "Signs a browser out of the console.",
-        description: "Deletes the session cookie, by the console's form.",
+        description: "Ends the session at all instances, also for a copy of its cookie, by the console's form.",
         problems: ["unauthorized", "foreignSite"],
       }),
     );
 }
 
+/**
+ * True for a browser on plain http where the service's cookies are Secure: it would drop the session, and the form would
+ * come back without a reason. On this machine browsers keep such a cookie.
+ */
+function dropsSecureCookie({ headers }: Request, publicUrl: string): boolean {
+  const origin = parseHttpUrl(headers.get("origin") ?? "");
+  return publicUrl.startsWith("https:") && origin?.protocol === "http:" && !isLoopback(origin.hostname);
+}
+
 /** A page of the console; a browser that is not signed in is asked for a token in its place. */
-function show({ console, sessions, notices, visits, projector }: AppDeps, page: ConsolePage) {
+function show({ console, sessions, notices, visits, projector, config }: AppDeps, page: ConsolePage) {
   return async ({ call, params = {} }: { readonly call: RequestContext; readonly params?: Record<string, string> }) => {
     const { request } = call;
-    if (!sessions.admits(request)) return whole(html(401, renderPage(signInPage(false))));
+    if (!sessions.admits(request)) {
+      const { publicUrl } = config.http;
+      return whole(html(401, renderPage(signInPage({ back: toBack(request), publicUrl }))));
+    }
     const { searchParams: query, pathname } = new URL(request.url);
     if (query.get("notice") === "read") {
       query.delete("notice");
@@ -231,7 +257,10 @@ function show({ console, sessions, notices, visits, projector }: AppDeps, page: 
       return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
     }
     const headers = { "set-cookie": visited, ...(rendered.outcome === "not_ready" ? SOON : {}) };
-    return whole(html(STATUS[rendered.outcome], rendered.text, headers));
+    const answer = html(STATUS[rendered.outcome], rendered.text, headers);
+    // Recipients and a search for one must not be compressed together: its length would tell how far they agree.
+    const isChosen = query.size > 0 || Object.keys(params).length > 0;
+    return whole(isChosen ? answer : await compressed(answer, request));
   };
 }
 
@@ -296,5 +325,6 @@ function file<const Path extends keyof typeof ASSETS>(path: Path, id: string, su
     summary,
     description: "Part of the console's pages.",
   });
-  return [path, () => whole({ status: 200, headers, body }), declared] as const;
+  const answer = createCompressed({ status: 200, headers, body });
+  return [path, async ({ request }: { readonly request: Request }) => whole(await answer(request)), declared] as const;
 }

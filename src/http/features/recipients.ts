@@ -4,6 +4,8 @@ import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
+import { findHeld, release } from "../../recipients/release.ts";
+import { inTimeSlices } from "../../platform/time-slices.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
@@ -143,6 +145,22 @@ const IMPORT_FORM: Form = {
   page: importReportPage,
 };
 
+/** Recipients in one answer: more than an operator decides in a day. */
+const HELD_SHOWN_MAX = 1_000;
+
+const heldRecipients = Type.Object({
+  count,
+  held: Type.Array(
+    Type.Object({
+      id: Type.Optional(text("2244994945")),
+      username: Type.Optional(text("ada_builds")),
+      held_at: Type.Optional(
+        Type.String({ description: "When the reply came.", examples: ["2026-03-01T08:00:00.000Z"] }),
+      ),
+    }),
+  ),
+});
+
 const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
   unknown: problems.unknownRecipient,
   suppressed: problems.suppressed,
@@ -226,6 +244,43 @@ export function recipientEndpoints(deps: AppDeps) {
           path: "/console/recipients/retry",
           notice: () => "The next run may contact the recipient again.",
         },
+      }),
+    )
+    .post(
+      "/recipients/release",
+      async ({ body, call }) => {
+        const refusal = await appendedOrNothing(release(deps, body.recipient, call.metadata));
+        if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
+        return { held: false as const };
+      },
+      route("releaseRecipient", "outreach", ["token", "recipients"], {
+        body: recipientBody,
+        response: { 200: reply("Released.", Type.Object({ held: Type.Literal(false) })) },
+        summary: "Releases a recipient whose reply was held.",
+        description:
+          "Their reply does not ask to be left alone: the next run may contact them, if nothing else rules it out. If it does ask for that, suppress them. A repeat changes nothing.",
+        problems: ["unknownRecipient", "suppressed"],
+        form: {
+          path: "/console/recipients/release",
+          notice: () => "The next run may contact the recipient.",
+        },
+      }),
+    )
+    .get(
+      "/recipients/held",
+      async ({ call }) => {
+        const contacts = deps.projector.state("contacts");
+        const held = contacts.held === 0 ? [] : await inTimeSlices(findHeld(contacts));
+        const shown = held.slice(0, HELD_SHOWN_MAX);
+        call.disclosed = { records: shown.length };
+        return { count: held.length, held: shown };
+      },
+      route("listHeldRecipients", "outreach", ["session", "read"], {
+        response: { 200: reply(`The first ${HELD_SHOWN_MAX} of them.`, heldRecipients) },
+        summary: "Lists recipients whose reply waits for a decision.",
+        description:
+          "A reply with a stop word that may mean another thing holds its sender: no run contacts them until they are suppressed or released. The log does not hold the text: read it at X.",
+        personalRead: "recipients",
       }),
     );
 }

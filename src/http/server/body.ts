@@ -65,9 +65,9 @@ function textBody<Schema extends TSchema>(
   parse: (text: string | undefined) => unknown,
 ): RequestBody<Static<Schema>> {
   const fit = fitting(schema);
-  const inUtf8 = new RegExp(`^${type} *(; *charset="?utf-8"? *)?$`, "i");
+  const taken = { type, inUtf8: new RegExp(`^${type} *(; *charset="?utf-8"? *)?$`, "i") };
   const use = (headers: Headers, bytes: Uint8Array): Static<Schema> =>
-    fit(parse(bytes.length === 0 ? undefined : readText(headers, bytes, inUtf8)));
+    fit(parse(bytes.length === 0 ? undefined : readText(headers, bytes, taken)));
   const read = (request: Request) => readBytes(request, BODY_BYTES_MAX, (bytes) => use(request.headers, bytes));
   return { "~standard": UNCHECKED, schema, type, fit, read };
 }
@@ -124,9 +124,14 @@ async function readCounted(body: ReadableStream<Uint8Array> | null, bytesMax: nu
   return Buffer.concat(chunks);
 }
 
-function readText(headers: Headers, bytes: Uint8Array, type: RegExp): string {
-  if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
-  refusePacked(headers);
+interface TakenType {
+  readonly type: string;
+  readonly inUtf8: RegExp;
+}
+
+function readText(headers: Headers, bytes: Uint8Array, { type, inUtf8 }: TakenType): string {
+  if (!inUtf8.test(headers.get("content-type") ?? "")) throw problems.unsupportedType(type);
+  refusePacked(headers, type);
   try {
     return utf8.decode(bytes);
   } catch {
@@ -134,9 +139,9 @@ function readText(headers: Headers, bytes: Uint8Array, type: RegExp): string {
   }
 }
 
-/** Nothing is unpacked here, and packed bytes would be refused as broken ones. */
-export function refusePacked(headers: Headers): void {
-  if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType();
+/** Nothing is unpacked here, and packed bytes would be refused as broken ones. `wanted`: the types that are taken. */
+function refusePacked(headers: Headers, wanted: string): void {
+  if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType(wanted);
 }
 
 /** Replacing a broken byte would silently alter what the audit log says. */
@@ -252,8 +257,9 @@ export function fileBody<Kind>(
     async read(request) {
       const { headers } = request;
       const [kind] = kinds.get(parseMediaType(headers.get("content-type") ?? "")) ?? [];
-      if (kind === undefined) throw problems.unsupportedType([...kinds.keys()].join(" or "));
-      refusePacked(headers);
+      const wanted = [...kinds.keys()].join(" or ");
+      if (kind === undefined) throw problems.unsupportedType(wanted);
+      refusePacked(headers, wanted);
       return readBytes(request, bytesMax, (bytes) => ({ bytes, kind }));
     },
     fit: (file) => file as SentFile<Kind>,
@@ -279,7 +285,7 @@ export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentF
     async read(request) {
       const type = request.headers.get("content-type") ?? "";
       if (parseMediaType(type) !== "multipart/form-data") throw problems.unsupportedType("multipart/form-data");
-      refusePacked(request.headers);
+      refusePacked(request.headers, "multipart/form-data");
       const sent = await readBytes(request, bytesMax, (bytes) => readParts(bytes, type));
       const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
       const file = sent.get(FILE_FIELD);

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ReadResource } from "../../../events/access.ts";
 import type { AnyElysia, DocumentDecoration } from "elysia";
+import type { DeclaredRefusals } from "../../platform/operation.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { Notice, ConsolePage } from "../../console/page-context.ts";
@@ -43,6 +44,8 @@ export interface Declaration {
   readonly requestHeaders?: readonly RequestHeader[];
   /** Beside those that any request may meet, and those that follow from a body, from POST and from a key. */
   readonly problems?: readonly ProblemName[];
+  /** Refusals of its operation. */
+  readonly refusals?: DeclaredRefusals;
   /** The answer may take longer than a connection may be idle. */
   readonly isSlow?: true;
   /** A limit that its answers show: as it was before for a refusal, as it is after for anything else. */

@@ -1,11 +1,10 @@
-import { timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { status, type AnyElysia } from "elysia";
 import type { Console } from "../../console/console.ts";
 import type { ConsolePage, Notice } from "../../console/page-context.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
+import { createEncryptedCookie, type CookieSite, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";
 import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
 import { formBody, type RequestBody, type Fields, type SentForm } from "./body.ts";
@@ -25,8 +24,8 @@ const COOKIE = {
   lifetimeSeconds: 3_600,
 };
 
-export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: Clock): Notices {
-  const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
+export function createNotices(masterKey: Uint8Array, site: CookieSite, clock: Clock): Notices {
+  const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, site, clock);
   return { ...cookie, give: (notice) => cookie.give({ ...notice, text: notice.text.slice(0, CHARACTERS_MAX) }) };
 }
 
@@ -36,14 +35,21 @@ export interface FormDeps {
   readonly console: Console;
 }
 
+/** A page of this service: what a browser would take for another host's address does not match. */
+const BACK = { maxLength: 2_000, pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$` };
+
+export const backField = Type.String({ ...BACK, description: "The page to return to.", examples: ["/people"] });
+
+/** The page and query that a request asks for, as far as a form may lead back to it. */
+export function toBack({ url }: Pick<Request, "url">): string | undefined {
+  const { pathname, search } = new URL(url);
+  const back = pathname + search;
+  return back.length <= BACK.maxLength && new RegExp(BACK.pattern).test(back) ? back : undefined;
+}
+
 export const commonFields = Type.Object({
   form_token: Type.String({ maxLength: 100, description: "Proves that the form comes from one of our pages (CSRF)." }),
-  back: Type.String({
-    maxLength: 2_000,
-    pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$`,
-    description: "The page to return to.",
-    examples: ["/people"],
-  }),
+  back: backField,
 });
 
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
@@ -138,9 +144,7 @@ function repliesTo(form: Form) {
 
 /** Throws 403 for a form that is none of ours, or of another session. */
 export function checkFormToken({ sessions }: Pick<FormDeps, "sessions">, request: Request, given: string): void {
-  const wanted = sessions.formToken(request);
-  const [one, other] = [Buffer.from(wanted ?? ""), Buffer.from(given)];
-  if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
+  if (!sessions.isFormToken(request, given)) throw problems.foreignSite();
 }
 
 /** What the service refuses, with a way on; throws what is a fault of ours. */

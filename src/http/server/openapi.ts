@@ -4,7 +4,8 @@ import type { RequestBody } from "./body.ts";
 import type { Answers, Endpoint, Declaration, RequestHeader, Success } from "./endpoint.ts";
 import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
 import { HEADER_BYTES_MAX } from "./node-server.ts";
-import { problems, type Problem, type ProblemName } from "./problem.ts";
+import { createExample, toJsonSchema } from "./openapi-schema.ts";
+import { declaredProblem, problems, type Problem, type ProblemName } from "./problem.ts";
 
 const TAGS: Readonly<Record<Declaration["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
@@ -55,17 +56,6 @@ const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 const SOMETIMES = [...LIMIT_HEADERS, "retry-after", "www-authenticate"];
 
 const optional = (name: string): string => `${name}-optional`;
-
-/** Formats as JSON Schema knows them, in the place of those by which the service checks. */
-const FORMATS: Readonly<Record<string, Json>> = {
-  "http-url": { type: "string", format: "uri" },
-  "ip-address": {
-    anyOf: [
-      { type: "string", format: "ipv4" },
-      { type: "string", format: "ipv6" },
-    ],
-  },
-};
 
 const JSON_TYPE = "application/json";
 
@@ -122,7 +112,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
         ...refusals.components,
         problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: PROBLEM_REF } } },
       },
-      schemas: { problem: plain(PROBLEM) },
+      schemas: { problem: toJsonSchema(PROBLEM) },
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
         session: { type: "apiKey", in: "cookie", name: cookie },
@@ -136,7 +126,7 @@ interface Refusals {
   /** Answers by name: the slugs of the problems, and a number where their headers or media types differ. */
   readonly components: Readonly<Record<string, Json>>;
   /** Adds a refusal unless an equal one is there, and returns a reference to it. */
-  refer(names: readonly ProblemName[], refusal: Json): Json;
+  refer(listed: readonly Listed[], refusal: Json): Json;
 }
 
 function createRefusals(): Refusals {
@@ -144,11 +134,11 @@ function createRefusals(): Refusals {
   const byContent = new Map<string, string>();
   return {
     components,
-    refer(names, refusal) {
+    refer(listed, refusal) {
       const content = JSON.stringify(refusal);
       let name = byContent.get(content);
       if (name === undefined) {
-        const slugs = names.map((each) => sample(each).slug).join("-or-");
+        const slugs = listed.map(({ problem }) => problem.slug).join("-or-");
         const alike = Object.keys(components).filter((one) => one.replace(/\.\d+$/, "") === slugs).length;
         name = alike === 0 ? slugs : `${slugs}.${alike + 1}`;
         byContent.set(content, name);
@@ -191,24 +181,39 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals)
     const { description, headers = [] } = success;
     return [status, { description, headers: toHeaders(headers, mayHave), content: toContent(success) }];
   });
-  for (const [status, names] of Map.groupBy(listProblems(endpoint), (name) => sample(name).status)) {
+  for (const [status, listed] of Map.groupBy(listProblems(endpoint), ({ problem }) => problem.status)) {
     const other = byStatus[status];
     const content = {
       ...(other === undefined ? {} : toContent(other)),
-      [PROBLEM_TYPE]: { schema: { allOf: [PROBLEM_REF, plain(toProblemSchema(status, names))] } },
+      [PROBLEM_TYPE]: { schema: { allOf: [PROBLEM_REF, toJsonSchema(toProblemSchema(status, listed))] } },
       ...(isVisited(answers) ? { "text/html": { schema: STRING } } : {}),
     };
-    const titles = names.map((name) => sample(name).title);
+    const titles = listed.map(({ problem }) => problem.title);
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
-    const refusal = { description, headers: toProblemHeaders(names, !isGuarded, limit !== undefined), content };
-    responses.push([String(status), other === undefined ? refusals.refer(names, refusal) : refusal]);
+    const refusal = { description, headers: toProblemHeaders(listed, !isGuarded, limit !== undefined), content };
+    responses.push([String(status), other === undefined ? refusals.refer(listed, refusal) : refusal]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
+/** A problem of an endpoint; one without a name is a refusal of its operation. */
+interface Listed {
+  readonly name?: ProblemName;
+  readonly problem: Problem;
+}
+
 /** What its handler says, and what follows from what it takes. */
-function listProblems(endpoint: Endpoint): ProblemName[] {
-  const { method, scope, exemptFromLoadShedding, anyHost, body, requestHeaders, problems: own } = endpoint;
+function listProblems(endpoint: Endpoint): readonly Listed[] {
+  const {
+    method,
+    scope,
+    exemptFromLoadShedding,
+    anyHost,
+    body,
+    requestHeaders,
+    problems: own,
+    refusals = {},
+  } = endpoint;
   const all = [
     ...ANYWHERE,
     ...(anyHost === true ? [] : (["misdirected"] as const)),
@@ -219,7 +224,11 @@ function listProblems(endpoint: Endpoint): ProblemName[] {
     ...(requestHeaders?.includes("Idempotency-Key") === true ? OF_KEY : []),
     ...own,
   ];
-  return [...new Set(all)];
+  const named = [...new Set(all)].map((name) => ({ name, problem: sample(name) }));
+  return [
+    ...named,
+    ...Object.entries(refusals).map(([name, declared]) => ({ problem: declaredProblem(name, declared) })),
+  ];
 }
 
 /** What a problem of this name looks like; its words depend on the case. */
@@ -250,13 +259,14 @@ const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
  * What a client may count on, and what else it may find. `limitsAddress`: callers without a token may ask, and have a limit
  * unless they are of this machine; `limitsDay`: the day's quota of messages is shown.
  */
-function toProblemHeaders(names: readonly ProblemName[], limitsAddress: boolean, limitsDay: boolean): Json {
-  const showsLimit = (name: ProblemName): boolean =>
-    (limitsAddress && !BEFORE_CALLER.has(name)) || (limitsDay && !BEFORE_HANDLER.has(name));
+function toProblemHeaders(listed: readonly Listed[], limitsAddress: boolean, limitsDay: boolean): Json {
+  const isIn = (names: ReadonlySet<ProblemName>, { name }: Listed): boolean => name !== undefined && names.has(name);
+  const showsLimit = (one: Listed): boolean =>
+    (limitsAddress && !isIn(BEFORE_CALLER, one)) || (limitsDay && !isIn(BEFORE_HANDLER, one));
   const all = new Set(
-    names.flatMap((name) => [...Object.keys(sample(name).headers), ...(showsLimit(name) ? LIMIT_HEADERS : [])]),
+    listed.flatMap((one) => [...Object.keys(one.problem.headers), ...(showsLimit(one) ? LIMIT_HEADERS : [])]),
   );
-  const sure = new Set([...all].filter((header) => names.every((name) => header in sample(name).headers)));
+  const sure = new Set([...all].filter((header) => listed.every(({ problem }) => header in problem.headers)));
   return toHeaders([...sure], [...all.difference(sure)]);
 }
 
@@ -277,10 +287,10 @@ const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
 };
 
 /** What these problems say beside the members of all problems. */
-function toProblemSchema(status: number, names: readonly ProblemName[]): TSchema {
-  const more = new Set(names.flatMap((name) => Object.keys(sample(name).more)));
+function toProblemSchema(status: number, listed: readonly Listed[]): TSchema {
+  const more = new Set(listed.flatMap(({ problem }) => Object.keys(problem.more)));
   return Type.Object({
-    type: Type.Unsafe<string>({ enum: names.map((name) => `urn:reachlog:problem:${sample(name).slug}`) }),
+    type: Type.Unsafe<string>({ enum: listed.map(({ problem }) => `urn:reachlog:problem:${problem.slug}`) }),
     status: Type.Literal(status),
     ...Object.fromEntries([...more].map((name) => [name, Type.Optional(PROBLEM_MORE[name] ?? Type.Unknown())])),
   });
@@ -317,7 +327,7 @@ function toContent({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
 
 /** With an example of the whole, where it is JSON and has a shape. */
 function contentAs(type: string, schema: TSchema): Json {
-  const known = plain(schema);
+  const known = toJsonSchema(schema);
   const example = type === JSON_TYPE ? createExample(known) : undefined;
   return { schema: known, ...(example === undefined ? {} : { example }) };
 }
@@ -332,68 +342,4 @@ function toHeaders(names: readonly string[], some: readonly string[]): Json {
 
 function parameter(place: "path" | "query" | "header", name: string, description: string): Json {
   return { name, in: place, description, schema: STRING };
-}
-
-/** A schema without what TypeBox keeps beside it, and with the formats that others know. */
-function plain(schema: TSchema): Json {
-  return JSON.parse(JSON.stringify(schema), (_name, value: unknown) => withKnownFormat(value)) as Json;
-}
-
-function withKnownFormat(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || !("format" in value)) return value;
-  const { type: _, format, ...others } = value as Record<string, unknown>;
-  const known = FORMATS[String(format)];
-  return known === undefined ? value : { ...known, ...others };
-}
-
-/** The parts of JSON Schema by which the service describes what it takes and answers. */
-interface Schema {
-  readonly examples?: readonly unknown[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly type?: string;
-  readonly format?: string;
-  readonly minimum?: number;
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-}
-
-/** By format, as JSON Schema knows them. */
-const OF_FORMAT: Readonly<Record<string, string>> = {
-  "date-time": "2026-03-01T08:00:00.000Z",
-  uuid: "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11",
-  uri: "https://shop.example/",
-};
-
-/**
- * A value that fits a schema: what is said to be an example, and what the schema leaves no choice in. Undefined where
- * neither is so, as for a text that could be any.
- */
-function createExample(schema: Schema): unknown {
-  const given = schema.examples?.[0] ?? schema.const ?? schema.enum?.[0];
-  if (given !== undefined) return given;
-  const [either] = schema.anyOf ?? [];
-  if (either !== undefined) return createExample(either);
-  switch (schema.type) {
-    case "object": {
-      const members = Object.entries(schema.properties ?? {}).map(([name, one]) => [name, createExample(one)] as const);
-      return Object.fromEntries(members.filter(([, value]) => value !== undefined));
-    }
-    case "array": {
-      const item = schema.items && createExample(schema.items);
-      return item === undefined ? [] : [item];
-    }
-    case "string":
-      return OF_FORMAT[schema.format ?? ""];
-    case "integer":
-    case "number":
-      return Math.max(1, schema.minimum ?? 1);
-    case "boolean":
-      return true;
-    case "null":
-      return null;
-    default:
-      return undefined;
-  }
 }

@@ -4,6 +4,7 @@ import { MomentFolding } from "../../projector/log-reader.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/page-context.ts";
+import type { DeclaredRefusal, RefusalKind } from "../../platform/operation.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type HttpResponse, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
@@ -223,6 +224,13 @@ export const problems = {
 } as const;
 
 export type ProblemName = keyof typeof problems;
+
+const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = { not_found: 404, conflict: 409, invalid: 422 };
+
+/** The problem of a refusal that an operation declares. */
+export function declaredProblem(name: string, { kind, sentence }: DeclaredRefusal): Problem {
+  return new Problem(STATUS_OF_REFUSAL[kind], name.replaceAll("_", "-"), sentence);
+}
 
 /** The log, or the keys without which nothing personal gets into it, refused an append. */
 const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];

@@ -213,7 +213,12 @@ export function identifyReader(
     const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
     const signedIn = sessions.tokenOf(kept);
     const name = signedIn === undefined ? `address ${toNetwork(readAddress())}` : `caller ${signedIn.name}`;
-    return { name, isKnown: () => sessions.admits(kept) };
+    const isKnown = (): boolean => {
+      // Signed out at another instance, it ends with the next message after this look.
+      void sessions.look(kept);
+      return sessions.admits(kept);
+    };
+    return { name, isKnown };
   }
   const token = authentication.identify(bearerToken(authorization) ?? "");
   const isKnown = (): boolean => {

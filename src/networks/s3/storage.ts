@@ -48,7 +48,12 @@ export function createS3Storage(ask: S3Client, { bucket, prefix }: S3Address): S
         }
         const [, next] = /<NextContinuationToken>([^<]+)<\/NextContinuationToken>/.exec(text) ?? [];
         token = next?.replaceAll("&amp;", "&");
-        if (token === undefined) return names.toSorted();
+        if (token !== undefined) continue;
+        if (!text.includes("<IsTruncated>true</IsTruncated>")) return names.toSorted();
+        throw new ServiceError(
+          "rejected",
+          `s3://${bucket}/${prefix}: its list is cut off, without a continuation token`,
+        );
       }
       throw new ServiceError("rejected", `s3://${bucket}/${prefix}: its list has no end`);
     },

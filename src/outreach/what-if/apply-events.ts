@@ -37,6 +37,7 @@ const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   DirectMessageInDoubt: takeOutcome,
   DirectMessageReceived: takeReaction,
   RecipientSuppressed: takeReaction,
+  RecipientHeld: takeReaction,
   ConsentRecorded: takeReaction,
 };
 
@@ -192,7 +193,7 @@ function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
   if (wouldDay !== undefined) would.fold(event);
 }
 
-type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "ConsentRecorded";
+type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "RecipientHeld" | "ConsentRecorded";
 
 /** What a recipient says to a message that they would not have got is not known. */
 function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {

@@ -1,12 +1,25 @@
 import { shortened } from "../../template/normalize-field.ts";
-import type { Some } from "./read-thread.ts";
+import type { Some } from "./format.ts";
 
 /**
  * What was noticed of a cell of a row that was taken. `read_as_blank`: a program wrote its word for an empty cell.
- * `guard_removed`: an apostrophe kept a spreadsheet from changing the cell. `looks_damaged`: kept, but hardly what was meant.
- * `did_you_mean_name`: the template field may be the recipient's name.
+ * `guard_removed`: an apostrophe or `=""` kept a spreadsheet from changing the cell. `looks_damaged`: kept, but hardly what was meant.
+ * `cells_missing`: the row ends before this column. `did_you_mean_name`: the template field may be the recipient's name.
  */
-export const CELL_NOTES = ["read_as_blank", "guard_removed", "looks_damaged", "did_you_mean_name"] as const;
+export const CELL_NOTES = [
+  "read_as_blank",
+  "guard_removed",
+  "looks_damaged",
+  "cells_missing",
+  "did_you_mean_name",
+] as const;
+
+/** What cannot be used, and why. */
+export interface RowRefusal {
+  /** As it stands in the file. */
+  readonly value: string;
+  readonly reason: string;
+}
 
 /** One note on one cell. */
 export interface CellRemark {
@@ -53,9 +66,11 @@ export function describeCellNote({ note, column, value, line, count }: CellNote)
     case "read_as_blank":
       return `${column}: "${value}" ${where} was read as a blank cell`;
     case "guard_removed":
-      return `${column}: an apostrophe before the text was taken off ${where}`;
+      return `${column}: what guards ${value} against a spreadsheet was taken off ${where}`;
     case "looks_damaged":
       return `${column}: "${value}" ${where} looks damaged by a program; it was kept as it is`;
+    case "cells_missing":
+      return `the row ends before the column ${column} ${where}: the cells from there on were read as blank`;
     case "did_you_mean_name":
       return `${column} became a template field ${where}: did you mean name? Then rename the column to name`;
   }
@@ -91,7 +106,15 @@ const BRACKETED_WORDS = new Set(
 );
 
 /** `#REF!`, `#BEZUG!`, `#¿NOMBRE?`, and LibreOffice's `Err:502`. */
-const FORMULA_ERROR = /^(?:#[\p{Lu}¡¿][\p{Lu}¡¿\d/_]*[!?]|#(?:N\/[A-Z]|NV|Н\/Д)!?|(?:Err|Fehler|Erreur):\d{3})$/u;
+const FORMULA_ERROR = /^#(?:[\p{Lu}¡¿][\p{Lu}¡¿\d/_]*[!?]|(?:N\/[A-Z]|NV|Н\/Д)!?)$/u;
+const CALC_ERROR = /^(?:Err|Fehler|Erreur):\d{3}$/;
+
+function isFormulaError(text: string): boolean {
+  return text.startsWith("#") ? FORMULA_ERROR.test(text) : CALC_ERROR.test(text);
+}
+
+/** Longest of these words and errors, in characters: most other texts are not looked at. */
+const WORD_CHARS_MAX = 24;
 
 /** First names as they are written. In other cases they are words of programs: NaN, NA, nil. */
 const FIRST_NAMES = new Set(["Nan", "Na", "Nil"]);
@@ -99,10 +122,9 @@ const FIRST_NAMES = new Set(["Nan", "Na", "Nil"]);
 /** True for what a program writes into a cell that is empty or that it could not compute. */
 export function isBlankWord(text: string, isName: boolean): boolean {
   if (isName && FIRST_NAMES.has(text)) return false;
+  if (text.length > WORD_CHARS_MAX) return false;
   const word = text.toLowerCase();
-  return (
-    BLANK_WORDS.has(word) || FORMULA_ERROR.test(text) || BRACKETED_WORDS.has(BRACKETED.exec(word)?.[1]?.trim() ?? " ")
-  );
+  return BLANK_WORDS.has(word) || isFormulaError(text) || BRACKETED_WORDS.has(BRACKETED.exec(word)?.[1]?.trim() ?? " ");
 }
 
 /** What a spreadsheet makes of a long number; in some languages with a comma. */
@@ -112,11 +134,8 @@ const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+\d+$/i;
 const MOJIBAKE =
   /Ã[\u0080-\u00BF\u0152\u0153\u0160\u0161\u0178\u017D\u017E\u2013-\u203A]|â€[\u0090-\u00BF\u2122\u0153\u0161]/;
 
-/** Rare in text, and quick to find. */
-const HINT = /^#|e\+\d|Ã|â€|^(?:Err|Fehler|Erreur):/i;
-
 /** True for text that a program damaged: a failed formula, a rounded number, letters of a wrong encoding. */
 export function looksDamaged(text: string): boolean {
-  if (!HINT.test(text)) return false;
-  return FORMULA_ERROR.test(text) || SCIENTIFIC.test(text) || MOJIBAKE.test(text);
+  if (text.includes("Ã") || text.includes("â€")) return MOJIBAKE.test(text);
+  return text.length <= WORD_CHARS_MAX && (isFormulaError(text) || SCIENTIFIC.test(text));
 }

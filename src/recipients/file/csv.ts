@@ -16,6 +16,9 @@ const LINE_END = /\r\n|\n|\r/;
 /** Excel writes (and hides) this line to name the delimiter. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
 
+/** No column is called like the beginning of an object or of a list of them. */
+const JSON_START = /^\s*(?:\[\s*)?\{\s*"/;
+
 interface CsvRecord {
   readonly line: number;
   readonly cells: readonly string[];
@@ -23,6 +26,8 @@ interface CsvRecord {
 
 /** Throws for a file without a usable header; a bad row becomes a refused one. */
 export function* readCsvRows(text: string, columns: Columns): Generator<FileRow> {
+  if (JSON_START.test(text))
+    throw new ServiceError("invalid", "this is JSON, whatever its name says: give the file the ending .json or .jsonl");
   const named = SEPARATOR_LINE.exec(text);
   const body = named === null ? text : text.slice(named[0].length);
   const delimiter = named?.[1] ?? detectDelimiter(body);
@@ -30,8 +35,15 @@ export function* readCsvRows(text: string, columns: Columns): Generator<FileRow>
   const filled = records.filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
   const [first, ...rest] = filled;
   if (first === undefined) throw new ServiceError("invalid", "the file is empty");
-  const header = readHeader(first.cells, columns);
-  for (const record of rest) yield toRow(record, header);
+  const names = first.cells.map(withoutSpacedQuotes);
+  const inApostrophes = names.find(isInApostrophes);
+  if (inApostrophes !== undefined)
+    throw new ServiceError(
+      "invalid",
+      `the header has ${inApostrophes.trim()} in apostrophes: export with double quotes`,
+    );
+  const header = readHeader(names, columns);
+  for (const record of rest) yield toRow(record, header, names);
   if (unclosedFrom !== undefined) {
     yield {
       line: unclosedFrom,
@@ -41,17 +53,16 @@ export function* readCsvRows(text: string, columns: Columns): Generator<FileRow>
 }
 
 /** Blank cells at a row's end may be missing, or be more than the header has: programs write both. */
-function toRow({ line, cells }: CsvRecord, header: Header): FileRow {
+function toRow({ line, cells }: CsvRecord, header: Header, names: readonly string[]): FileRow {
   const { columns } = header;
-  if (cells.length > COLUMNS_MAX || cells.slice(columns.length).some((cell) => cell.trim() !== "")) {
-    const count = cells.length > COLUMNS_MAX ? `more than ${COLUMNS_MAX}` : cells.length;
-    const reason = `the row has ${count} columns, the header has ${columns.length}: put quotes around a text that holds the separator`;
-    return { line, refused: { value: cells.join(", "), reason } };
-  }
+  const fault = findRowFault(cells, names);
+  if (fault !== undefined) return { line, refused: { value: cells.join(", "), reason: fault } };
   const row: Cells = new Map();
   const remarks: CellRemark[] = [];
+  const missing = cells.length < columns.length ? columns.slice(cells.length).find(Boolean) : undefined;
+  if (missing !== undefined) remarks.push({ note: "cells_missing", column: missing, value: "" });
   for (const [index, column] of columns.entries()) {
-    const cell = cells[index] ?? "";
+    const cell = withoutSpacedQuotes(cells[index] ?? "");
     const text = withoutGuard(cell);
     if (column === undefined && cell.trim() !== "")
       return { line, refused: { value: cell, reason: `column ${index + 1} has a value, but no name in the header` } };
@@ -62,12 +73,15 @@ function toRow({ line, cells }: CsvRecord, header: Header): FileRow {
   return { line, cells: row, header, remarks };
 }
 
-/** Digits that a spreadsheet rounds, and keeps behind an apostrophe. */
-const GUARDED_NUMBER = /^'(?=\d{12,}\s*$)/;
-
-/** The cell as it was before a program guarded it against a spreadsheet. */
-function withoutGuard(cell: string): string {
-  return cell.startsWith("'") ? readGuarded(cell.replace(GUARDED_NUMBER, "")) : cell;
+/** Why the cells of a row cannot be told apart, or are no row; undefined: they can. */
+function findRowFault(cells: readonly string[], names: readonly string[]): string | undefined {
+  if (cells.length > names.length && cells.slice(names.length).some((cell) => cell.trim() !== "")) {
+    const count = cells.length > COLUMNS_MAX ? `more than ${COLUMNS_MAX}` : cells.length;
+    return `the row has ${count} columns, the header has ${names.length}: put quotes around a text that holds the separator`;
+  }
+  if (cells.some(hasBackslashQuotes)) return 'a quote is written as \\" in this row: export with doubled quotes ("")';
+  const isHeader = names.every((name, index) => name === cells[index] || name.trim() === (cells[index] ?? "").trim());
+  return isHeader ? "this row repeats the header" : undefined;
 }
 
 /**
@@ -115,4 +129,36 @@ function detectDelimiter(text: string): string {
   const line = /^[^\S\r\n]*\S.*$/m.exec(text)?.[0].replace(/"[^"]*"/g, "") ?? "";
   const count = (delimiter: string): number => line.split(delimiter, CELLS_MAX).length;
   return DELIMITERS.reduce((best, next) => (count(next) > count(best) ? next : best));
+}
+
+/** Digits that a spreadsheet rounds, and keeps behind an apostrophe. */
+const GUARDED_NUMBER = /^\s*'(?=\d{12,}\s*$)/;
+
+/** A formula that is only a text, by which spreadsheets are kept from rounding a number. */
+const TEXT_FORMULA = /^\s*="((?:[^"]|"")*)"\s*$/;
+
+/** The cell as it was before a program guarded it against a spreadsheet. */
+function withoutGuard(cell: string): string {
+  if (cell.includes('="')) return cell.replace(TEXT_FORMULA, (_, text: string) => text.replaceAll('""', '"'));
+  if (!cell.includes("'")) return cell;
+  const start = cell.trimStart();
+  const text = readGuarded(start.replace(GUARDED_NUMBER, ""));
+  return text === start ? cell : text;
+}
+
+/** A cell in quotes with a space before them, as people type it: the parser takes the quotes for a part of the text. */
+const SPACED_QUOTES = /^\s+"((?:[^"]|"")*)"\s*$/;
+
+function withoutSpacedQuotes(cell: string): string {
+  return !cell.includes('"') ? cell : cell.replace(SPACED_QUOTES, (_, text: string) => text.replaceAll('""', '"'));
+}
+
+/** True for a cell in which a program wrote `\"` for a quote: where such a cell ends is a guess. */
+function hasBackslashQuotes(cell: string): boolean {
+  return cell.includes('\\"') && cell.trimStart().startsWith('"');
+}
+
+/** True for a header of a file whose program puts apostrophes around cells in place of quotes. */
+function isInApostrophes(name: string): boolean {
+  return /^\s*'.+'\s*$/.test(name);
 }

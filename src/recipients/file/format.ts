@@ -39,3 +39,9 @@ export const ROWS_MAX = 1_000_000;
 
 /** Remarks of each kind: an operator reads no more in one go, and a file of nothing but faults has a million. */
 export const REMARKS_MAX = 1_000;
+
+/** The first of many. */
+export interface Some<Member> {
+  readonly count: number;
+  readonly first: readonly Member[];
+}

@@ -1,119 +1,82 @@
 // What people and programs call the columns of a list.
 import { fieldName } from "../../template/normalize-field.ts";
+import { CONSENT_MEMBERS } from "../parse-consent.ts";
 
-type Names = Readonly<Record<string, readonly string[]>>;
+/** Names of each column, divided by commas. */
+type Names = Readonly<Record<string, string>>;
 
 /** Names that cannot mean anything but the network's own handle or number. */
 const CERTAIN: Names = {
-  username: ["handle", "user name", "x handle", "x username", "twitter handle", "twitter username", "screen name"],
-  id: ["x id", "x user id", "twitter id", "twitter user id"],
-  timezone: ["time zone"],
+  username: "handle, user name, x handle, x username, twitter handle, twitter username, screen name",
+  id: "x id, x user id, twitter id, twitter user id",
+  timezone: "time zone",
 };
 
 /** Names that mean the column where no other header does; beside one, they are template fields. */
 const LIKELY: Names = {
-  username: [
-    ...["twitter", "twitter url", "twitter link", "twitter profile", "twitter profile url", "twitter account"],
-    ...["x url", "x link", "x profile", "x profile url", "x account", "x (twitter)", "twitter (x)", "x / twitter"],
-    ...[
-      "twitter page",
-      "twitter/x handle",
-      "x/twitter handle",
-      "twitter/x url",
-      "x twitter handle",
-      "twitter screen name",
-    ],
-  ],
-  code: ["short code", "slug", "back half"],
-  target: ["url", "long url", "original url", "destination", "destination url", "target url"],
+  username: `
+    twitter, twitter url, twitter link, twitter profile, twitter profile url, twitter account, x url, x link,
+    x profile, x profile url, x account, x (twitter), twitter (x), x / twitter, twitter page, twitter/x handle,
+    x/twitter handle, twitter/x url, x twitter handle, twitter screen name`,
+  code: "short code, slug, back half",
+  target: "url, long url, original url, destination, destination url, target url",
 };
 
 /** Names that may mean the column or something else, so that the import asks: a wrong guess would change a consent. */
 const ASKED: Names = {
-  name: [
-    "first name",
-    "full name",
-    "display name",
-    "given name",
-    "contact name",
-    "vorname",
-    "prénom",
-    "nombre",
-    "nome",
-  ],
-  basis: [
-    ...[
-      "opt in",
-      "opted in",
-      "opt in status",
-      "opt in type",
-      "consent",
-      "consent given",
-      "consent status",
-      "consented",
-    ],
-    ...["gdpr consent", "marketing consent", "email opt in", "legal basis", "lawful basis", "consent basis"],
-    ...[
-      "permission status",
-      "subscribed",
-      "accepts marketing",
-      "marketing permissions",
-      "einwilligung",
-      "consentement",
-    ],
-    ...["legal basis for processing contact's data"],
-  ],
-  consent_at: [
-    ...["opt in date", "opt in time", "opt in timestamp", "opt in at", "opt in on", "opted in at", "opted in on"],
-    ...["opted in date", "consent date", "consent time", "consent timestamp", "date of consent", "consented at"],
-    ...["consented on", "gdpr consent date", "confirm time", "datum der einwilligung", "einwilligung am"],
-  ],
-  consent_source: ["opt in source", "opt in url", "consent url", "consent form", "consent origin"],
-  consent_text: ["opt in text", "opt in wording", "consent wording", "consent statement", "consent version"],
-  tracking: ["tracking consent", "tracking opt in", "tracking allowed", "consent to tracking", "click tracking"],
-  tracking_at: ["tracking date", "tracking consent date", "tracking consent at"],
-  tracking_source: ["tracking consent source"],
-  tracking_text: ["tracking consent text"],
-  suppressed_at: ["suppressed on", "suppression date", "unsubscribed at", "unsubscribed on", "unsubscribe date"].concat(
-    ["unsubscribe time", "unsub time", "opt out date", "opt out time", "opted out at", "opted out on", "date"],
-  ),
-  reason: ["why", "note", "comment", "unsubscribe reason", "unsub reason", "opt out reason", "suppression reason"],
+  name: "first name, full name, display name, given name, contact name, vorname, prénom, nombre, nome",
+  basis: `
+    opt in, opted in, opt in status, opt in type, consent, consent given, consent status, consented,
+    gdpr consent, marketing consent, email opt in, legal basis, lawful basis, consent basis, permission status,
+    subscribed, accepts marketing, marketing permissions, einwilligung, consentement,
+    legal basis for processing contact's data`,
+  consent_at: `
+    opt in date, opt in time, opt in timestamp, opt in at, opt in on, opted in at, opted in on, opted in date,
+    consent date, consent time, consent timestamp, date of consent, consented at, consented on,
+    gdpr consent date, confirm time, datum der einwilligung, einwilligung am`,
+  consent_source: "opt in source, opt in url, consent url, consent form, consent origin",
+  consent_text: "opt in text, opt in wording, consent wording, consent statement, consent version",
+  tracking: "tracking consent, tracking opt in, tracking allowed, consent to tracking, click tracking",
+  tracking_at: "tracking date, tracking consent date, tracking consent at",
+  tracking_source: "tracking consent source",
+  tracking_text: "tracking consent text",
+  suppressed_at: `
+    suppressed on, suppression date, unsubscribed at, unsubscribed on, unsubscribe date, unsubscribe time,
+    unsub time, opt out date, opt out time, opted out at, opted out on, date`,
+  reason: "why, note, comment, unsubscribe reason, unsub reason, opt out reason, suppression reason",
 };
 
 /** Columns that say who must not be written to. */
-const OPT_OUT = [
-  ...["opt out", "opted out", "has opted out", "email opt out", "has opted out of email", "unsubscribed", "dnc"],
-  ...["unsubscribed from all email", "do not contact", "do not message", "do not email", "do not mail", "suppressed"],
-  ...["marketing opt out", "blocklisted", "blacklisted", "opt out status", "unsubscribe status", "abgemeldet"],
-];
-
-/** Shortest name, in letters, that is recognized without its spaces and signs: an `ID#` is often the id of another program. */
-const COMPACT_CHARS_MIN = 4;
+const OPT_OUT = `
+  opt out, opted out, has opted out, email opt out, has opted out of email, unsubscribed, dnc,
+  unsubscribed from all email, do not contact, do not message, do not email, do not mail, suppressed,
+  marketing opt out, blocklisted, blacklisted, opt out status, unsubscribe status, abgemeldet`;
 
 /** Letters and digits alone: `Opt-in Date`, `opt_in_date` and `OptInDate` are one name. */
 export function compactName(raw: string): string {
   return fieldName(raw).replace(/[^\p{L}\p{N}]+/gu, "");
 }
 
+const compactNames = (all: string): readonly string[] => all.split(",").map(compactName);
+
 function byCompactName(names: Names): ReadonlyMap<string, string> {
-  return new Map(Object.entries(names).flatMap(([column, all]) => all.map((name) => [compactName(name), column])));
+  return new Map(Object.entries(names).flatMap(([column, all]) => compactNames(all).map((name) => [name, column])));
 }
 
-const CERTAIN_BY_NAME = byCompactName(CERTAIN);
+/** The columns themselves, which programs write as `consentAt` too; not `id`: an `ID#` is often the id of another program. */
+const COLUMNS = [..."username name timezone hash reason suppressed_at code target".split(" "), ...CONSENT_MEMBERS];
+
+const CERTAIN_BY_NAME = new Map([...COLUMNS.map((one) => [compactName(one), one] as const), ...byCompactName(CERTAIN)]);
 const LIKELY_BY_NAME = byCompactName(LIKELY);
 const ASKED_BY_NAME = byCompactName(ASKED);
-const OPT_OUT_NAMES: ReadonlySet<string> = new Set(OPT_OUT.map(compactName));
+const OPT_OUT_NAMES: ReadonlySet<string> = new Set(compactNames(OPT_OUT));
 
 /** The column of `known` that the header means for certain. */
 export function certainColumn(raw: string, known: ReadonlySet<string>): string | undefined {
-  const name = fieldName(raw);
-  const spaced = name.replace(/[ _-]+/g, " ");
-  const snake = spaced.replaceAll(" ", "_");
+  const snake = fieldName(raw).replace(/[ _-]+/g, "_");
   if (known.has(snake)) return snake;
-  const compact = compactName(raw);
-  const column = CERTAIN_BY_NAME.get(compact) ?? [...known].find((one) => one.replaceAll("_", "") === compact);
-  const isLong = compact.length >= COMPACT_CHARS_MIN || CERTAIN_BY_NAME.has(compact);
-  return column !== undefined && known.has(column) && isLong ? column : undefined;
+  const column = CERTAIN_BY_NAME.get(compactName(raw));
+  return column !== undefined && known.has(column) ? column : undefined;
 }
 
 /** The column that the header means if no other header does. */

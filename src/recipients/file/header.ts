@@ -4,7 +4,7 @@ import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
 import { ALL_OF, EITHER } from "../../platform/counts-and-lists.ts";
 import { askedColumn, certainColumn, isOptOutColumn, likelyColumn } from "./header-names.ts";
-import type { RowRefusal } from "./row.ts";
+import type { RowRefusal } from "./cell-notes.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
@@ -160,15 +160,20 @@ export function readHeader(names: readonly string[], columns: Columns): Header {
     throw new ServiceError("invalid", reason);
   };
   if (names.length > COLUMNS_MAX) refuse(`the header has more than ${COLUMNS_MAX} columns`);
-  const named = nameColumns(names, columns).filter((column) => column !== undefined);
+  const found = nameColumns(names, columns);
+  const named = found.filter((column) => column !== undefined);
   if (columns.others === "fields" && named.filter(isField).length > FIELDS_MAX)
-    refuse(`more than ${FIELDS_MAX} template fields`);
-  const header = toHeader(names, columns);
-  if ("refusal" in header) return refuse(header.refusal.reason);
-  const fault = named.map((column) => columnFault(column, columns)).find((text) => text !== undefined);
-  if (fault !== undefined) refuse(fault);
+    refuse(`more than ${FIELDS_MAX} template fields: remove the columns that your message does not use`);
+  const repeated = findRepeated(names, found);
+  if (repeated !== undefined) refuse(repeated.reason);
+  for (const column of named) {
+    const fault = columnFault(column, columns);
+    if (fault !== undefined) refuse(columns.others === "fields" ? `"${shownName(column)}": ${fault}` : fault);
+  }
   const missing = describeMissing(named, columns);
-  return missing === undefined ? header : refuse(`${missing} (found: ${listed(named)})`);
+  if (missing !== undefined) refuse(`${missing} (found: ${listed(named)})`);
+  const header = toHeader(names, columns);
+  return "refusal" in header ? refuse(header.refusal.reason) : header;
 }
 
 function describeMissing(named: readonly string[], { identifying, needsAll }: Columns): string | undefined {

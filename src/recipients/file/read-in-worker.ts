@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { ImportedRow, SuppressionRow } from "../recipients-file.ts";
+import type { SuppressionRow } from "../recipients-file.ts";
+import type { ImportedRow } from "./unique-recipients.ts";
 import type { ReadReply, ReadTask, Remarks } from "./read-thread.ts";
 
 /** What a file holds: all that can be used of it, and some of what cannot. */

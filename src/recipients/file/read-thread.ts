@@ -1,29 +1,17 @@
 // Reads a file of recipients or of suppressions, and hands it over piece by piece; started by read-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
-import {
-  parseRecipients,
-  parseSuppressions,
-  type Duplicate,
-  type ImportedRow,
-  type RefusedRow,
-  type SuppressionRow,
-} from "../recipients-file.ts";
+import { parseRecipients, parseSuppressions, type RefusedRow, type SuppressionRow } from "../recipients-file.ts";
+import type { Duplicate, ImportedRow } from "./unique-recipients.ts";
 import type { DateOrder } from "../parse-day.ts";
 import type { CellNote } from "./cell-notes.ts";
-import { REMARKS_MAX, type RecipientsFormat } from "./format.ts";
+import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format.ts";
 
 /** What was not taken as it stands. */
 export interface Remarks {
   readonly refused: Some<RefusedRow>;
   readonly duplicates: Some<Duplicate>;
   readonly notes: Some<CellNote>;
-}
-
-/** The first of many. */
-export interface Some<Member> {
-  readonly count: number;
-  readonly first: readonly Member[];
 }
 
 /** Rows of the next piece; at the end, what was not taken; or why the file cannot be read. */

@@ -3,7 +3,7 @@ import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
 import type { DateOrder } from "../parse-day.ts";
-import { type CellRemark, isBlankWord, looksDamaged } from "./cell-notes.ts";
+import { type CellRemark, isBlankWord, looksDamaged, type RowRefusal } from "./cell-notes.ts";
 import { columnFault, FIELDS_MAX, type Header, isField, RECIPIENT_COLUMNS, shownName, type Columns } from "./header.ts";
 import { shortened } from "../../template/normalize-field.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -36,13 +36,6 @@ export function isId(column: string): boolean {
   return column === "id" || column === "username";
 }
 
-/** What cannot be used, and why. */
-export interface RowRefusal {
-  /** As it stands in the file. */
-  readonly value: string;
-  readonly reason: string;
-}
-
 /** At least one of `id` and `username` is there; absent: the row says nothing of it. `fields` has no prototype. */
 export interface ImportedRecipient extends ConsentRecord {
   readonly id?: string;
@@ -68,7 +61,7 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
   if (typeof id === "object") return { value: cell("id"), reason: id.fault };
   if (typeof username === "object") return { value: cell("username"), reason: username.fault };
   if (id === undefined && username === undefined) {
-    return { value: [...cells.values()].join(", "), reason: "neither a username nor an id" };
+    return refuseUnnamed(row, "neither a username nor an id");
   }
   const consent = parseConsent((member) => cells.get(member), now, dates);
   if (isFault(consent)) return { value: cell(consent.member), reason: consent.reason };
@@ -94,7 +87,14 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
   remarks.push({ note: "read_as_blank", column, value: text });
 }
 
-/** What programs write where nobody opted out. */
+/** The refusal of a row that names no recipient, with the word that would else be taken for a name. */
+export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowRefusal {
+  const word = remarks.find(({ note, column }) => note === "read_as_blank" && isId(column))?.value;
+  if (word === undefined) return { value: [...cells.values()].join(", "), reason };
+  return { value: word, reason: `${reason} (${JSON.stringify(word)} is a program's word for an empty cell)` };
+}
+
+/** What programs write for a recipient who did not opt out. */
 const NOT_OPTED_OUT = /^(?:no?|false|0|nein|non|falsch|faux|falso|nee|não|nej|нет)?$/i;
 
 /** A row that says the recipient opted out: whatever else it says, it is no reason to write to them. */

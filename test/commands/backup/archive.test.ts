@@ -8,7 +8,7 @@ import { startS3 } from "../../../sandbox/s3/server.ts";
 import { archive } from "../../../src/commands/backup/archive.ts";
 import { audit } from "../../../src/commands/audit.ts";
 import { backup } from "../../../src/commands/backup.ts";
-import { clicks } from "../../../src/commands/clicks.ts";
+import { clicks } from "../../harness/memory/operation-commands.ts";
 import { contacts } from "../../../src/commands/contacts.ts";
 import { forget } from "../../../src/commands/forget.ts";
 import { replay } from "../../../src/commands/replay.ts";

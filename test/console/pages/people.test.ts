@@ -81,7 +81,15 @@ describe("the page of people", () => {
 
   test("counts those found by status, whichever status is chosen, and leads to each", async () => {
     const harness = await openWithPeople();
-    const counts = ["not contacted yet 1", "being contacted 1", "in doubt 0", "sent 0", "failed 1", "suppressed 0"];
+    const counts = [
+      "not contacted yet 1",
+      "being contacted 1",
+      "in doubt 0",
+      "sent 0",
+      "failed 1",
+      "suppressed 0",
+      "reply held 0",
+    ];
     expect(await countsOf(await pageAt(harness, "/people?source=imported"))).toEqual(["all 3", ...counts]);
     const page = await pageAt(harness, "/people?source=imported&status=failed");
     expect(await countsOf(page)).toEqual(["all 3", ...counts]);
@@ -398,6 +406,24 @@ describe("what is done with one person", () => {
     await world.harness.append("outreach", person("bob"), attempted(BOB, "A"), failed(BOB));
     expect(await world.follow(await act(world, "retry", "@bob"))).toContain("may contact the recipient again");
     expect(await world.harness.events("RecipientRetryAllowed")).toHaveLength(1);
+  });
+
+  test("releases a recipient whose reply is held: the overview asks for it, and their page says why", async () => {
+    const world = await openSignedIn();
+    const held = { recipient: BOB, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
+    await world.harness.append("outreach", person("bob"), { type: "RecipientHeld", data: held });
+    const read = async (path: string) => {
+      await world.harness.projector.until((await world.harness.store.head()).position);
+      return (await ask(world.harness.app, path, { headers: { cookie: world.cookie } })).text();
+    };
+    expect(await read("/")).toContain('<a href="/people?status=held">1 reply</a> may ask to be left alone');
+    expect(await read("/people?status=held")).toContain("reply held");
+    expect(await read(`/people/${BOB.id}`)).toContain("may have asked to be left alone");
+    expect(await world.follow(await act(world, "release", "@bob"))).toContain(
+      "The next run may contact the recipient.",
+    );
+    expect(await world.harness.events("RecipientReleased")).toHaveLength(1);
+    expect(await read("/")).not.toContain("may ask to be left alone");
   });
 
   test("forgets: the page that it leads back to says so, and knows no recipient", async () => {

@@ -90,6 +90,10 @@ export interface Given {
   readonly instances?: readonly Instance[];
   /** Aborts when the service begins to stop. */
   readonly stopping?: AbortSignal;
+  /** Default: http://localhost. */
+  readonly publicUrl?: string;
+  /** Shared by instances; default: of this one alone. */
+  readonly claims?: Claims;
   /** What the console takes for the configuration. */
   /** Default: off. */
   readonly redirects?: "before" | "after";
@@ -170,6 +174,22 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   return world;
 }
 
+/** The vault's claims, in memory. */
+export function createClaims() {
+  const claimed = new Map<string, number>();
+  const isClaimed = async (name: string, now: number): Promise<boolean> => (claimed.get(name) ?? 0) > now;
+  return {
+    isClaimed,
+    async claim(name: string, until: number, now: number): Promise<boolean> {
+      if (await isClaimed(name, now)) return false;
+      claimed.set(name, until);
+      return true;
+    },
+  };
+}
+
+type Claims = ReturnType<typeof createClaims>;
+
 /** Two variants. */
 const TEMPLATE = parseTemplate("Hi\n---\nHello");
 
@@ -240,6 +260,8 @@ function wire({
       void logged.push(JSON.stringify([level, ...line]));
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   const config = loadConfig(given.env ?? {}, () => "");
+  const { publicUrl = "http://localhost", claims = createClaims() } = given;
+  const site = new URL(publicUrl);
   const quota = { limit: 100, used, resetsAt: () => DAY_END };
   const { stopping = new AbortController().signal } = given;
   const hashesOf = createSuppressionHashes(MASTER_KEY);
@@ -274,9 +296,9 @@ function wire({
     load,
     metrics,
     tracing: undefined,
-    sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
-    notices: createNotices(MASTER_KEY, false, clock),
-    visits: createVisits(MASTER_KEY, false, clock),
+    sessions: createSessions({ masterKey: MASTER_KEY, authentication, site, isLocal: true, claims, clock }),
+    notices: createNotices(MASTER_KEY, site, clock),
+    visits: createVisits(MASTER_KEY, site, clock),
     placeVisitor: createVisitorSketch(encryptedLog.keyring.keys, clock),
     verifier,
     signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
@@ -308,6 +330,7 @@ function wire({
     runner: given.hasX === false ? undefined : runner,
     config: {
       ...config,
+      http: { ...config.http, publicUrl },
       auditReads: given.auditReads === true,
       links: { ...config.links, redirects: given.redirects },
       outreach: {

@@ -10,7 +10,7 @@ import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import { createRunner, type Runner, type TriggerRequest } from "../../../src/outreach/start-run.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
-import { createStopWords } from "../../../src/outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, person, type SimulatedNetwork } from "./social-network.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
@@ -120,7 +120,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     sources: [openSource("list"), openSource("last")],
     rules: { ...RULES, findLinkKeys: (codes) => RULES.findLinkKeys(codes).filter((key) => !deleted.has(key)) },
     prices: X_PRICES,
-    isOptOut: createStopWords(["stop", "unsubscribe"], ["stop tracking"]),
+    readWish: createWishReader(["stop", "unsubscribe"], ["stop tracking"]),
     isTrackingOptOut: createStopWords(["stop tracking"]),
     newLinkSecret: undefined,
     random: () => 0.5,

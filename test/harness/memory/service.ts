@@ -99,7 +99,9 @@ async function startRunning(
 
 function createBrowser(to: Deployment, sandbox: Sandbox, answers: string[], seen: Set<string>): Browser {
   const ask = async (url: string, headers: Record<string, string> = {}): Promise<Response> => {
-    const sent = { ...(browser.cookie === "" ? {} : { cookie: browser.cookie }), ...headers };
+    // Another deployment, and a restarted one, is on another port, which the cookie's name holds.
+    const cookie = browser.cookie.replace(/^reachlog_oauth\w*=/, `reachlog_oauth_${new URL(url).port}=`);
+    const sent = { ...(cookie === "" ? {} : { cookie }), ...headers };
     const response = await fetch(url, { headers: sent, redirect: "manual" });
     expect([response.headers.get("cache-control"), response.headers.get("referrer-policy")]).toEqual([
       "no-store",

@@ -179,7 +179,17 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
   const others = reading.filter(({ personalRead }) => personalRead === false).map(({ path }) => path);
   expect(others.toSorted()).toEqual(
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
-      .concat(["/api/deliveries", "/links", "/runs", "/social/quota", "/social/runs", "/setup", "/what-if"])
+      .concat([
+        "/api/deliveries",
+        "/links",
+        "/runs",
+        "/social/quota",
+        "/social/runs",
+        "/api/clicks",
+        "/api/links",
+        "/setup",
+        "/what-if",
+      ])
       .toSorted(),
   );
 });
@@ -410,6 +420,22 @@ describe("a read that is repeated", () => {
     expect(await reads.count()).toBe(4);
     for (const _time of [1, 2]) await (await reads.asProgram("/api/audit/export")).text();
     expect(await reads.count()).toBe(6);
+    for (const _time of [1, 2]) await (await reads.asProgram("/social/suppressions")).text();
+    expect(await reads.count()).toBe(8);
+    for (const _time of [1, 2]) await post(reads.world.app, "/api/what-if", {}, { token: TOKEN });
+    expect(await reads.count()).toBe(10);
+  });
+
+  test("by another caller is another event", async () => {
+    await using reads = await openReads();
+    const { authentication } = reads.world.deps;
+    const sha256 = createHash("sha256").update("the-token-of-bea-000").digest("hex");
+    authentication.replace([...authentication.list(), { name: "bea", sha256 }]);
+    for (const token of [TOKEN, "the-token-of-bea-000", TOKEN]) {
+      expect((await ask(reads.world.app, "/social/results", { token })).status).toBe(200);
+    }
+    const events = await reads.world.events("PersonalDataRead");
+    expect(events.map(({ meta }) => meta.caller)).toEqual(["tests", "bea"]);
   });
 
   test("after the handle of its address went to another recipient is another event", async () => {

@@ -4,10 +4,21 @@ import { createHash } from "node:crypto";
 import { createAuthorizationCookie } from "../../../src/http/access/encrypted-cookie.ts";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
-import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+import {
+  ask,
+  MASTER_KEY,
+  openApp,
+  post,
+  problemIn,
+  TOKEN,
+  createClaims,
+  type AppHarness,
+} from "../../harness/memory/app.ts";
 
 const OTHER_KEY = new Uint8Array(32).fill(9);
-const SESSIONS = { masterKey: MASTER_KEY, isSecure: false, isLocal: true, clock: () => 0 };
+const PLAIN = new URL("http://localhost");
+const TLS = new URL("https://localhost");
+const SESSIONS = { masterKey: MASTER_KEY, site: PLAIN, isLocal: true, claims: createClaims(), clock: () => 0 };
 
 /** `name=value` of a Set-Cookie. */
 const pairOf = (setCookie: string): string => setCookie.split(";", 1)[0] ?? "";
@@ -20,7 +31,8 @@ function tampered(pair: string): string {
 
 describe("the authorization's cookie", () => {
   const clock = { now: 1_000_000 };
-  const cookieWith = (key: Uint8Array, secure = false) => createAuthorizationCookie(key, secure, () => clock.now);
+  const cookieWith = (key: Uint8Array, secure = false) =>
+    createAuthorizationCookie(key, secure ? TLS : PLAIN, () => clock.now);
   const authorization = { state: "the-state", verifier: "the-verifier" };
   const valueOf = (setCookie: string) => pairOf(setCookie).slice("reachlog_oauth=".length);
 
@@ -75,13 +87,83 @@ describe("the console", () => {
     const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers: form });
     const set = signedIn.headers.get("set-cookie") ?? "";
     expect([signedIn.status, signedIn.headers.get("location")]).toEqual([303, "/"]);
-    expect(set).toMatch(/^reachlog_session=[\w-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/);
+    expect(set).toMatch(/^reachlog_session=[\w-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
 
     expect((await page(pairOf(set))).status).toBe(200);
     expect((await page(tampered(pairOf(set)))).status).toBe(401);
     expect((await page("")).status).toBe(401);
     world.now += 12 * 3_600_000;
     expect((await page(pairOf(set))).status).toBe(401);
+  });
+
+  const FORM = { "content-type": "application/x-www-form-urlencoded" };
+  const signIn = (world: AppHarness, fields: Record<string, string>, headers = {}) =>
+    post(world.app, "/session", new URLSearchParams({ token: TOKEN, ...fields }).toString(), {
+      headers: { ...FORM, ...headers },
+    });
+
+  test("leads to the page that was asked for, also after a wrong token", async () => {
+    await using world = await openApp();
+    const asked = "/people?status=sent&search=%22a%3Cb";
+    const pages = [ask(world.app, asked), signIn(world, { token: "not-a-token", back: asked })];
+    for (const page of await Promise.all(pages)) {
+      const back = /name="back" value="([^"]*)"/.exec(await page.text())?.[1]?.replaceAll("&amp;", "&") ?? "";
+      expect(back).toBe(asked);
+      expect((await signIn(world, { back })).headers.get("location")).toBe(asked);
+    }
+  });
+
+  test.each([
+    "//evil.example",
+    "/\\evil.example",
+    "https://evil.example",
+    "evil",
+    "",
+    "/a b",
+    "/\t/evil.example",
+    "/ü",
+  ])("leads to no other host: %j", async (back) => {
+    await using world = await openApp();
+    const answer = await signIn(world, { back });
+    expect([await problemIn(answer), answer.headers.get("location")]).toEqual(["422 invalid-request", null]);
+  });
+
+  test("asks without a page to return to where the address is longer than a form may say", async () => {
+    await using world = await openApp();
+    const page = await (await ask(world.app, `/people?search=${"a".repeat(2_000)}`)).text();
+    expect(page).toContain('name="token"');
+    expect(page).not.toContain('name="back"');
+  });
+
+  test("takes a token with the spaces that a paste brings", async () => {
+    await using world = await openApp();
+    expect((await signIn(world, { token: ` ${TOKEN}\r\n` })).status).toBe(303);
+  });
+
+  test("says why the form comes back where a browser drops a Secure cookie: it came over plain http", async () => {
+    await using world = await openApp({
+      publicUrl: "https://reach.example",
+      hosts: ["localhost", "10.0.0.5", "reach.example"],
+    });
+    const from = (origin: string) => signIn(world, { back: "/people" }, { origin });
+    const refused = await from("http://10.0.0.5:3000");
+    expect([refused.status, refused.headers.get("set-cookie")]).toEqual([401, null]);
+    expect(await refused.text()).toContain('Open <a href="https://reach.example/people">https://reach.example</a>');
+    for (const origin of ["https://reach.example", "http://localhost:3000"]) {
+      expect([origin, (await from(origin)).status]).toEqual([origin, 303]);
+    }
+  });
+
+  test("keeps a session apart from that of a service on another port of the host, which has the same jar", async () => {
+    await using world = await openApp();
+    const { authentication } = world.deps;
+    const [one, other] = ["3000", "3001"].map((port) =>
+      createSessions({ ...SESSIONS, authentication, site: new URL(`http://localhost:${port}`) }),
+    ) as [ReturnType<typeof createSessions>, ReturnType<typeof createSessions>];
+    const [first, second] = [one, other].map((sessions) => pairOf(sessions.signIn(TOKEN) ?? "")) as [string, string];
+    const jar = new Map([first, second].map((pair) => [pair.split("=")[0], pair]));
+    const headers = new Headers({ cookie: [...jar.values()].join("; ") });
+    expect([one.admits({ headers }), other.admits({ headers })]).toEqual([true, true]);
   });
 
   test("does not take a session encrypted with another key", async () => {
@@ -112,7 +194,7 @@ describe("the console", () => {
     const sha256 = createHash("sha256").update(TOKEN).digest("hex");
     const config = { tokens: [{ name: "t", sha256 }], authPolicy: "spec", openRoutes: [] } as const;
     const authentication = createAuthentication(config, Date.now);
-    const sessions = createSessions({ ...SESSIONS, authentication, isSecure: true });
+    const sessions = createSessions({ ...SESSIONS, authentication, site: TLS });
     const pair = pairOf(sessions.signIn(TOKEN) ?? "");
     const admits = (cookie: string) => sessions.admits(new Request("https://localhost/", { headers: { cookie } }));
     expect([admits(pair), admits(pair.replace("__Host-", ""))]).toEqual([true, false]);
@@ -120,7 +202,7 @@ describe("the console", () => {
 
   test("does not take the authorization's cookie for a session", async () => {
     await using world = await openApp();
-    const encrypted = createAuthorizationCookie(MASTER_KEY, false, () => world.now).give({ state: "s", verifier: "v" });
+    const encrypted = createAuthorizationCookie(MASTER_KEY, PLAIN, () => world.now).give({ state: "s", verifier: "v" });
     const cookie = pairOf(encrypted).replace("reachlog_oauth", "reachlog_session");
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
@@ -155,7 +237,7 @@ test("a session says nothing of its token, and is made for a right one only", ()
   const sessions = createSessions({
     ...SESSIONS,
     authentication: createAuthentication(config, Date.now),
-    isSecure: true,
+    site: TLS,
   });
   expect(sessions.signIn(TOKEN)).toBeUndefined();
 });

@@ -31,10 +31,11 @@ export const leaks: readonly Attack[] = [
       const values = [TOKEN, world.directory, ...secrets.map(([, value]) => value)];
       const found = heard.filter(({ body, headers }) => {
         const all = `${body}\n${JSON.stringify([...headers])}`;
-        // A member that is not known is named to who sent it; its value is not. A former address leads on with its query. The document and the figures name what the console loads.
+        // A member that is not known is named to who sent it; its value is not. A former address leads on with its query, and so does the form to sign in. The document and the figures name what the console loads.
         const named = all
           .replaceAll(`"path":"/${CANARY}"`, "")
           .replaceAll(new RegExp(`"/activity(/:position)?\\?${CANARY}"`, "g"), "")
+          .replaceAll(/name="back" value="[^"<>]*"/g, "")
           .replaceAll(/"(?:GET )?\/(?:console|idiomorph)\.js"/g, "");
         return (
           (INSIDE.test(named) && !isAsset(headers)) ||

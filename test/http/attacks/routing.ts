@@ -202,8 +202,8 @@ export const routing: readonly Attack[] = [
   },
 ];
 
-/** Dot segments and backslashes are resolved before the service sees the path: the answer is that of the path meant. */
+/** Dot segments, backslashes and surplus slashes are resolved before a path is looked up: the answer is that of the path meant. */
 function isOpenNow(disguised: string): boolean {
-  const path = new URL(disguised, "http://127.0.0.1").pathname.replace(/(?<=.)\/$/, "");
-  return OPEN.includes(path);
+  const { pathname } = new URL(disguised, "http://127.0.0.1");
+  return OPEN.includes(pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, ""));
 }

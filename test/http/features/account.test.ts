@@ -27,6 +27,7 @@ async function openX() {
   const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
   const world = disposed(
     await openApp({
+      hosts: ["localhost", "127.0.0.1"],
       account({ eventLog, projector, clock }) {
         let kept: TokenPair | undefined;
         const tokens: Tokens = {
@@ -55,7 +56,7 @@ async function openX() {
           revoke: async () => {},
         };
         const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
-        const cookie = createAuthorizationCookie(MASTER_KEY, false, clock);
+        const cookie = createAuthorizationCookie(MASTER_KEY, new URL("http://localhost"), clock);
         const claims = new Set<string>();
         const claim = async (name: string) => !claims.has(name) && claims.add(name).has(name);
         const states = createUsedStates({ claim, isClaimed: async (name) => claims.has(name) }, clock);
@@ -71,6 +72,18 @@ async function openX() {
     ask(world.app, `/social/callback?${query}`, { headers });
   return { world, x, begin, callback };
 }
+
+test("a browser that asks under another name of the host is led to PUBLIC_URL first, once", async () => {
+  const { world } = await openX();
+  const under = (host: string, path = "/social/auth") => ask(world.app, path, { headers: { host } });
+  const led = await under("127.0.0.1:3000");
+  expect([led.status, led.headers.get("location")]).toEqual([303, "http://localhost/social/auth?led=1"]);
+  expect(led.headers.get("set-cookie")).toBeNull();
+  // A proxy that renames the host would lead there for ever.
+  for (const answer of [await under("LOCALHOST"), await under("127.0.0.1:3000", "/social/auth?led=1")]) {
+    expect(answer.headers.get("location")).toStartWith("https://x.example/authorize");
+  }
+});
 
 test("a browser is sent to the network with a cookie that lets it come back, once", async () => {
   const { world, begin, callback } = await openX();

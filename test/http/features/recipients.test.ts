@@ -316,6 +316,33 @@ describe("POST /social/recipients/retry", () => {
   });
 });
 
+describe("a reply that is held", () => {
+  const release = (recipient: string) => send("/social/recipients/release", { recipient });
+  const held = async () => {
+    await world.projector.until((await world.store.head()).position);
+    return (await ask(world.app, "/social/recipients/held", { token: TOKEN })).json();
+  };
+  const received_at = "2026-03-01T08:00:00.000Z";
+  const hold = { type: "RecipientHeld", data: { recipient: ANN, message_id: "m", received_at } } as const;
+
+  test("is listed until an operator releases its sender, or suppresses them", async () => {
+    expect(await held()).toEqual({ count: 0, held: [] });
+    await world.append("outreach", hold);
+    expect(await held()).toEqual({ count: 1, held: [{ ...ANN, held_at: received_at }] });
+    const answer = await release("@ann_builds");
+    expect([answer.status, await answer.json()]).toEqual([200, { held: false }]);
+    expect(await held()).toEqual({ count: 0, held: [] });
+    const head = await world.store.head();
+    expect((await release(ANN.id)).status).toBe(200);
+    expect(await world.store.head()).toEqual(head);
+    await world.append("outreach", hold);
+    await send("/social/recipients/suppress", { recipient: ANN.id });
+    expect(await held()).toEqual({ count: 0, held: [] });
+    expect(await problemIn(await release(ANN.id))).toBe("409 suppressed");
+    expect(await problemIn(await release("stranger"))).toBe("404 unknown-recipient");
+  });
+});
+
 describe("POST /social/recipients/forget", () => {
   const forget = (recipient: string) => send("/social/recipients/forget", { recipient });
 

@@ -110,6 +110,27 @@ test.each([
   expect(await world.events("NotificationRequested")).toMatchObject([{ data: { message: given.message } }]);
 });
 
+test.each([
+  ["/api/notify", "application/json", "application/json"],
+  ["/social/recipients", "text/csv", "text/csv or application/json or application/jsonl or application/x-ndjson"],
+  ["/session", "application/x-www-form-urlencoded", "application/x-www-form-urlencoded"],
+  ["/console/recipients", "multipart/form-data; boundary=x", "multipart/form-data"],
+])("%s names what it takes where the body is packed, or of another type", async (path, type, taken) => {
+  await using world = await openApp();
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers: form });
+  const caller = path.startsWith("/console")
+    ? { headers: { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" } }
+    : { token: TOKEN, headers: {} };
+  for (const headers of [{ "content-type": type, "content-encoding": "gzip" }, { "content-type": "image/png" }]) {
+    const answer = await post(world.app, path, "x", { ...caller, headers: { ...caller.headers, ...headers } });
+    expect([answer.status, ((await answer.json()) as { detail: string }).detail]).toEqual([
+      415,
+      `Send ${taken} in UTF-8, uncompressed.`,
+    ]);
+  }
+});
+
 test.each(["gzip", "deflate", "br", "x"])("a body packed by %s is refused", async (encoding) => {
   await using world = await openApp();
   const answer = await notify(world, GOOD["/api/notify"], { "content-encoding": encoding });

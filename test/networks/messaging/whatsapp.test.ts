@@ -122,7 +122,7 @@ test("a message is one text without a preview of its links", async () => {
   await using server = serve(() => Response.json(SENT));
   expect((await whatsappAt(server.url).send({ ...MESSAGE, text: "*hi* *you*" }, OPTIONS)).outcome).toBe("delivered");
   const [request] = server.requests;
-  expect([request?.method, request?.path, request?.query.size]).toEqual(["POST", "/v26.0/106/messages", 0]);
+  expect([request?.method, request?.path, request?.query.size]).toEqual(["POST", "/v27.0/106/messages", 0]);
   expect(request?.headers.get("authorization")).toBe("Bearer wa-token");
   expect(JSON.parse(request?.body ?? "")).toEqual({
     messaging_product: "whatsapp",
@@ -168,7 +168,7 @@ describe("the check", () => {
   test("asks for the number, with the token in a header", async () => {
     await using server = serve(() => Response.json({ id: "106" }));
     expect((await whatsappAt(server.url).check(1000)).ok).toBe(true);
-    expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v26.0/106" });
+    expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v27.0/106" });
     expect(server.requests[0]?.query.toString()).toBe("fields=id");
     expect(server.requests[0]?.headers.get("authorization")).toBe("Bearer wa-token");
   });
@@ -223,7 +223,7 @@ describe("WhatsApp of the sandbox", () => {
     for (const wrong of [{ token: "other" }, { number: "1" }, { to: "1" }]) {
       expect(await whatsapp.send(wrong)).toMatchObject({ outcome: "refused", channel: true });
     }
-    const post = async (body: object | string, version = "v26.0") => {
+    const post = async (body: object | string, version = "v27.0") => {
       const headers = { authorization: `Bearer ${state.accessToken}` };
       const text = typeof body === "string" ? body : JSON.stringify(body);
       const endpoint = `${url}/${version}/${state.phoneNumberId}/messages`;
@@ -242,7 +242,7 @@ describe("WhatsApp of the sandbox", () => {
       expect(await post({ ...good, ...bad })).toBe(400);
     }
     expect(await post("{")).toBe(400);
-    expect([await post(good, "v21.0"), await post(good, "v27.0"), await post(good)]).toEqual([400, 400, 200]);
+    expect([await post(good, "v21.0"), await post(good, "v28.0"), await post(good)]).toEqual([400, 400, 200]);
     expect(state.messages.total).toBe(1);
     expect((await whatsapp.at().check(1000)).ok).toBe(true);
     expect((await whatsapp.at({ number: "1" }).check(1000)).ok).toBe(false);

@@ -25,7 +25,7 @@ async function sent(dispatch: Dispatch, testEventCode?: string) {
 
 test("a click is one PageView, at the time of the click, under the click's id", async () => {
   const { request, body } = await sent(CLICK);
-  expect([request.method, request.path, request.query.size]).toEqual(["POST", "/v26.0/123456/events", 0]);
+  expect([request.method, request.path, request.query.size]).toEqual(["POST", "/v27.0/123456/events", 0]);
   expect(body).toEqual({
     data: [
       {
@@ -133,7 +133,7 @@ test("the check reads the pixel, with the token in a header", async () => {
     return Response.json({ id: "123456" }, { status: known ? 200 : 400 });
   });
   expect((await metaAt(server.url).check(1000)).ok).toBe(true);
-  expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v26.0/123456" });
+  expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v27.0/123456" });
   expect(server.requests[0]?.query.toString()).toBe("fields=id");
 });
 

@@ -76,6 +76,23 @@ test("a list has all pages, in order, and nothing of another prefix", async () =
   expect(s3.requests.filter((one) => one === "GET ")).toHaveLength(4);
 });
 
+test("a list that is cut off, and says not where it goes on, is no whole one", async () => {
+  const { endpoint, region, credentials } = s3;
+  const answer =
+    "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents></ListBucketResult>";
+  const client = createS3Client(
+    { endpoint, region, accessKeyId: credentials.accessKeyId, secretAccessKey: secret(credentials.secretAccessKey) },
+    {
+      objectFetch: createObjectFetch({ allowedOrigins: [endpoint], fetch: async () => new Response(answer) }),
+      clock: Date.now,
+      random: () => 1,
+      sleep: async () => {},
+    },
+  );
+  const cut = createS3Storage(client, parseS3Address(`s3://${s3.bucket}`)!);
+  expect(await thrown(cut.list())).toMatchObject({ kind: "rejected", message: expect.stringContaining("cut off") });
+});
+
 test("a file that was altered or cut off in the store is named and not returned", async () => {
   await storage.write("a.zst", BYTES);
   const object = s3.objects.get("logs/one/a.zst")!;

@@ -13,7 +13,7 @@ import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
-import { createStopWords } from "../../../src/outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../../../src/outreach/stop-words.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
@@ -100,7 +100,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     sources: [...list, ...others],
     rules: { ...RULES, ...pickRules(setting), template: TEMPLATE, requireConsent: !setting.followers, isForgotten },
     prices: X_PRICES,
-    isOptOut: createStopWords(["stop"]),
+    readWish: createWishReader(["stop"]),
     newLinkSecret: undefined,
     isTrackingOptOut: createStopWords([]),
     random: () => 0.5,

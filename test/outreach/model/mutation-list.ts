@@ -58,7 +58,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a doubt gives its place back",
     QUOTA,
-    "      postpone(state, event.data.attempt_id, event.time);\n    } else",
+    "      postpone(state, event.data.attempt_id, msOf(event.time));\n    } else",
     '      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) - 1);\n    } else',
   ),
   one(
@@ -170,14 +170,14 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the day is that of the clock alone",
     CONTEXT,
-    "const ms = Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));",
+    'const ms = Math.max(clock(), newestMs(projector.state("quota"), projector.time));',
     "const ms = clock();",
   ),
   one(
     "the day is that of the machine's clock",
     CONTEXT,
-    "const ms = Math.max(clock(), projector.time",
-    "const { wallClock = clock } = context as { wallClock?: Clock };\n  const ms = Math.max(wallClock(), projector.time",
+    "const ms = Math.max(clock(), newestMs(",
+    "const { wallClock = clock } = context as { wallClock?: Clock };\n  const ms = Math.max(wallClock(), newestMs(",
   ),
   one(
     "a run starts on a machine whose clock is wrong",
@@ -194,8 +194,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the newest event is not compared with the machine's clock",
     LOG_CLOCK,
-    "wallClock() - Math.max(now(), newest === undefined ? -Infinity : Date.parse(newest))",
-    "wallClock() - Math.max(now(), newest === undefined ? -Infinity : -Infinity)",
+    "return newest === undefined ? -Infinity : Date.parse(newest);",
+    "return newest === undefined ? -Infinity : -Infinity;",
   ),
   one(
     "a lease tells nothing of the log's time",
@@ -234,11 +234,13 @@ export const MUTATIONS: readonly Mutation[] = [
       },
     ],
   },
+  one("a held recipient is written to", DECIDE, "contact?.held === true || ", ""),
+  one("a hold is not looked for before each request", SEND, 'if (contact?.held === true) return "held";', ""),
   one(
     "an opt-out is not recorded where a hash suppresses the recipient",
     "src/outreach/inbox.ts",
-    "if (isOptOut(text)) ",
-    "if (isOptOut(text) && state.contacts.hashes.size === 0) ",
+    'if (wish === "stop") ',
+    'if (wish === "stop" && state.contacts.hashes.size === 0) ',
   ),
   one(
     "the hashes of a contact's other names are not asked for",

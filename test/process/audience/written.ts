@@ -5,7 +5,7 @@ import { PROJECTION_NAMES } from "../../../projections/all.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
 import { audit } from "../../../src/commands/audit.ts";
-import { clicks } from "../../../src/commands/clicks.ts";
+import { clicks } from "../../harness/memory/operation-commands.ts";
 import { contacts } from "../../../src/commands/contacts.ts";
 import { results } from "../../../src/commands/results.ts";
 import type { MakeCommand } from "../../../src/commands/shared/command.ts";

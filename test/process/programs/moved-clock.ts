@@ -1,14 +1,24 @@
-/** The service on a machine whose clock is moved on by ten minutes at each SIGUSR2. A test starts it as a process. */
+/**
+ * The service on a machine whose clock is ahead by MOVED_MS. At each SIGUSR2 the wall clock alone jumps by JUMP_MS; without
+ * that, ten minutes pass. A test starts it as a process.
+ */
 import { loadConfig } from "../../../src/config/config.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
 import { startService } from "../../../src/service/service.ts";
 
 const STEP_MS = 10 * 60_000;
+const { MOVED_MS = 0, JUMP_MS } = process.env;
 
 const { now } = Date;
-let movedMs = 0;
+let movedMs = Number(MOVED_MS);
 Date.now = () => now() + movedMs;
-process.on("SIGUSR2", () => (movedMs += STEP_MS));
+const elapsed = performance.now.bind(performance);
+let passedMs = 0;
+performance.now = () => elapsed() + passedMs;
+process.on("SIGUSR2", () => {
+  movedMs += Number(JUMP_MS ?? STEP_MS);
+  if (JUMP_MS === undefined) passedMs += STEP_MS;
+});
 
 const config = loadConfig(process.env, () => "");
 const logger = createLogger("info", (line) => process.stderr.write(line), Date.now);

@@ -40,7 +40,7 @@ async function giveUp({ world, canaries, masterKey }: Callers, service: Running)
   const [pair = ""] = (begun.headers.get("set-cookie") ?? "").split(";");
   const value = pair.replace(/^.*?=/, "");
   const back = new Request(service.url, { headers: { cookie: pair } });
-  const open = createAuthorizationCookie(masterKey, false, Date.now).read(back);
+  const open = createAuthorizationCookie(masterKey, new URL(service.url), Date.now).read(back);
   if (open === undefined) throw new Error("the cookie does not open with this key");
   canaries.push(hunted("a state", open.state), hunted("a PKCE verifier", open.verifier));
   canaries.push(hunted("an authorization's cookie", value));

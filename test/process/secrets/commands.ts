@@ -4,6 +4,7 @@ import type { WatchedWorld } from "./watched-world.ts";
 /** Command lines of every command; a word in capitals stands for what only the world knows. */
 const LINES: Readonly<Record<string, readonly string[]>> = {
   serve: [],
+  init: ["init --set DAILY_LIMIT=500"],
   help: ["help", "help stats"],
   demo: ["demo --chat icq"],
   sandbox: ["sandbox --chat icq"],
@@ -23,6 +24,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   results: ["results", "results --json"],
   stats: ["stats", "stats --by variant --json"],
   quota: ["quota --json"],
+  runs: ["runs", "runs --json"],
   links: ["links list", "links list --json", "links add spring https://shop.example/"],
   clicks: ["clicks", "clicks go.example/s --json"],
   replay: ["replay --json"],

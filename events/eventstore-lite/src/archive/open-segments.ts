@@ -5,8 +5,11 @@ import type { StoredKey } from "../store.ts";
 import type { SegmentEntry } from "./catalogue.ts";
 import type { SegmentStorage } from "./storage.ts";
 
-/** Some 10 MB each, with what is made of them. */
-const OPEN_MAX = 4;
+/** Of all readers: some 10 MB each, with what is made of them. */
+const OPEN_MAX = 8;
+
+/** More at once would wait for the threads that decompress, each with its file in memory. */
+const OPENING_MAX = 4;
 
 /**
  * Decompressed. A segment holds 4 MiB of events, one event more, and 32,768 idempotency keys: some 10 MB, or 110 MB where
@@ -25,6 +28,7 @@ export interface OpenSegment {
   readonly keys: readonly StoredKey[];
 }
 
+/** A reader that waits for its consumer lets its segment go, and opens it again. */
 export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
 
 /**
@@ -32,20 +36,38 @@ export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
  * that the database holds of it; `verify` proves the rest. Throws {@link SegmentDamaged}, which names the file.
  */
 export function createOpenSegments(storage: Pick<SegmentStorage, "read">): OpenSegments {
-  const opened = new Map<string, Promise<OpenSegment>>();
-  return (entry) => {
-    const known = opened.get(entry.name);
-    if (known !== undefined) {
-      opened.delete(entry.name);
-      opened.set(entry.name, known);
-      return known;
+  const opened = new Map<string, OpenSegment>();
+  const opening = new Map<string, Promise<OpenSegment>>();
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  async function openNext(entry: SegmentEntry): Promise<OpenSegment> {
+    if (running >= OPENING_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      const segment = await open(storage, entry);
+      opened.set(entry.name, segment);
+      if (opened.size > OPEN_MAX) opened.delete(opened.keys().next().value!);
+      return segment;
+    } finally {
+      opening.delete(entry.name);
+      // The next one takes this one's place.
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
     }
-    const opening = open(storage, entry);
-    opened.set(entry.name, opening);
-    // What failed is tried again: the file may be back.
-    opening.catch(() => opened.delete(entry.name));
-    if (opened.size > OPEN_MAX) opened.delete(opened.keys().next().value!);
-    return opening;
+  }
+
+  return async (entry) => {
+    const known = opened.get(entry.name);
+    if (known === undefined) {
+      const open = opening.get(entry.name) ?? openNext(entry);
+      opening.set(entry.name, open);
+      return open;
+    }
+    opened.delete(entry.name);
+    opened.set(entry.name, known);
+    return known;
   };
 }
 

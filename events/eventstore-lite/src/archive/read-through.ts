@@ -31,10 +31,11 @@ export const foldedFromSegment: FromSegment<FoldedRow<string>> = (_, position, f
   return { position, version: Number(version), type, time: Number(time), data, meta };
 };
 
+/** Copied: a reader of one event would keep the whole segment in memory. */
 export const canonicalFromSegment: FromSegment<{ readonly position: number; readonly canonical: Uint8Array }> = (
   segment,
   position,
-) => ({ position, canonical: segment.canonical(position) });
+) => ({ position, canonical: Buffer.from(segment.canonical(position)) });
 
 export type CanonicalFields = readonly [
   position: string,
@@ -124,29 +125,42 @@ export function createArchiveReader(
       return entry.last === position ? entry.hash : (await open(entry)).hash(position);
     },
     async *chunks(query, toRow) {
-      const { stream, types, from, to, backwards } = query;
-      const wanted = types && new Set(types);
-      const lines = types !== undefined && types.length <= SOUGHT_TYPES_MAX ? types.map(toLine) : undefined;
+      const { from, to, backwards } = query;
+      const takeRows = createTakeRows(query, toRow);
       let left = query.limit;
       for (const entry of await findSegments(query)) {
-        const segment = await open(entry);
         const [low, high] = [Math.max(from, entry.first), Math.min(to, entry.last)];
         for (let done = 0; done <= high - low; done += CHUNK_EVENTS) {
-          const rows = [];
-          for (let at = done; at < Math.min(done + CHUNK_EVENTS, high - low + 1) && rows.length < left; at += 1) {
-            const position = backwards ? high - at : low + at;
-            const canonical = segment.canonical(position);
-            if (lines?.some((line) => canonical.includes(line)) === false) continue;
-            const fields = toFields(canonical);
-            if (stream !== undefined && fields[1] !== stream) continue;
-            if (wanted === undefined || wanted.has(fields[4])) rows.push(toRow(segment, position, fields));
-          }
+          const last = Math.min(done + CHUNK_EVENTS - 1, high - low);
+          const range = backwards ? [high - done, high - last] : [low + done, low + last];
+          // No segment is kept while a consumer is waited for: a thousand that stopped would keep gigabytes.
+          const rows = takeRows(await open(entry), range as [number, number], left);
           yield rows;
           left -= rows.length;
           if (left <= 0) return;
         }
       }
     },
+  };
+}
+
+/** Takes up to `limit` rows that match the query, from the first position of a range to the last one. */
+type TakeRows<Row> = (segment: OpenSegment, range: readonly [first: number, last: number], limit: number) => Row[];
+
+function createTakeRows<Row>({ stream, types }: ResolvedQuery, toRow: FromSegment<Row>): TakeRows<Row> {
+  const wanted = types && new Set(types);
+  const lines = types !== undefined && types.length <= SOUGHT_TYPES_MAX ? types.map(toLine) : undefined;
+  return (segment, [first, last], limit) => {
+    const rows: Row[] = [];
+    const step = first <= last ? 1 : -1;
+    for (let position = first; position !== last + step && rows.length < limit; position += step) {
+      const canonical = segment.canonical(position);
+      if (lines?.some((line) => canonical.includes(line)) === false) continue;
+      const fields = toFields(canonical);
+      if (stream !== undefined && fields[1] !== stream) continue;
+      if (wanted === undefined || wanted.has(fields[4])) rows.push(toRow(segment, position, fields));
+    }
+    return rows;
   };
 }
 

@@ -39,9 +39,34 @@ interface TileReader {
   /** Up to which event there are tiles of this log. */
   builtTo(): Promise<number>;
   readTile(built: number, level: number, index: number, width: number): Promise<Uint8Array>;
+  /** Drops what was made from below, if it is stored by now. */
+  dropBuilt(built: number): void;
+  dropAll(): void;
+}
+
+/** A tile of level 1 or more that is made from below: its first `count` hashes are there. */
+interface GrowingTile {
+  readonly hashes: Uint8Array;
+  count: number;
+  /** One caller makes more of it, for all. */
+  growing: Promise<void> | undefined;
+}
+
+/**
+ * One for each log that is open, because each request makes a tree: the events are hashed once for all requests. It holds 8 KB
+ * for 65,536 events that have no stored tile yet.
+ */
+const readers = new WeakMap<TreeLog, TileReader>();
+
+function shareTileReader(log: TreeLog): TileReader {
+  const reader = readers.get(log) ?? createTileReader(log);
+  readers.set(log, reader);
+  return reader;
 }
 
 function createTileReader({ readCanonical, hashAt, snapshots }: TreeLog): TileReader {
+  const tiles = new Map<string, GrowingTile>();
+
   async function load(name: string): Promise<Snapshot | undefined> {
     try {
       const snapshot = await snapshots.load(name);
@@ -71,18 +96,43 @@ function createTileReader({ readCanonical, hashAt, snapshots }: TreeLog): TileRe
     const isBuilt = (first + width) * TILE_HASHES ** level <= built;
     const stored = isBuilt ? Buffer.from((await load(tileName(level, index)))?.state ?? "", "base64") : undefined;
     if (stored !== undefined && stored.length >= width * HASH_BYTES) return stored.subarray(0, width * HASH_BYTES);
-    const hashes: Uint8Array[] = [];
-    for (let at = first; at < first + width; at += 1)
-      hashes.push(foldHashes(await readTile(built, level - 1, at, TILE_HASHES)));
-    return Buffer.concat(hashes);
+    return makeTile(built, level, index, width);
   }
 
-  return { builtTo, readTile };
+  async function makeTile(built: number, level: number, index: number, width: number): Promise<Uint8Array> {
+    const name = tileName(level, index);
+    const tile = tiles.get(name) ?? { hashes: new Uint8Array(TILE_HASHES * HASH_BYTES), count: 0, growing: undefined };
+    tiles.set(name, tile);
+    while (tile.count < width) {
+      tile.growing ??= grow(tile, built, level, index, width).finally(() => (tile.growing = undefined));
+      await tile.growing;
+    }
+    return tile.hashes.slice(0, width * HASH_BYTES);
+  }
+
+  async function grow(tile: GrowingTile, built: number, level: number, index: number, width: number): Promise<void> {
+    for (; tile.count < width; tile.count += 1) {
+      const below = await readTile(built, level - 1, index * TILE_HASHES + tile.count, TILE_HASHES);
+      tile.hashes.set(foldHashes(below), tile.count * HASH_BYTES);
+    }
+  }
+
+  return {
+    builtTo,
+    readTile,
+    dropBuilt(built) {
+      for (const [name] of tiles) {
+        const [, level, index] = name.split("/");
+        if ((Number(index) + 1) * TILE_HASHES ** (Number(level) + 1) <= built) tiles.delete(name);
+      }
+    },
+    dropAll: () => tiles.clear(),
+  };
 }
 
 export function createLogTree(log: TreeLog): LogTree {
   const { readCanonical, hashAt, snapshots } = log;
-  const { builtTo, readTile } = createTileReader(log);
+  const { builtTo, readTile, dropBuilt, dropAll } = shareTileReader(log);
 
   /** The hashes that stand above each 256 events of (from, to], whose chain ends as the log says. */
   async function foldEvents(from: number, to: number): Promise<Uint8Array[]> {
@@ -127,6 +177,7 @@ export function createLogTree(log: TreeLog): LogTree {
   }
 
   async function forget(): Promise<void> {
+    dropAll();
     await snapshots.remove([BUILT]);
     await snapshots.remove((await snapshots.list(`${BUILT}/`)).map(({ name }) => name));
   }
@@ -149,6 +200,7 @@ export function createLogTree(log: TreeLog): LogTree {
         // Last: what a crash leaves half written is not built yet.
         const chainEnd = (await hashAt(end)) ?? "";
         await snapshots.save(BUILT, { version: VERSION, position: end, state: chainEnd });
+        dropBuilt(end);
       }
       return end >= whole;
     },

@@ -79,6 +79,43 @@ describe.each(engines())("the tree of a log on %s", (_, open) => {
     expect(read).toBe(EVENTS % TILE_HASHES);
   });
 
+  test("hashes the log once for all who ask, until its tiles are stored", async () => {
+    await using store = await open();
+    const leaves = await fill(store);
+    let read = 0;
+    const counted: EventStore = {
+      ...store,
+      readCanonical(query) {
+        read += query.to - query.from + 1;
+        return store.readCanonical(query);
+      },
+    };
+    const rest = EVENTS % TILE_HASHES;
+    const root = await rootOf(leaves);
+    const roots = await Promise.all([1, 2, 3].map(() => createLogTree(counted).at(EVENTS).root()));
+    expect(roots).toEqual([root, root, root]);
+    // Each hashes the events behind the last full tile.
+    expect(read).toBe(EVENTS + 2 * rest);
+    read = 0;
+    const proof = await createLogTree(counted).at(EVENTS).inclusion(3);
+    expect(provesInclusion({ size: EVENTS, root }, 3, leaves[3]!, proof)).toBe(true);
+    expect(read).toBe(TILE_HASHES + rest);
+    await fill(store);
+    const all = (await take(store.readCanonical({ from: 1, to: 2 * EVENTS }))).flat().map((event) => hashLeaf(event));
+    read = 0;
+    expect(
+      await createLogTree(counted)
+        .at(2 * EVENTS)
+        .root(),
+    ).toEqual(await rootOf(all));
+    expect(read).toBe(2 * EVENTS - 2 * TILE_HASHES);
+    // What is in memory goes with the stored tiles.
+    await createLogTree(counted).forget();
+    read = 0;
+    expect(await createLogTree(counted).at(EVENTS).root()).toEqual(root);
+    expect(read).toBe(EVENTS);
+  });
+
   test("is the same however a crash cut its work off", async () => {
     await using whole = await open();
     const root = await rootOf(await fill(whole));

@@ -64,6 +64,16 @@ describe("a witness", () => {
     }
   });
 
+  test("takes a first head without a proof, and refuses one that comes with hashes", async () => {
+    using witness = open();
+    const note = await headOf(8);
+    const proof = await treeOf(8).consistency(5);
+    expect(witness.addCheckpoint(formatSubmission({ old: 0, proof, note })).status).toBe(422);
+    expect(witness.addCheckpoint(formatSubmission({ old: 0, proof: [], note })).status).toBe(200);
+    expect(witness.addCheckpoint(formatSubmission({ old: 8, proof, note })).status).toBe(422);
+    expect(witness.addCheckpoint(formatSubmission({ old: 8, proof: [], note })).status).toBe(200);
+  });
+
   test("says how far it is where the old size is another one, also after a restart", async () => {
     const file = newFile();
     {

@@ -1,0 +1,78 @@
+import type { TSchema } from "@sinclair/typebox";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Formats as JSON Schema knows them, in the place of those by which the service checks. */
+const FORMATS: Readonly<Record<string, Json>> = {
+  "http-url": { type: "string", format: "uri" },
+  "ip-address": {
+    anyOf: [
+      { type: "string", format: "ipv4" },
+      { type: "string", format: "ipv6" },
+    ],
+  },
+};
+
+/** A schema without what TypeBox keeps beside it, and with the formats that others know. */
+export function toJsonSchema(schema: TSchema): Json {
+  return JSON.parse(JSON.stringify(schema), (_name, value: unknown) => withKnownFormat(value)) as Json;
+}
+
+function withKnownFormat(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("format" in value)) return value;
+  const { type: _, format, ...others } = value as Record<string, unknown>;
+  const known = FORMATS[String(format)];
+  return known === undefined ? value : { ...known, ...others };
+}
+
+/** The parts of JSON Schema by which the service describes what it takes and answers. */
+interface Schema {
+  readonly examples?: readonly unknown[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly type?: string;
+  readonly format?: string;
+  readonly minimum?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+/** By format, as JSON Schema knows them. */
+const OF_FORMAT: Readonly<Record<string, string>> = {
+  "date-time": "2026-03-01T08:00:00.000Z",
+  uuid: "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11",
+  uri: "https://shop.example/",
+};
+
+/**
+ * A value that fits a schema: what is said to be an example, and what the schema leaves no choice in. Undefined where
+ * neither is so, as for a text that could be any.
+ */
+export function createExample(schema: Schema): unknown {
+  const given = schema.examples?.[0] ?? schema.const ?? schema.enum?.[0];
+  if (given !== undefined) return given;
+  const [either] = schema.anyOf ?? [];
+  if (either !== undefined) return createExample(either);
+  switch (schema.type) {
+    case "object": {
+      const members = Object.entries(schema.properties ?? {}).map(([name, one]) => [name, createExample(one)] as const);
+      return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+    }
+    case "array": {
+      const item = schema.items && createExample(schema.items);
+      return item === undefined ? [] : [item];
+    }
+    case "string":
+      return OF_FORMAT[schema.format ?? ""];
+    case "integer":
+    case "number":
+      return Math.max(1, schema.minimum ?? 1);
+    case "boolean":
+      return true;
+    case "null":
+      return null;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { RowRefusal } from "./cell-notes.ts";
+import type { ImportedRecipient } from "./row.ts";
+
+export interface ImportedRow {
+  readonly line: number;
+  readonly recipient: ImportedRecipient;
+}
+
+/** The row at `line` took the place of the one at `of`: the last one wins. */
+export interface Duplicate {
+  readonly line: number;
+  readonly of: number;
+}
+
+/** Keeps each recipient once, by id and by handle. */
+export function createPeople() {
+  const kept = new Set<ImportedRow>();
+  const byId = new Map<string, ImportedRow>();
+  const byUsername = new Map<string, ImportedRow>();
+  const duplicates: Duplicate[] = [];
+
+  /** Why the row cannot be taken, or undefined. */
+  function add(row: ImportedRow): RowRefusal | undefined {
+    const { id } = row.recipient;
+    const username = row.recipient.username?.toLowerCase();
+    const sameId = id === undefined ? undefined : byId.get(id);
+    const sameName = username === undefined ? undefined : byUsername.get(username);
+    if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
+      return { value: id, reason: `@${username} has another id on line ${sameName.line}` };
+    }
+    const earlier = [...new Set([sameId, sameName])].filter((one) => one !== undefined);
+    for (const one of earlier) replace(one, row);
+    const held = earlier.reduce(withRevocations, row);
+    kept.add(held);
+    if (id !== undefined) byId.set(id, held);
+    if (username !== undefined) byUsername.set(username, held);
+    return undefined;
+  }
+
+  function replace(earlier: ImportedRow, row: ImportedRow): void {
+    const { id, username } = earlier.recipient;
+    kept.delete(earlier);
+    if (id !== undefined) byId.delete(id);
+    if (username !== undefined) byUsername.delete(username.toLowerCase());
+    duplicates.push({ line: row.line, of: earlier.line });
+  }
+
+  return { add, duplicates, rows: () => [...kept] };
+}
+
+/** The row, with what an earlier one of the same recipient takes back of consent, if the row itself does not say. */
+function withRevocations(row: ImportedRow, { recipient: earlier }: ImportedRow): ImportedRow {
+  const { basis, tracking } = row.recipient;
+  const { consent_at, consent_source, consent_text, tracking_at, tracking_source, tracking_text } = earlier;
+  const revoked = {
+    ...(basis === undefined &&
+      earlier.basis === "none" && { basis: earlier.basis, consent_at, consent_source, consent_text }),
+    ...(tracking === undefined &&
+      earlier.tracking === "denied" && { tracking: earlier.tracking, tracking_at, tracking_source, tracking_text }),
+  };
+  return { line: row.line, recipient: { ...row.recipient, ...omitUndefined(revoked) } };
+}

@@ -1,0 +1,122 @@
+// On no harness.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { init } from "../../../src/commands/setup/init.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import { parseEnvFile } from "../../../src/config/env-file.ts";
+import { capture } from "../../harness/capture.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../harness/temporary.ts";
+
+let folder: TemporaryFolder;
+const home = process.cwd();
+beforeEach(() => {
+  folder = temporaryFolder();
+  process.chdir(folder.path);
+});
+afterEach(() => {
+  process.chdir(home);
+  folder[Symbol.dispose]();
+});
+
+const run = (args: readonly string[], more: Partial<Parameters<typeof capture>[2]> = {}) =>
+  capture(init, args, { env: {}, ...more });
+
+function written() {
+  const { values, faults } = parseEnvFile(readFileSync(".env", "utf8"), ".env", {});
+  expect(faults).toEqual([]);
+  return values;
+}
+
+/** Answers each question by the first entry whose words are in it; a list is used up one by one. */
+function typist(answers: Readonly<Record<string, string | string[]>>) {
+  const asked: string[] = [];
+  const ask = async (question: string): Promise<string> => {
+    asked.push(question);
+    const [, typed = ""] = Object.entries(answers).find(([words]) => question.includes(words)) ?? [];
+    return typeof typed === "string" ? typed : (typed.shift() ?? "");
+  };
+  return { ask, asked };
+}
+
+test("without a terminal, what --set gives is written as it is, for its owner alone, and a token is shown once", async () => {
+  const message = 'Hi {{name}}, it\'s $50 off with `SAVE#1`\n---\nHello "{{name}}"\\';
+  const { code, out } = await run(["--set", `MESSAGE_TEMPLATE=${message}`, "--set", "DAILY_LIMIT=7"]);
+  expect(code).toBe(0);
+  const { API_TOKENS, ...values } = written();
+  expect(values).toEqual({ MESSAGE_TEMPLATE: message, DAILY_LIMIT: "7" });
+  expect(statSync(".env").mode & 0o777).toBe(0o600);
+  const token = /^token {2}(\S+)$/m.exec(out)?.[1] ?? "";
+  expect(token).toStartWith("reachlog_");
+  expect(readFileSync(".env", "utf8")).not.toContain(token);
+  const { http, warnings } = loadConfig(written(), () => "");
+  expect([http.tokens.map(({ name }) => name), warnings]).toEqual([["operator"], []]);
+  expect(API_TOKENS).toContain(":scope=");
+});
+
+test("--sandbox points all networks at a sandbox, with a log and a message of its own", async () => {
+  const { code, out } = await run(["--sandbox", "http://127.0.0.1:4711/"]);
+  expect([code, out]).toEqual([0, expect.stringContaining("sandbox --port 4711 ")]);
+  const config = loadConfig(written(), () => "");
+  expect(config.x?.apiUrl).toBe("http://127.0.0.1:4711/x");
+  expect(config.log).toMatchObject({ file: folder.file("data/trial/reachlog.sqlite") });
+  expect(config.outreach.template?.text).toContain("{{name|there}}");
+  expect(config.token?.reveal()).toBe(/^token {2}(\S+)$/m.exec(out)?.[1]);
+  expect([config.meta, config.chat, config.messaging]).not.toContain(undefined);
+});
+
+test("on a terminal it asks for what is not given, again after an answer that does not fit, and no secret is repeated", async () => {
+  writeFileSync("message.txt", "Hi {{name}}");
+  const { ask, asked } = typist({
+    Address: "https://reach.example",
+    "Client id": "app",
+    "Client secret": ["hunter2 x", "hunter2"],
+    Handle: ["", "acme team", "@acme_team"],
+    message: "message.txt",
+    "Messages a day": ["500", "20"],
+  });
+  const { code, err } = await run(["--set", "QUOTA_TIMEZONE=Europe/Berlin"], { ask });
+  expect(code).toBe(0);
+  expect(err).not.toContain("hunter2");
+  expect(err).toContain("X_ACCOUNT: missing");
+  expect(err).toContain('DAILY_LIMIT: "500" is not accepted');
+  expect(asked.filter((question) => question.includes("Time zone"))).toEqual([]);
+  const { API_TOKENS: _, ...values } = written();
+  expect(values).toEqual({
+    PUBLIC_URL: "https://reach.example",
+    AUTH_POLICY: "strict",
+    X_CLIENT_ID: "app",
+    X_CLIENT_SECRET: "hunter2",
+    X_ACCOUNT: "@acme_team",
+    MESSAGE_TEMPLATE_FILE: "message.txt",
+    DAILY_LIMIT: "20",
+    QUOTA_TIMEZONE: "Europe/Berlin",
+  });
+});
+
+test("empty answers leave defaults, each setting with its comment; what needs an app is not asked without one", async () => {
+  const { ask, asked } = typist({});
+  expect(await run([], { ask })).toMatchObject({ code: 0 });
+  expect(asked).toHaveLength(5);
+  expect(Object.keys(written())).toEqual(["API_TOKENS"]);
+  const text = readFileSync(".env", "utf8");
+  expect(text).toContain("\n# Direct messages a day, at most 100.\n# DAILY_LIMIT=100\n");
+  expect(text).toContain("\n#   MESSAGE_TEMPLATE='Hi {{name|there}}");
+});
+
+test("nothing is written beside a .env, for a faulty setting, or after an interruption", async () => {
+  const faults = async (args: readonly string[], more?: Partial<Parameters<typeof capture>[2]>) =>
+    run(args, more).then(
+      ({ code }) => code,
+      (fault: unknown) => (fault as { kind: string }).kind,
+    );
+  expect(await faults(["--set", "DAILY_LIMIT=500"])).toBe("configuration");
+  expect(await faults(["--set", "DAILY_LIMITS=5"])).toBe("usage");
+  expect(await faults(["--set", "DAILY_LIMIT"])).toBe("usage");
+  const interruption = new AbortController();
+  const ask = async () => (interruption.abort(130), "");
+  expect(await faults([], { ask, signal: interruption.signal })).toBe(130);
+  expect(existsSync(".env")).toBe(false);
+  writeFileSync(".env", "PORT=1\n");
+  expect(await faults([])).toBe("conflict");
+  expect(readFileSync(".env", "utf8")).toBe("PORT=1\n");
+});

@@ -1,0 +1,99 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
+import { createSessions, LOOK_AGAIN_MS } from "../../../src/http/access/session.ts";
+import { openVault } from "../../../src/vault/vault.ts";
+import { MASTER_KEY, TOKEN } from "../../harness/memory/app.ts";
+import { ENGINES } from "../../vault/engines.ts";
+
+const TOKENS = [{ name: "t", sha256: createHash("sha256").update(TOKEN).digest("hex") }];
+const authentication = createAuthentication({ tokens: TOKENS, authPolicy: "spec", openRoutes: [] }, Date.now);
+const SIGNED_IN_MS = 12 * 3_600_000;
+
+/** A browser's request, with the cookie of a sign-in. */
+const requestWith = (setCookie = ""): Request =>
+  new Request("http://localhost/", { headers: { cookie: setCookie.split(";")[0] ?? "" } });
+
+describe.each(ENGINES)("sessions of two instances, with a vault in %s", (_engine, openPlace) => {
+  async function openInstances() {
+    const world = await openPlace();
+    const clock = { now: 1_000_000 };
+    const vaults = [await openVault(world.place, MASTER_KEY), await openVault(world.place, MASTER_KEY)] as const;
+    const down = { is: false };
+    const [one, other] = vaults.map((vault) => {
+      const refuse = async (): Promise<never> => Promise.reject(new Error("out of reach"));
+      const claims = {
+        claim: (...given: Parameters<typeof vault.claim>) => (down.is ? refuse() : vault.claim(...given)),
+        isClaimed: (...given: Parameters<typeof vault.isClaimed>) => (down.is ? refuse() : vault.isClaimed(...given)),
+      };
+      const site = new URL("http://localhost");
+      return createSessions({
+        masterKey: MASTER_KEY,
+        authentication,
+        site,
+        isLocal: true,
+        claims,
+        clock: () => clock.now,
+      });
+    }) as [ReturnType<typeof createSessions>, ReturnType<typeof createSessions>];
+    return {
+      clock,
+      one,
+      other,
+      down,
+      async [Symbol.asyncDispose]() {
+        for (const vault of vaults) await vault[Symbol.asyncDispose]();
+        await world[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test("a copy of the cookie opens nothing once its browser signed out, here at once, there within seconds", async () => {
+    await using world = await openInstances();
+    const { clock, one, other } = world;
+    const copy = requestWith(one.signIn(TOKEN));
+    const another = requestWith(one.signIn(TOKEN));
+    for (const sessions of [one, other]) await sessions.look(copy);
+    expect([one.admits(copy), other.admits(copy)]).toEqual([true, true]);
+    expect(await one.signOut(copy)).toContain("Max-Age=0");
+    expect([one.admits(copy), one.formToken(copy), one.tokenOf(copy)]).toEqual([false, undefined, undefined]);
+    clock.now += LOOK_AGAIN_MS;
+    await other.look(copy);
+    expect(other.admits(copy)).toBe(false);
+    await other.look(another);
+    expect(other.admits(another)).toBe(true);
+  });
+
+  test("a restarted instance knows it too, until the session would have ended by itself", async () => {
+    await using world = await openInstances();
+    const { clock, one, other } = world;
+    const copy = requestWith(one.signIn(TOKEN));
+    clock.now += 3_600_000;
+    await one.signOut(copy);
+    clock.now += SIGNED_IN_MS - 3_600_001;
+    await other.look(copy);
+    expect(other.admits(copy)).toBe(false);
+  });
+
+  test("a browser is asked for no more than it is looked up, and none without a cookie is", async () => {
+    await using world = await openInstances();
+    const { clock, one } = world;
+    const copy = requestWith(one.signIn(TOKEN));
+    expect(one.look(new Request("http://localhost/"))).toBeUndefined();
+    await one.look(copy);
+    clock.now += LOOK_AGAIN_MS - 1;
+    expect(one.look(copy)).toBeUndefined();
+  });
+
+  test("out of reach, the claims end no session; a sign-out fails, and has ended it here", async () => {
+    await using world = await openInstances();
+    const { one, down } = world;
+    const copy = requestWith(one.signIn(TOKEN));
+    down.is = true;
+    await one.look(copy);
+    expect(one.admits(copy)).toBe(true);
+    await expect(one.signOut(copy)).rejects.toThrow("out of reach");
+    expect(one.admits(copy)).toBe(false);
+  });
+});

@@ -1,0 +1,132 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { openPostgresStore } from "eventstore-lite";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { CLICK } from "../harness/click.ts";
+import {
+  authorize,
+  exported,
+  openInstallation,
+  stop,
+  until,
+  untilListening,
+  type Installation,
+} from "../harness/process.ts";
+import { onRuntime } from "../harness/runtime.ts";
+
+const PROGRAM = join(import.meta.dirname, "programs/moved-clock.ts");
+const DAY_MS = 24 * 3_600_000;
+const LIMIT = 2;
+const TIMEOUT_MS = 600_000;
+
+/** Starts the service on a machine whose clock is ahead. */
+async function serveAhead(world: Installation, movedMs: number) {
+  const child = Bun.spawn(onRuntime([], { module: PROGRAM }), {
+    cwd: world.directory,
+    env: { ...world.env, MOVED_MS: String(movedMs), JUMP_MS: String(400 * DAY_MS) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const service = await untilListening(child);
+  return {
+    ...service,
+    /** The messages that a run sends, or why none starts. */
+    async run(): Promise<unknown> {
+      const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
+      const { sent, type } = (await answer.json()) as { sent?: number; type?: string };
+      return sent ?? type;
+    },
+    [Symbol.asyncDispose]: async () => void (await stop(service)),
+  };
+}
+
+async function openWorld(): Promise<Installation> {
+  const world = await openInstallation({ x: { dmLimit: 1_000 } });
+  world.env["DAILY_LIMIT"] = String(LIMIT);
+  const rows = ["username,basis"];
+  for (let number = 1; number <= 12; number++) {
+    const username = `person_${number}`;
+    const id = String(5_000_000_000 + number);
+    world.sandbox.x.people.set(id, { id, username, name: username, receives_your_dm: true });
+    rows.push(`${username},opt_in`);
+  }
+  world.file("people.csv", rows.join("\n"));
+  return world;
+}
+
+const [SKEWED, USED_UP] = ["urn:reachlog:problem:clock-skewed", "urn:reachlog:problem:daily-limit-reached"];
+
+test(
+  "a clock that jumps ahead neither reaches the log nor sends a second quota, and a log that it did reach is healed",
+  async () => {
+    await using world = await openWorld();
+    await world.command("recipients", "import", "people.csv");
+    {
+      await using service = await serveAhead(world, 0);
+      await authorize(service, world.sandbox);
+      expect(await service.run()).toBe(LIMIT);
+      service.process.kill("SIGUSR2");
+      await until(
+        async () => service.log(),
+        (log) => log.includes("this machine's clock jumped: no run starts"),
+      );
+      expect(await service.run()).toBe(SKEWED);
+      expect((await service.post("/api/tracking/event", CLICK)).status).toBe(202);
+    }
+    const days = new Set(
+      (await exported(world)).map((event) => (event as unknown as { time: string }).time.slice(0, 4)),
+    );
+    expect(days.size).toBe(1);
+
+    // A restart accepts the clock, and what it records holds the log's time there.
+    await using(await serveAhead(world, 400 * DAY_MS), async (service) => expect(await service.run()).toBe(LIMIT));
+    await using(await serveAhead(world, 0), async (service) => {
+      expect(await service.run()).toBe(SKEWED);
+      const { code, out } = await world.command("doctor");
+      expect([code, out]).toEqual([1, expect.stringContaining("say so with reachlog clock-corrected")]);
+      expect(await world.command("clock-corrected")).toMatchObject({ code: 0, err: "" });
+      expect((await world.command("doctor")).out).not.toContain("clock-corrected");
+      expect((await world.command("clock-corrected")).code).toBe(1);
+      // Both quotas were sent by today.
+      const used = await service.post("/social/run");
+      expect(((await used.json()) as { type: string }).type).toBe(USED_UP);
+      expect(Number(used.headers.get("retry-after"))).toBeLessThanOrEqual(DAY_MS / 1_000);
+    });
+    for (const day of [1, 2]) {
+      await using(await serveAhead(world, day * DAY_MS), async (service) => {
+        expect([await service.run(), await service.run()]).toEqual([LIMIT, USED_UP]);
+      });
+    }
+    expect(world.sandbox.x.accepted.size).toBe(4 * LIMIT);
+  },
+  TIMEOUT_MS,
+);
+
+/** Uses a service, and stops it. */
+async function using<Part extends AsyncDisposable>(part: Part, use: (part: Part) => Promise<unknown>): Promise<void> {
+  await using open = part;
+  await use(open);
+}
+
+test(
+  "a log on PostgreSQL whose newest event is ahead of the server's clock is healed by the same command",
+  async () => {
+    await using server = await startPostgres();
+    await using world = await openWorld();
+    const url = await server.newDatabase();
+    Object.assign(world.env, { DATABASE_URL: url, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") });
+    await world.command("recipients", "import", "people.csv");
+    const clock = (): number => Date.now() + 400 * DAY_MS;
+    await using store = await openPostgresStore<Event>({ url, codec, clock });
+    await store.append("requests", [makeEvent("CircuitClosed", makeId(), { channel: "chat" }, { caller: "test" })]);
+    await using service = await serveAhead(world, 0);
+    await authorize(service, world.sandbox);
+    expect(await service.run()).toBe(SKEWED);
+    expect((await world.command("doctor")).out).toContain("say so with reachlog clock-corrected");
+    expect(await world.command("clock-corrected")).toMatchObject({ code: 0 });
+    expect([await service.run(), await service.run()]).toEqual([LIMIT, USED_UP]);
+  },
+  TIMEOUT_MS,
+);
