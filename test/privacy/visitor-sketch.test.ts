@@ -49,6 +49,20 @@ describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, o
     expect(await placesBy(other)).toEqual(second);
   });
 
+  test("a day that comes again after its salt was deleted, by a clock that is set back, gets another one", async () => {
+    await using world = await openSketches();
+    const { keys, one, placesBy } = world;
+    const first = await placesBy(one);
+    const keyring = await keys.open();
+    await keyring.keys.change(async (within) => {
+      for (const ref of await within.refs("v")) await within.remove(ref);
+    });
+    const again = createVisitorSketch(keyring.keys, () => keys.now);
+    const second = await placesBy(again);
+    expect(second).not.toContain(undefined);
+    expect(second).not.toEqual(first);
+  });
+
   test("a visitor of another link, or with another address or user agent, falls on a place of their own", async () => {
     await using world = await openSketches();
     const { one, placesBy } = world;

@@ -53,6 +53,7 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   ],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
   "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
+  "GET /social/recipients/held": ["/social/recipients/held", { resource: "recipients", records: 0 }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
   "GET /api/audit/export": [
     `/api/audit/export?recipient=${PLANTED.username}&format=csv`,
