@@ -151,19 +151,10 @@ export const deliveries: Projection<Deliveries> = {
       case "DispatchAbandoned":
         openChannel(state, event.data.channel).dead += settleUndelivered(state, event);
         break;
-      case "DispatchDiscarded": {
-        const channel = openChannel(state, event.data.channel);
-        channel.dead--;
-        channel.letters.dead.delete(event.data.source);
+      case "DispatchDiscarded":
+      case "DispatchSettled":
+        close(openChannel(state, event.data.channel), event);
         break;
-      }
-      case "DispatchSettled": {
-        const channel = openChannel(state, event.data.channel);
-        channel.in_doubt--;
-        if (event.data.as === "arrived") channel.dispatched++;
-        channel.letters.in_doubt.delete(event.data.source);
-        break;
-      }
       case "CircuitOpened": {
         const { channel, failures, until } = event.data;
         openChannel(state, channel).circuit = { failures, until };
@@ -194,6 +185,14 @@ export const deliveries: Projection<Deliveries> = {
     return state;
   },
 };
+
+/** Takes a dead letter or a dispatch in doubt out of what waits for an operator. */
+function close(channel: ChannelState, { type, data }: Folded<"DispatchDiscarded" | "DispatchSettled">): void {
+  const isDead = type === "DispatchDiscarded";
+  channel[isDead ? "dead" : "in_doubt"]--;
+  if (!isDead && data.as === "arrived") channel.dispatched++;
+  channel.letters[isDead ? "dead" : "in_doubt"].delete(data.source);
+}
 
 function request(state: Deliveries, event: Folded): void {
   const lane = laneOf(event);

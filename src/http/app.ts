@@ -77,13 +77,13 @@ export function createApp(deps: AppDeps) {
   app.onError(({ request, path, code, error, call, set }) => {
     set.status = UNTOUCHED;
     if (code !== "NOT_FOUND" || call !== undefined) return refuse(error, request, call);
-    const plain = withPlainPath(request);
-    if (plain !== undefined) {
-      cameAs.set(plain, request);
-      return app.handle(plain);
-    }
     try {
       admission.checkHost(undefined, request);
+      const plain = withPlainPath(request);
+      if (plain !== undefined) {
+        cameAs.set(plain, request);
+        return app.handle(plain);
+      }
       throw notServed(
         (method) => byRoute.get(path)?.[method] !== undefined || app.router.http.find(method, path) !== null,
       );
@@ -152,9 +152,9 @@ type Finished = Pick<RequestContext, "headers" | "span"> & { readonly endpoint: 
 function finish(metrics: AppDeps["metrics"], answer: HttpResponse, { endpoint, headers, span }: Finished): Response {
   metrics.countAnswer(endpoint, answer.status);
   span?.end(answer.status);
-  const { status, body, stream } = answer;
+  const { status, body, bytes, stream } = answer;
   const shared = answer.headers === JSON_HEADERS ? HEADERS_OF_JSON : { ...UNSNIFFED, ...answer.headers };
-  const response = new Response(stream ?? body, { status, headers: shared });
+  const response = new Response(stream ?? bytes ?? body, { status, headers: shared });
   for (const name in headers) response.headers.set(name, headers[name]!);
   return response;
 }

@@ -50,15 +50,20 @@ export interface TracingOptions {
   readonly logger?: Pick<Logger, "warn" | "info">;
 }
 
-/** Records the service's work as spans. Opened only where traces are collected. */
-export function openTracing({ endpoint, ratio, random = Math.random, logger }: TracingOptions) {
+function createProvider({ endpoint, ratio, logger }: TracingOptions): TracerProvider {
   const url = `${endpoint}/v1/traces`;
   const exporter = reportFaults(new OTLPTraceExporter({ url, timeoutMillis: EXPORT_TIMEOUT_MS }), url, logger);
-  const provider = new TracerProvider({
+  return new TracerProvider({
     resource: resourceFromAttributes({ "service.name": "reachlog", "service.version": VERSION }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_TIMEOUT_MS })],
   });
+}
+
+/** Records the service's work as spans. Opened only where traces are collected. */
+export function openTracing(options: TracingOptions) {
+  const { ratio, random = Math.random } = options;
+  const provider = createProvider(options);
   const tracer = provider.getTracer("reachlog", VERSION);
 
   const append =

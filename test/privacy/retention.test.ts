@@ -13,6 +13,7 @@ import { serverClock } from "../../src/log/log-clock.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { toDispatch } from "../../src/delivery/ask-network.ts";
 import { startRetention, applyErasures } from "../../src/privacy/retention.ts";
+import { createVisitorSketch } from "../../src/privacy/visitor-sketch.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { filePlace, locateLog } from "../../src/service/log-place.ts";
@@ -267,4 +268,20 @@ test("what a clock told that was years ahead costs no day after it was put right
   world.later(5 * DAY_MS);
   await applyErasures(world.log, world.log.keyring, world.now());
   expect((await world.shown())[1]).toBe("LinkClicked");
+});
+
+test("the salts of earlier days' visitors are deleted, whatever else is kept, and today's stays", async () => {
+  await using world = await openWorld(undefined);
+  const { keys } = world.log.keyring;
+  const place = createVisitorSketch(keys, world.now);
+  const visitor = { ip: "203.0.113.7", userAgent: "Firefox" };
+  const salts = async () => (await keys.refs("v")).map((ref) => ref.slice(1, 11));
+  await place("go.example/a", visitor);
+  await world.start();
+  expect(await salts()).toEqual(["2026-11-01"]);
+  world.later(DAY_MS);
+  await place("go.example/a", visitor);
+  expect((await salts()).toSorted()).toEqual(["2026-11-01", "2026-11-02"]);
+  await world.start();
+  expect(await salts()).toEqual(["2026-11-02"]);
 });

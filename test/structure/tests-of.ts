@@ -113,7 +113,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "privacy/": "privacy/keyring",
   "privacy/encrypt-on-writer.ts": "privacy/encrypted-events",
   "privacy/missing-keys.ts": "commands/backup",
-  "privacy/visitor-sketch.ts": "http/features/redirect",
   "projector/": "projector/projector",
   "service/": "service/open",
   "service/outreach.ts": "outreach/full-day",

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 import { hasScope, type ApiToken } from "../../config/tokens.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
@@ -40,6 +40,11 @@ export function createSessions(options: {
     const token = authentication.find(session.token);
     return token !== undefined && hasScope(token, SCOPE) ? { id: session.id, token } : undefined;
   };
+  const macFor = (request: Request): Buffer | undefined => {
+    const isOpen = !authentication.guardsConsole && isLocal && !cameByProxy(request);
+    const id = isOpen ? "" : readSession(request)?.id;
+    return id === undefined ? undefined : createHmac("sha256", key).update(id).digest();
+  };
   return {
     cookie: cookie.name,
     /** Resolves once it is known whether the browser's session was ended at another instance; undefined: that is known. */
@@ -63,12 +68,21 @@ export function createSessions(options: {
     tokenOf: (request: Pick<Request, "headers">): ApiToken | undefined => readSession(request)?.token,
     /**
      * The CSRF token that proves a form to be one of our pages' to this browser; undefined: this browser may not act.
-     * Without any token configured only browsers of this machine may, on a service that no other machine can reach.
+     * Without any token configured only browsers of this machine may, on a service that no other machine can reach. Another
+     * one at each call, so that the length of a compressed page tells nothing of it (BREACH).
      */
     formToken(request: Request): string | undefined {
-      const isOpen = !authentication.guardsConsole && isLocal && !cameByProxy(request);
-      const id = isOpen ? "" : readSession(request)?.id;
-      return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
+      const mac = macFor(request);
+      if (mac === undefined) return undefined;
+      const mask = randomBytes(mac.length);
+      return Buffer.concat([mask, xor(mac, mask)]).toString("base64url");
+    },
+    /** True for a token that this browser was given. Compares in a time that does not depend on it. */
+    isFormToken(request: Request, given: string): boolean {
+      const mac = macFor(request);
+      const bytes = Buffer.from(given, "base64url");
+      if (mac === undefined || bytes.length !== 2 * mac.length) return false;
+      return timingSafeEqual(mac, xor(bytes.subarray(mac.length), bytes.subarray(0, mac.length)));
     },
     /**
      * The `Set-Cookie` value for a right token, also with the spaces of a paste around it; undefined for a wrong one. Throws 401 for an expired one, 403 for one that
@@ -122,6 +136,10 @@ function createEndedSessions(claims: Pick<Vault, "claim" | "isClaimed">, lifetim
 
 function claimName(id: string): string {
   return `ended-session/${id}`;
+}
+
+function xor(one: Uint8Array, other: Uint8Array): Uint8Array {
+  return one.map((byte, at) => byte ^ (other[at] ?? 0));
 }
 
 /** True behind a proxy of this machine that is not configured here: its callers come from anywhere. */

@@ -2,7 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { apiReference } from "../../console/pages/api-reference.tsx";
 import { renderPage } from "../../console/document.tsx";
 import { feature, type AppDeps } from "../deps.ts";
-import { html, json, whole, type HttpResponse } from "../server/answer.ts";
+import { html, json, whole } from "../server/answer.ts";
+import { createCompressed } from "../server/compress.ts";
 import { route, reply, textReply, type Endpoint } from "../server/endpoint.ts";
 import { createDocument, forPrograms } from "../server/openapi.ts";
 import { text } from "../../platform/common-schemas.ts";
@@ -12,12 +13,13 @@ export function documentEndpoints(
   endpoints: () => readonly Endpoint[],
   { version, authentication, sessions }: AppDeps,
 ) {
-  let [document, reference]: (HttpResponse<200> | undefined)[] = [];
+  let [document, reference]: (ReturnType<typeof createCompressed<200>> | undefined)[] = [];
   const make = () => createDocument(forPrograms(endpoints()), version, authentication, sessions.cookie);
   return feature("documents", "")
     .get(
       "/openapi.json",
-      () => whole<200, { openapi: string }>((document ??= json(200, make()))),
+      async ({ request }) =>
+        whole<200, { openapi: string }>(await (document ??= createCompressed(json(200, make())))(request)),
       route("getDocument", "service", "open", {
         response: {
           200: reply("OpenAPI 3.1.", Type.Object({ openapi: text("3.1.0") }, { additionalProperties: true })),
@@ -29,7 +31,8 @@ export function documentEndpoints(
     )
     .get(
       "/docs",
-      () => whole((reference ??= html(200, renderPage(apiReference(make()))))),
+      async ({ request }) =>
+        whole(await (reference ??= createCompressed(html(200, renderPage(apiReference(make())))))(request)),
       route("getReference", "console", "open", {
         response: { 200: textReply("The page.", { mediaType: "text/html" }) },
         summary: "The document as a page.",

@@ -20,6 +20,7 @@ import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
+import { compressed, createCompressed } from "../server/compress.ts";
 import { route, textReply, type Declaration, type Reply, type RequestContext } from "../server/endpoint.ts";
 import { backField, checkFormToken, commonFields, toBack } from "../server/form-routes.ts";
 import { problems } from "../server/problem.ts";
@@ -256,7 +257,10 @@ function show({ console, sessions, notices, visits, projector, config }: AppDeps
       return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
     }
     const headers = { "set-cookie": visited, ...(rendered.outcome === "not_ready" ? SOON : {}) };
-    return whole(html(STATUS[rendered.outcome], rendered.text, headers));
+    const answer = html(STATUS[rendered.outcome], rendered.text, headers);
+    // Recipients and a search for one must not be compressed together: its length would tell how far they agree.
+    const isChosen = query.size > 0 || Object.keys(params).length > 0;
+    return whole(isChosen ? answer : await compressed(answer, request));
   };
 }
 
@@ -321,5 +325,6 @@ function file<const Path extends keyof typeof ASSETS>(path: Path, id: string, su
     summary,
     description: "Part of the console's pages.",
   });
-  return [path, () => whole({ status: 200, headers, body }), declared] as const;
+  const answer = createCompressed({ status: 200, headers, body });
+  return [path, async ({ request }: { readonly request: Request }) => whole(await answer(request)), declared] as const;
 }

@@ -5,6 +5,8 @@ export interface HttpResponse<Status extends number = number> {
   readonly status: Status;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** The body as `content-encoding` says. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
   /** In place of a body: one that has no end of its own. */
   readonly stream?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }

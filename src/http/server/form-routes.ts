@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { status, type AnyElysia } from "elysia";
 import type { Console } from "../../console/console.ts";
@@ -145,9 +144,7 @@ function repliesTo(form: Form) {
 
 /** Throws 403 for a form that is none of ours, or of another session. */
 export function checkFormToken({ sessions }: Pick<FormDeps, "sessions">, request: Request, given: string): void {
-  const wanted = sessions.formToken(request);
-  const [one, other] = [Buffer.from(wanted ?? ""), Buffer.from(given)];
-  if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
+  if (!sessions.isFormToken(request, given)) throw problems.foreignSite();
 }
 
 /** What the service refuses, with a way on; throws what is a fault of ours. */

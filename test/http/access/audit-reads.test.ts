@@ -53,6 +53,7 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   ],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
   "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
+  "GET /social/recipients/held": ["/social/recipients/held", { resource: "recipients", records: 0 }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
   "GET /api/audit/export": [
     `/api/audit/export?recipient=${PLANTED.username}&format=csv`,
@@ -420,6 +421,22 @@ describe("a read that is repeated", () => {
     expect(await reads.count()).toBe(4);
     for (const _time of [1, 2]) await (await reads.asProgram("/api/audit/export")).text();
     expect(await reads.count()).toBe(6);
+    for (const _time of [1, 2]) await (await reads.asProgram("/social/suppressions")).text();
+    expect(await reads.count()).toBe(8);
+    for (const _time of [1, 2]) await post(reads.world.app, "/api/what-if", {}, { token: TOKEN });
+    expect(await reads.count()).toBe(10);
+  });
+
+  test("by another caller is another event", async () => {
+    await using reads = await openReads();
+    const { authentication } = reads.world.deps;
+    const sha256 = createHash("sha256").update("the-token-of-bea-000").digest("hex");
+    authentication.replace([...authentication.list(), { name: "bea", sha256 }]);
+    for (const token of [TOKEN, "the-token-of-bea-000", TOKEN]) {
+      expect((await ask(reads.world.app, "/social/results", { token })).status).toBe(200);
+    }
+    const events = await reads.world.events("PersonalDataRead");
+    expect(events.map(({ meta }) => meta.caller)).toEqual(["tests", "bea"]);
   });
 
   test("after the handle of its address went to another recipient is another event", async () => {

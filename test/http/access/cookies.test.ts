@@ -157,8 +157,12 @@ describe("the console", () => {
   test("keeps a session apart from that of a service on another port of the host, which has the same jar", async () => {
     await using world = await openApp();
     const { authentication } = world.deps;
-    const [one, other] = ["3000", "3001"].map((port) =>
-      createSessions({ ...SESSIONS, authentication, site: new URL(`http://localhost:${port}`) }),
+    const services = [
+      ["3000", MASTER_KEY],
+      ["3001", OTHER_KEY],
+    ] as const;
+    const [one, other] = services.map(([port, masterKey]) =>
+      createSessions({ ...SESSIONS, masterKey, authentication, site: new URL(`http://localhost:${port}`) }),
     ) as [ReturnType<typeof createSessions>, ReturnType<typeof createSessions>];
     const [first, second] = [one, other].map((sessions) => pairOf(sessions.signIn(TOKEN) ?? "")) as [string, string];
     const jar = new Map([first, second].map((pair) => [pair.split("=")[0], pair]));

@@ -71,6 +71,23 @@ for (const [caller, headersOf] of Object.entries(CALLERS)) {
   });
 }
 
+test.each(Object.entries(CALLERS))(
+  "a stream of %s says no more once its token may no longer read, though it is still one",
+  async (_caller, headersOf) => {
+    const harness = await openEvents();
+    await harness.append("requests", MESSAGE);
+    const response = await ask(harness.app, "/events?from=1", { headers: await headersOf(harness) });
+    const reader = response.body!.getReader();
+    let seen = "";
+    while (!seen.includes("id: 1\n")) seen += new TextDecoder().decode((await reader.read()).value);
+    const { authentication } = harness.deps;
+    authentication.replace(authentication.list().map((token) => ({ ...token, scopes: ["track"] as const })));
+    await harness.append("requests", MESSAGE);
+    expect(await restOf(reader)).toBe("");
+    expect(harness.deps.load.streams).toBe(0);
+  },
+);
+
 test("a stream of a session ends with it, though its token is still one", async () => {
   const harness = await openEvents();
   await harness.append("requests", MESSAGE);
