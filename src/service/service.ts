@@ -26,7 +26,7 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
-import { makeId, sleep, systemTimer } from "../platform/clock.ts";
+import { type Clock, makeId, sleep, systemTimer } from "../platform/clock.ts";
 import { decodeUtf8 } from "../platform/decode-utf8.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -65,6 +65,8 @@ export interface ServiceOptions {
   readonly isShared?: boolean;
   /** Positions behind the log from which a projection is folded beside the service, for tests with short logs. */
   readonly lateAfter?: number;
+  /** In place of the machine's; for the demo, which lets the service write a history. */
+  readonly clock?: Clock;
   /** Of all leases, for tests in real time. */
   readonly leaseScale?: number;
 }
