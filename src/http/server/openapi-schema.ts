@@ -2,15 +2,16 @@ import type { TSchema } from "@sinclair/typebox";
 
 type Json = Readonly<Record<string, unknown>>;
 
+const ADDRESSES: readonly Json[] = [
+  { type: "string", format: "ipv4" },
+  { type: "string", format: "ipv6" },
+];
+
 /** Formats as JSON Schema knows them, in the place of those by which the service checks. */
 const FORMATS: Readonly<Record<string, Json>> = {
   "http-url": { type: "string", format: "uri" },
-  "ip-address": {
-    anyOf: [
-      { type: "string", format: "ipv4" },
-      { type: "string", format: "ipv6" },
-    ],
-  },
+  "ip-address": { anyOf: ADDRESSES },
+  "ip-address-or-blank": { anyOf: [...ADDRESSES, { type: "string", pattern: "^\\s*$", examples: [""] }] },
 };
 
 /** A schema without what TypeBox keeps beside it, and with the formats that others know. */
