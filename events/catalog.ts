@@ -66,6 +66,7 @@ export const eventSpecs = [
   delivery.DispatchInDoubt,
   delivery.DispatchAbandoned,
   delivery.DispatchDiscarded,
+  delivery.DispatchSettled,
   delivery.CircuitOpened,
   delivery.CircuitClosed,
   delivery.ChannelSuspended,

@@ -146,6 +146,24 @@ export const DispatchDiscarded = defineEvent(
 );
 
 /**
+ * An operator closed a dispatch in doubt: it `arrived`, or it is `left` as it is, sent or not. `source` is the position of
+ * the event whose dispatch it was.
+ */
+export const DispatchSettled = defineEvent(
+  "DispatchSettled",
+  Type.Object(
+    {
+      event_id: Type.String(),
+      source: Type.Integer(),
+      channel: channelName,
+      as: Type.Union([Type.Literal("arrived"), Type.Literal("left")]),
+      why: Type.String(),
+    },
+    closed,
+  ),
+);
+
+/**
  * Recorded before a request to a network that would not recognise every repeat, where several instances share the log:
  * the next dispatcher of the channel learns from it what may have arrived. `token` is the fencing token of the channel's
  * lease that the claim is made under; any outcome of the dispatches ends it.

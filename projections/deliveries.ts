@@ -79,7 +79,7 @@ export interface ChannelState {
   lanes: Record<Lane, LaneState>;
   dispatched: number;
   skipped: number;
-  /** Less those retried. */
+  /** Less those retried or settled. */
   in_doubt: number;
   /** Dead letters, less those retried or discarded. */
   dead: number;
@@ -110,7 +110,7 @@ export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 12,
+  version: 13,
   types: DISPATCHED_TYPES,
   initial: () => ({
     ads: emptyChannel(),
@@ -151,12 +151,10 @@ export const deliveries: Projection<Deliveries> = {
       case "DispatchAbandoned":
         openChannel(state, event.data.channel).dead += settleUndelivered(state, event);
         break;
-      case "DispatchDiscarded": {
-        const channel = openChannel(state, event.data.channel);
-        channel.dead--;
-        channel.letters.dead.delete(event.data.source);
+      case "DispatchDiscarded":
+      case "DispatchSettled":
+        close(openChannel(state, event.data.channel), event);
         break;
-      }
       case "CircuitOpened": {
         const { channel, failures, until } = event.data;
         openChannel(state, channel).circuit = { failures, until };
@@ -187,6 +185,14 @@ export const deliveries: Projection<Deliveries> = {
     return state;
   },
 };
+
+/** Takes a dead letter or a dispatch in doubt out of what waits for an operator. */
+function close(channel: ChannelState, { type, data }: Folded<"DispatchDiscarded" | "DispatchSettled">): void {
+  const isDead = type === "DispatchDiscarded";
+  channel[isDead ? "dead" : "in_doubt"]--;
+  if (!isDead && data.as === "arrived") channel.dispatched++;
+  channel.letters[isDead ? "dead" : "in_doubt"].delete(data.source);
+}
 
 function request(state: Deliveries, event: Folded): void {
   const lane = laneOf(event);

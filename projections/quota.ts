@@ -130,7 +130,7 @@ function postpone({ recent, corrected }: Quota, attemptId: string, ms: number): 
  */
 function correct(state: Quota, day: string, corrected: { readonly recorded: number; readonly real: number }): void {
   const { days, open, recent } = state;
-  for (const [later, places] of [...days]) {
+  for (const [later, places] of days) {
     if (later <= day) continue;
     days.set(day, usedOn(state, day) + places);
     days.delete(later);

@@ -22,7 +22,19 @@ function describedApi(): string {
   const document = createDocument(forPrograms(describeEndpoints()), "", guards, "reachlog_session");
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path)) as Described[];
   for (const { responses } of [...operations, document.components as Described]) narrow(responses);
-  return JSON.stringify(document);
+  const text = mergeVariants(document.components as Described, JSON.stringify(document.paths));
+  return JSON.stringify({ ...document, paths: JSON.parse(text) as object });
+}
+
+/** Refusals that differ only in what {@link narrow} removes have a number behind their name. Keeps the first of them. */
+function mergeVariants({ responses }: Described, paths: string): string {
+  for (const [name, response] of Object.entries(responses)) {
+    const first = name.replace(/\.\d+$/, "");
+    if (name === first || JSON.stringify(response) !== JSON.stringify(responses[first])) continue;
+    delete responses[name];
+    paths = paths.replaceAll(`/responses/${name}"`, `/responses/${first}"`);
+  }
+  return paths;
 }
 
 interface Described {

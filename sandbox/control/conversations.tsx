@@ -61,6 +61,7 @@ export function Conversations({
             </a>
           </p>
           <Bubbles x={x} messages={messages.slice(-newest)} />
+          <Reply x={x} id={id} />
         </li>
       ))}
     </ul>
@@ -76,6 +77,24 @@ export function ConversationName({ x, id }: { readonly x: XState; readonly id: s
     <>
       <bdi>{person?.name ?? other}</bdi> {person === undefined ? null : <span class="quiet">@{person.username}</span>}
     </>
+  );
+}
+
+/** Answers as the recipient. None between two people of whom neither, or each, may authorize. */
+export function Reply({ x, id }: { readonly x: XState; readonly id: string }): VNode | null {
+  const people = id.split("-").flatMap((one) => x.people.get(one) ?? []);
+  const [us, them] = [true, false].map((isOurs) => people.find((one) => (one.can_authorize === true) === isOurs));
+  if (us === undefined || them === undefined) return null;
+  return (
+    <form class="reply" method="post" action="/_sandbox/inbound">
+      <input type="hidden" name="page" value={pathOf("x")} />
+      <input type="hidden" name="from" value={them.id} />
+      <input type="hidden" name="to" value={us.id} />
+      <label>
+        Answer as @{them.username} <input name="text" required maxLength={500} placeholder="STOP" />
+      </label>{" "}
+      <button>Send</button>
+    </form>
   );
 }
 

@@ -52,8 +52,8 @@ it. Each seals the events since the one before in a compressed file that is
 never written again, and replaces keys, vault, head and manifest. reachlog
 restore restores any of them, or any moment of the log. The folder belongs to
 one log and one master key: after a rollback or a key rotation, name another
-folder. It is refused if it holds other files, contains ARCHIVE_FOLDER or lies in
-it.
+folder. It is refused if it holds other files, contains ARCHIVE_FOLDER or lies
+in it.
 
 Run --verify on a schedule: it names each missing or altered file while the log
 is still there to make a new backup. It needs the master key, as reachlog

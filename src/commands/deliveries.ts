@@ -1,6 +1,6 @@
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, fail, table, printable } from "./shared/terminal.ts";
-import { discard, nameNumber, retry } from "./deliveries/retry-and-discard.ts";
+import { discard, nameNumber, retry, settle } from "./deliveries/retry-and-discard.ts";
 import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
@@ -198,7 +198,7 @@ ${TOKEN_HELP}`,
 
 export const deliveries = group(
   "deliveries",
-  "list, retry and discard dispatches; test and resume channels",
-  [list, showDispatchCommand, lag, retry, discard, resume, test],
+  "list, retry, discard, settle dispatches; test, resume channels",
+  [list, showDispatchCommand, lag, retry, discard, settle, resume, test],
   "All of them work beside a running service.",
 );

@@ -13,6 +13,8 @@ import { createLogger } from "../platform/logger.ts";
 import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/outreach.ts";
+import { createSafeFetch, JSON_BODY } from "../networks/safe-fetch.ts";
+import type { TracingOptions } from "../tracing/tracing.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { refuseLostLog } from "../privacy/secrets-binding.ts";
@@ -149,7 +151,8 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
     return { what: `${channel.name} (${channel.network})`, state: ok ? "ok" : "wrong", detail };
   });
   if (config.x !== undefined) checks.push(finding("outreach (x)", () => checkAccount(config, terminal)));
-  const { witness } = config;
+  const { tracing, witness } = config;
+  if (tracing !== undefined) checks.push(finding("traces", () => checkCollector(tracing)));
   if (witness !== undefined) checks.push(finding("witness", () => checkWitness(config, witness)));
   return Promise.all(checks);
 }
@@ -169,6 +172,17 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string 
   const { tokens, network } = account;
   const { username } = await tokens.use((token) => network.me(token));
   return `the grant of @${username} works`;
+}
+
+/** Sends the collector a request without spans. */
+async function checkCollector({ endpoint }: TracingOptions): Promise<string> {
+  const url = `${endpoint}/v1/traces`;
+  const request = { method: "POST", headers: JSON_BODY, body: '{"resourceSpans":[]}', timeoutMs: CHECK_TIMEOUT_MS };
+  const { status } = await createSafeFetch({ allowedOrigins: [url] })(url, request);
+  if (status < 300) return `the collector takes traces at ${url}`;
+  throw new Error(
+    `the collector answers ${url} with ${status}: OTEL_EXPORTER_OTLP_ENDPOINT is its base URL, without /v1/traces`,
+  );
 }
 
 /** Has the log's head cosigned as it is now: a witness that knows another history of the log, or a longer one, refuses. */

@@ -174,7 +174,7 @@ clicks. A repeat changes nothing.`,
 
 export const recipients = group(
   "recipients",
-  "import, list, suppress, release, retry, forget; consent and more",
+  "import, list, suppress, release, retry or forget; consent",
   [
     importRecipients,
     list,

@@ -11,7 +11,7 @@ import { readLog } from "./database.ts";
 import { type OutreachConfig, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
-import { readUrl } from "./urls.ts";
+import { allowPlainHttp, readUrl } from "./urls.ts";
 import { readWebhooks } from "./webhook.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */
@@ -25,6 +25,7 @@ export type Config = ReturnType<typeof loadConfig>;
 export function loadConfig(given: Settings["env"], readFile: Settings["readFile"], paths?: () => RoutePaths) {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
+  allowPlainHttp(values.PLAIN_HTTP_HOSTS, report);
   const from = { values, env, readFile, report };
   const http = readHttp(from, paths);
   const links = readLinks(from, http.publicUrl);

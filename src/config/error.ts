@@ -24,6 +24,8 @@ export function createReport() {
   return {
     faults,
     warnings,
+    /** As the URL parser writes them. */
+    plainHttpHosts: new Set<string>(),
     fault: (variable: string, problem: string, wanted: string): void => void faults.push({ variable, problem, wanted }),
     warn: (text: string): void => void warnings.push(text),
   };

@@ -68,6 +68,7 @@ export const environmentSchema = Type.Object({
   API_TOKENS_FILE: text("the path of a text file with name:sha256:hex lines"),
   AUTH_POLICY: optionalChoice(["spec", "strict"]),
   OPEN_ROUTES: text("paths, separated by commas"),
+  PLAIN_HTTP_HOSTS: text("names without dots or private addresses, separated by commas"),
   TRUSTED_PROXIES: text("IP addresses or networks, separated by commas"),
   RATE_LIMIT_PER_MINUTE: count(1, 1_000_000, 600, "requests"),
   SHUTDOWN_SECONDS: count(1, 300, 10, "seconds"),

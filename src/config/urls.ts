@@ -1,15 +1,17 @@
+import { BlockList, isIP } from "node:net";
+import { quoteValue } from "./environment.ts";
 import type { Report } from "./error.ts";
 
 /**
- * A URL to which credentials will be sent. Plain http is taken only for this machine, because a token must
- * not travel in the clear; user names, fragments and, but for some webhooks, queries have no business in a configured
+ * A URL to which credentials will be sent. Plain http is taken only for this machine and for PLAIN_HTTP_HOSTS, because a
+ * token must not travel in the clear; user names, fragments and, but for some webhooks, queries have no business in a configured
  * address.
  * Returns what paths are added to without a trailing slash, and an address that takes a query as it is. The value is
  * never repeated: a webhook's address is itself a secret.
  */
 export function readUrl(variable: string, raw: string, report: Report, takes = { query: false }): string {
   const without = takes.query ? "user name or fragment" : "user name, query or fragment";
-  const wanted = `an https:// URL without ${without} (http:// only to this machine)`;
+  const wanted = `an https:// URL without ${without} (http:// only to this machine, or to a host of PLAIN_HTTP_HOSTS)`;
   const url = parseHttpUrl(raw);
   if (url === undefined) {
     report.fault(variable, "not an http(s) URL", wanted);
@@ -18,10 +20,48 @@ export function readUrl(variable: string, raw: string, report: Report, takes = {
   if (url.username !== "" || url.password !== "") report.fault(variable, "holds a user name or a password", wanted);
   if ((url.search !== "" && !takes.query) || url.hash !== "")
     report.fault(variable, "holds a query or a fragment", wanted);
-  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+  if (url.protocol === "http:" && !isLoopback(url.hostname) && !report.plainHttpHosts.has(url.hostname)) {
     report.fault(variable, "plain http to another machine would expose the credentials", wanted);
   }
   return takes.query ? url.href : url.href.replace(/\/+$/, "");
+}
+
+/** Networks of an organisation's own: RFC 1918, RFC 4193 and link-local addresses. */
+const PRIVATE = new BlockList();
+for (const [network, bits] of [
+  ["10.0.0.0", 8],
+  ["172.16.0.0", 12],
+  ["192.168.0.0", 16],
+  ["169.254.0.0", 16],
+] as const)
+  PRIVATE.addSubnet(network, bits, "ipv4");
+for (const [network, bits] of [
+  ["fc00::", 7],
+  ["fe80::", 10],
+] as const)
+  PRIVATE.addSubnet(network, bits, "ipv6");
+
+/** Allows plain http to hosts that the operator names: those of a network of its own, which no public name is in. */
+export function allowPlainHttp(list: string | undefined, report: Report): void {
+  for (const entry of list?.split(",").map((one) => one.trim()) ?? []) {
+    const host = URL.canParse(`http://${entry}`) ? new URL(`http://${entry}`).hostname : undefined;
+    if (host !== undefined && host === entry.toLowerCase() && isOfOwnNetwork(host)) report.plainHttpHosts.add(host);
+    else {
+      const wanted = "names without dots such as collector, or private addresses, separated by commas";
+      report.fault(
+        "PLAIN_HTTP_HOSTS",
+        `${quoteValue(entry)} is neither a name without dots nor a private address`,
+        wanted,
+      );
+    }
+  }
+}
+
+function isOfOwnNetwork(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, "$1");
+  const version = isIP(bare);
+  if (version === 0) return !host.includes(".");
+  return PRIVATE.check(bare, version === 4 ? "ipv4" : "ipv6");
 }
 
 /** http or https with a host and `//`, whose absence the URL parser would forgive. */

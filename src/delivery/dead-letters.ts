@@ -1,4 +1,4 @@
-import type { EventType, LogStore } from "../../events/catalog.ts";
+import type { DataOf, EventType, LogStore } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import {
   listEnded,
@@ -16,7 +16,9 @@ import type { HandleDeps } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dead-letter-filter.ts";
 
-/** A dispatch that was given up or is in doubt, and neither retried nor discarded since. */
+type DecisionType = "DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled";
+
+/** A dispatch that was given up or is in doubt, and neither retried, discarded nor settled since. */
 export interface DeadLetter extends LetterPlace {
   readonly channel: ChannelName;
   /** Position of the event whose dispatch it is. */
@@ -28,6 +30,7 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
   "DispatchInDoubt",
   "DispatchRetryRequested",
   "DispatchDiscarded",
+  "DispatchSettled",
 ];
 
 /**
@@ -48,6 +51,7 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
         listEnded(letters, event, isNews, Infinity);
       else if (event.type === "DispatchRetryRequested") takeUp(letters, event);
       else if (event.type === "DispatchDiscarded") letters.dead.delete(event.data.source);
+      else if (event.type === "DispatchSettled") letters.in_doubt.delete(event.data.source);
     }
   }
   return (channel) => all.get(channel)?.letters ?? noDeadLetters();
@@ -96,7 +100,7 @@ export async function findLetters(
 export async function decideLetter(
   eventLog: EventLog,
   { channel, requested_at }: Pick<DeadLetter, "channel" | "requested_at">,
-  newEvent: NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">,
+  newEvent: NewEvent<DecisionType>,
   metadata: EventMetadata,
 ): Promise<boolean> {
   const { repeated } = await eventLog.append(STREAMS.requests, [newEvent], metadata, {
@@ -214,10 +218,28 @@ export function discardLetters(
   });
 }
 
+/** What an operator says of a dispatch in doubt: it arrived, or it is left as it is. */
+export type Settled = DataOf<"DispatchSettled">["as"];
+
+/** Closes dispatches in doubt. `why`: 1 to {@link WHY_CHARACTERS_MAX} characters. */
+export function settleLetters(
+  deps: DecideDeps,
+  selection: LetterSelection,
+  { as, why, ...options }: DecisionOptions & { readonly as: Settled; readonly why: string },
+  metadata: EventMetadata,
+): Promise<Decided | NumberChanged> {
+  return decideLetters(deps, selection, options, metadata, {
+    reasonToSkip: () => undefined,
+    toEvent: (event_id, { source, channel }) => {
+      return { type: "DispatchSettled", data: { event_id, source, channel, as, why } };
+    },
+  });
+}
+
 interface Decision {
   /** Why it is not applied to a letter; undefined: it is. */
   readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
-  readonly toEvent: (event_id: string, letter: DeadLetter) => NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
+  readonly toEvent: (event_id: string, letter: DeadLetter) => NewEvent<DecisionType>;
 }
 
 /** Decisions appended together: each has a key of its own, and clicks are to find a place in the queue beside them. */
@@ -288,11 +310,15 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   const left = [...wanted.difference(known)].map((event_id): NotApplied => ({ event_id, channel: null, why: unknown }));
   const letters = named.map(({ letter }) => letter);
   const byPosition = new Map(named.map(({ event_id, letter: { source } }) => [source, event_id]));
-  if (filter.status === "dead" || named.length <= 1) return { letters, left, ids: byPosition };
-  const together = named.map(({ event_id, letter: { channel } }): NotApplied => {
-    return { event_id, channel, why: "several_channels" };
-  });
-  return { letters: [], left: [...left, ...together] };
+  if (filter.status === "dead") return { letters, left, ids: byPosition };
+  // Whether it arrived is known of one channel at a time.
+  const channelsOf = Map.groupBy(named, ({ event_id }) => event_id);
+  const isAlone = ({ event_id }: (typeof named)[number]): boolean => channelsOf.get(event_id)?.length === 1;
+  const several = named
+    .filter((one) => !isAlone(one))
+    .map(({ event_id, letter: { channel } }): NotApplied => ({ event_id, channel, why: "several_channels" }));
+  const alone = named.filter(isAlone).map(({ letter }) => letter);
+  return { letters: alone, left: [...left, ...several], ids: byPosition };
 }
 
 /** Letters looked up one by one; of more it is faster to read the ids of all. */

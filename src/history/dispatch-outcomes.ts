@@ -20,12 +20,14 @@ export type Dispatches = ReadonlyMap<number, number>;
 /** The outcomes of dispatches, narrowed to the selected ones. */
 export type DispatchOutcome = Folded<OutcomeType>;
 
-/** What an operator decided of a dead letter. */
-export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded">;
+/** What an operator decided of a dead letter, or of a dispatch in doubt. */
+export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled">;
 
-/** Both name the event whose dispatch it is by its position. */
+const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"];
+
+/** All name the event whose dispatch it is by its position. */
 export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & LetterDecision {
-  return event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded";
+  return DECISIONS.includes(event.type);
 }
 
 /** The channels to which events request dispatches: by themselves, or by what webhooks were subscribed to. */
@@ -90,8 +92,6 @@ export async function findDispatches(
   for (const [channel, positions] of byChannel) await findOutcomes(reading, channel, positions, found);
   return dispatches;
 }
-
-const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded"];
 
 /**
  * Reads the channel's stream from the first request to the end, also when all are settled: an outcome recorded twice may

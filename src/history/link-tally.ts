@@ -35,14 +35,15 @@ export function createTally(findChannels: FindChannels) {
     const [delivered, skipped, inDoubt] = [of("DispatchSucceeded"), of("DispatchSkipped"), of("DispatchInDoubt")];
     const [dead, retried, discarded] = [of("DispatchAbandoned"), of("DispatchRetryRequested"), of("DispatchDiscarded")];
     const retriedInDoubt = count(`${channel} retried in doubt`);
+    const arrived = count(`${channel} arrived`);
     return {
       channel,
       // What is retried is requested a second time.
       pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
-      delivered,
+      delivered: delivered + arrived,
       skipped,
-      /** Less those that the operator retried. */
-      inDoubt: inDoubt - retriedInDoubt,
+      /** Less those that the operator retried or settled. */
+      inDoubt: inDoubt - retriedInDoubt - of("DispatchSettled"),
       /** Dead letters that the operator has neither retried nor discarded. */
       dead: dead - (retried - retriedInDoubt) - discarded,
       retried,
@@ -65,8 +66,10 @@ export function createTally(findChannels: FindChannels) {
         add(`${event.data.channel} requested`);
         add(`${event.data.channel} ${event.type}`);
         if (event.data.in_doubt === true) add(`${event.data.channel} retried in doubt`);
-      } else if (event.type === "DispatchDiscarded") add(`${event.data.channel} ${event.type}`);
-      else if (isOutcome(event)) takeOutcome(event);
+      } else if (event.type === "DispatchDiscarded" || event.type === "DispatchSettled") {
+        add(`${event.data.channel} ${event.type}`);
+        if (event.type === "DispatchSettled" && event.data.as === "arrived") add(`${event.data.channel} arrived`);
+      } else if (isOutcome(event)) takeOutcome(event);
     },
     tally() {
       return { people: count("people"), bots: count("bots"), channels: sortChannels(requested).map(tallyChannel) };

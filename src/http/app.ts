@@ -77,13 +77,13 @@ export function createApp(deps: AppDeps) {
   app.onError(({ request, path, code, error, call, set }) => {
     set.status = UNTOUCHED;
     if (code !== "NOT_FOUND" || call !== undefined) return refuse(error, request, call);
-    const plain = withPlainPath(request);
-    if (plain !== undefined) {
-      cameAs.set(plain, request);
-      return app.handle(plain);
-    }
     try {
       admission.checkHost(undefined, request);
+      const plain = withPlainPath(request);
+      if (plain !== undefined) {
+        cameAs.set(plain, request);
+        return app.handle(plain);
+      }
       throw notServed(
         (method) => byRoute.get(path)?.[method] !== undefined || app.router.http.find(method, path) !== null,
       );

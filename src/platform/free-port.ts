@@ -1,5 +1,13 @@
 import { createServer, type AddressInfo } from "node:net";
 
+/** True if no program listens at the port. */
+export function isPortFree(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer().once("error", () => resolve(false));
+    probe.listen(port, host, () => probe.close(() => resolve(true)));
+  });
+}
+
 /** A TCP port of `host` that is free at present. */
 export function findFreePort(host: string): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -66,7 +66,7 @@ export function operation<
   Context,
   const Input extends TProperties,
   const Output extends TProperties,
-  const Refusals extends DeclaredRefusals = Record<never, DeclaredRefusal>,
+  const Refusals extends DeclaredRefusals = DeclaredRefusals,
 >(described: Operation<Context, Input, Output, Refusals>): Operation<Context, Input, Output, Refusals> {
   return described;
 }

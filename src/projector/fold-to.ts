@@ -60,7 +60,9 @@ export async function foldTo<Name extends ProjectionName>(
   const positions: Positions = new Map();
   const voided = await voidedUpTo(store);
   const nearest = await Promise.all(
-    names.map((name) => (rewindOf(name) === undefined ? loadBefore(store, name, position, voided) : undefined)),
+    names.map((name) =>
+      rewindOf(name) === undefined ? loadBefore(store, name, position, voided) : Promise.resolve(undefined),
+    ),
   );
   // One after the other: each is opened in time slices, and those of several would be one long slice to a request.
   for (const [index, name] of names.entries()) {

@@ -2,7 +2,7 @@ import type { EventType, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
 import { isReadAlongLog, type Positions } from "./fold-range.ts";
-import { isDue, pastName, thinPast, packState } from "./snapshots.ts";
+import { isDue, pastName, thinPast, packState, type PackOptions } from "./snapshots.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
@@ -51,6 +51,10 @@ export interface SnapshotWriterOptions {
   readonly late?: Pick<ReadonlySet<ProjectionName>, "has">;
 }
 
+async function takeSnapshot(name: ProjectionName, position: number, state: unknown, options: PackOptions) {
+  return { version: projectionOf(name).version, position, state: await packState(state, options) };
+}
+
 export function createSnapshotWriter(options: SnapshotWriterOptions) {
   const { store, states, positions, sliceMs, past, late = new Set() } = options;
   const { last: lastPast, every } = past;
@@ -64,8 +68,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
   const write = async (name: ProjectionName, position: number, onEncoded: () => void): Promise<void> => {
     saved.set(name, { position, folded: states.foldedBy(name) });
     const isPast = isDue(name, states.get(name), { position, last: lastPast.get(name) ?? 0, every });
-    const state = await packState(states.get(name), { sliceMs, onEncoded });
-    const snapshot = { version: projectionOf(name).version, position, state };
+    const snapshot = await takeSnapshot(name, position, states.get(name), { sliceMs, onEncoded });
     if (!isPast) return store.snapshots.save(name, snapshot);
     lastPast.set(name, position);
     await store.snapshots.save(name, snapshot, pastName({ projection: name, position, since: position }));
@@ -101,10 +104,8 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
       if (name === undefined || writing.has(name) || late.has(name)) return;
       const { position: at, folded } = readSaved(name);
       if (states.foldedBy(name) === folded && position - at < UNCHANGED_EVERY_POSITIONS) return;
-      writing.set(
-        name,
-        save(name, position).finally(() => writing.delete(name)),
-      );
+      const saving = save(name, position).finally(() => writing.delete(name));
+      writing.set(name, saving);
     },
     /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
     encoding: (type: EventType): Promise<void> | undefined =>

@@ -26,7 +26,7 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
-import { makeId, sleep, systemTimer } from "../platform/clock.ts";
+import { type Clock, makeId, sleep, systemTimer } from "../platform/clock.ts";
 import { decodeUtf8 } from "../platform/decode-utf8.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -65,6 +65,8 @@ export interface ServiceOptions {
   readonly isShared?: boolean;
   /** Positions behind the log from which a projection is folded beside the service, for tests with short logs. */
   readonly lateAfter?: number;
+  /** In place of the machine's; for the demo, which lets the service write a history. */
+  readonly clock?: Clock;
   /** Of all leases, for tests in real time. */
   readonly leaseScale?: number;
 }
@@ -78,7 +80,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
   const metrics = createMetrics(config.webhooks.map(({ name }) => name));
-  const tracing = await openTraces(stack, config);
+  const tracing = await openTraces(stack, config, logger);
   const opening = { logger, metrics, tracing, ...options };
   const { store, instances, leasing, roles, eventLog, projector, watch } = await openState(stack, config, opening);
   const { vault, keyring, logClock } = store;
@@ -195,10 +197,14 @@ async function onceFolded<Part extends AsyncDisposable>(
 }
 
 /** Loads the libraries only where traces are collected. */
-async function openTraces(stack: AsyncDisposableStack, { tracing }: Config): Promise<Tracing | undefined> {
+async function openTraces(
+  stack: AsyncDisposableStack,
+  { tracing }: Config,
+  logger: Logger,
+): Promise<Tracing | undefined> {
   if (tracing === undefined) return undefined;
   const { openTracing } = await import("../tracing/tracing.ts");
-  return stack.use(openTracing(tracing));
+  return stack.use(openTracing({ ...tracing, logger }));
 }
 
 interface OpenStateOptions extends ServiceOptions {

@@ -14,12 +14,14 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import {
   BatchSpanProcessor,
   ParentBasedSampler,
+  type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import type { ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { EventLog } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 
 /** Export timeout, at shutdown too: traces are not worth a delay. */
@@ -45,16 +47,23 @@ export interface TracingOptions {
   readonly ratio: number;
   /** In [0, 1); default: the runtime's. */
   readonly random?: () => number;
+  readonly logger?: Pick<Logger, "warn" | "info">;
 }
 
-/** Records the service's work as spans. Opened only where traces are collected. */
-export function openTracing({ endpoint, ratio, random = Math.random }: TracingOptions) {
-  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_TIMEOUT_MS });
-  const provider = new TracerProvider({
+function createProvider({ endpoint, ratio, logger }: TracingOptions): TracerProvider {
+  const url = `${endpoint}/v1/traces`;
+  const exporter = reportFaults(new OTLPTraceExporter({ url, timeoutMillis: EXPORT_TIMEOUT_MS }), url, logger);
+  return new TracerProvider({
     resource: resourceFromAttributes({ "service.name": "reachlog", "service.version": VERSION }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_TIMEOUT_MS })],
   });
+}
+
+/** Records the service's work as spans. Opened only where traces are collected. */
+export function openTracing(options: TracingOptions) {
+  const { ratio, random = Math.random } = options;
+  const provider = createProvider(options);
   const tracer = provider.getTracer("reachlog", VERSION);
 
   const append =
@@ -125,9 +134,36 @@ export function openTracing({ endpoint, ratio, random = Math.random }: TracingOp
         },
       };
     },
+    /** Sends what waits, and never rejects. */
+    flush: () => provider.forceFlush().catch(() => {}),
     async [Symbol.asyncDispose](): Promise<void> {
       await provider.shutdown().catch(() => {});
     },
+  };
+}
+
+/** Says once that the collector takes no traces, and once that it does again. */
+function reportFaults(exporter: OTLPTraceExporter, url: string, logger: TracingOptions["logger"]): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const hasFailed = result.error !== undefined;
+        if (hasFailed && !isFailing) {
+          const status = "code" in result.error! ? { status: Number(result.error.code) } : {};
+          logger?.warn("the collector takes no traces: OTEL_EXPORTER_OTLP_ENDPOINT", {
+            url,
+            ...status,
+            ...errorFields(result.error),
+          });
+        }
+        if (!hasFailed && isFailing) logger?.info("the collector takes traces again", { url });
+        isFailing = hasFailed;
+        done(result);
+      });
+    },
+    forceFlush: () => exporter.forceFlush(),
+    shutdown: () => exporter.shutdown(),
   };
 }
 

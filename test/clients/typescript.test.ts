@@ -127,6 +127,8 @@ describe("each operation for programs, asked of a running service", () => {
     );
     const why = "of a test";
     expect((await client.POST("/api/deliveries/discard", { body: { all: true, why } })).data?.left_count).toBe(0);
+    const settling = { body: { all: true, as: "left", why } } as const;
+    expect((await client.POST("/api/deliveries/settle", settling)).data?.left_count).toBe(0);
   });
 
   test("the log", async () => {

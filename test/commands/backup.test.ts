@@ -1,12 +1,13 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { backup } from "../../src/commands/backup.ts";
 import { measure } from "../../src/commands/backup/copy-file.ts";
 import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile } from "../../src/commands/backup/manifest.ts";
+import { putBack } from "../../src/commands/backup/put-back.ts";
 import { writeBackup } from "../../src/commands/backup/write-backup.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { audit } from "../../src/commands/audit.ts";
@@ -16,13 +17,14 @@ import { recipients } from "../../src/commands/recipients.ts";
 import { restoreCommand, restored as sayRestored } from "../../src/commands/restore.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { locateLog } from "../../src/service/log-place.ts";
 import { newDayRef } from "../../src/privacy/day-keys.ts";
 import { newKey } from "../../src/privacy/key-store.ts";
 import { openLog } from "../../src/service/open.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
-import { capture, type Captured } from "../harness/capture.ts";
+import type { SqliteLog } from "../../src/config/database.ts";
+import { capture, type Captured, NO_TERMINAL } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -190,6 +192,19 @@ describe("the log that was copied says so,", () => {
     expect((await log.head()).position).toBe(0);
   });
 
+  test("nor does a copy that went another way", async () => {
+    await made();
+    await restored();
+    await using copy = await openLog(loadConfig(env, () => ""));
+    const { append } = createEventLog(copy, () => Bun.randomUUIDv7());
+    for (const id of ["201", "202", "203", "204"]) await append(STREAMS.outreach, [imported(id, `eve_${id}`)], {});
+    await world.append(STREAMS.outreach, [imported("105", "eve")]);
+    const later = join(world.directory, "later");
+    await world.run(backup, later);
+    expect(await capture(restoreCommand, [later, "--rehearse"], { env })).toMatchObject({ code: 0, err: "" });
+    expect(await recorded(copy)).toEqual([]);
+  }, 30_000);
+
   test("unless it cannot: what was made or proved is good all the same", async () => {
     await made();
     writeFileSync(place.file("broken.sqlite"), "no log");
@@ -291,6 +306,15 @@ describe("nothing is restored, and nothing left behind,", () => {
     });
   });
 
+  test("where an event of the log is altered, whatever the manifest says", async () => {
+    await made();
+    const altered = new DatabaseSync(join(folder, NAMES.log));
+    altered.exec("DROP TRIGGER events_are_never_updated; UPDATE events SET data = '{}' WHERE position = 2");
+    altered.close();
+    rewriteManifest(Buffer.from(KEY, "base64"));
+    expect(await refusal()).toMatchObject({ kind: "invalid", message: expect.stringContaining("position 2") });
+  });
+
   test("where the keys are an older copy", async () => {
     const older = join(world.directory, "older");
     await world.run(backup, older);
@@ -298,10 +322,12 @@ describe("nothing is restored, and nothing left behind,", () => {
     await made();
     copyFileSync(join(older, NAMES.keys), join(folder, NAMES.keys));
     rewriteManifest(Buffer.from(KEY, "base64"));
-    expect(await refusal()).toMatchObject({
-      kind: "invalid",
-      message: expect.stringContaining(": 1 keys that the log names are missing"),
-    });
+    for (const args of [[], ["--rehearse"]]) {
+      expect(await refusal(...args)).toMatchObject({
+        kind: "invalid",
+        message: expect.stringContaining(": 1 keys that the log names are missing"),
+      });
+    }
   });
 
   test("where a writer of the folder without the master key changed what no chain and no ciphertext proves", async () => {
@@ -331,6 +357,24 @@ describe("nothing is restored, and nothing left behind,", () => {
       kind: "configuration",
       message: expect.stringContaining(place.file("data/reachlog.key")),
     });
+  });
+
+  test("where a service has begun a log while the backup was proved", async () => {
+    await made();
+    const config = loadConfig(env, () => "");
+    const { file } = config.log as SqliteLog;
+    const beforePlacing = async (): Promise<void> => writeFileSync(file, "a log");
+    const master = Buffer.from(KEY, "base64");
+    const placed = putBack({ ...NO_TERMINAL, signal: new AbortController().signal }, folder, config, {
+      master,
+      beforePlacing,
+    });
+    expect(await placed.catch((fault: unknown) => fault)).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("nothing is overwritten"),
+    });
+    expect(readdirSync(place.file("data"))).toEqual(["reachlog.sqlite"]);
+    rmSync(place.file("data"), { recursive: true });
   });
 
   test("where there is no manifest: such a folder is no backup", async () => {

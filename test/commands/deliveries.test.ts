@@ -263,6 +263,10 @@ describe("deliveries retry and discard", () => {
     ["retry", "--all", "--yes", "--in-doubt"],
     ["retry", "1", "2", "--in-doubt"],
     ["discard", "--all"],
+    ["settle", "1", "--why", "x"],
+    ["settle", "1", "--as", "lost", "--why", "x"],
+    ["settle", "1", "--as", "left"],
+    ["settle", "--all", "--as", "left", "--why", "x"],
     ["discard", "--all", "--yes", "--why", "  "],
     ["discard", "--all", "--yes", "--why", "x".repeat(501)],
     ["retry", "--all", "--channel", "fax"],
@@ -495,11 +499,28 @@ ${lines(
     [
       "DispatchInDoubt" as const,
       { detail: "reset" },
-      `in doubt, not retried automatically: reachlog deliveries retry ${idAt(2)} --in-doubt --accept-doubles`,
+      `in doubt, not retried automatically: send it again with reachlog deliveries retry ${idAt(2)} --in-doubt ` +
+        `--accept-doubles, or close it with reachlog deliveries settle ${idAt(2)}`,
     ],
   ])("after %s", async (type, more, words) => {
     await world.append(STREAMS.delivery("ads"), [outcomeOf(type, { ...about(2, "ads"), ...more } as never)]);
     expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);
+  });
+
+  test.each([
+    ["arrived", "delivered"],
+    ["left", "in doubt, and left so by an operator; never sent again"],
+  ])("of one in doubt that was settled as %s", async (as, words) => {
+    await world.append(STREAMS.delivery("ads"), [
+      outcomeOf("DispatchInDoubt", { ...about(2, "ads"), detail: "reset" }),
+    ]);
+    const settled = await run("settle", idAt(2), "--channel", "ads", "--as", as, "--why", "seen");
+    expect(settled).toEqual({ code: 0, out: "1 settled\n", err: "" });
+    expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);
+    expect(await run("settle", "2", "--as", as, "--why", "seen")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("is not in doubt"),
+    });
   });
 
   test("what requests nothing, and what is not in the log", async () => {

@@ -194,7 +194,10 @@ describe.each([
     const rolledBack = await make(folder);
     await run(rolledBack, restoreCommand, all, "--backup", "2");
     const refused = await refusal(run(rolledBack, backup, all, "--incremental"));
-    expect(refused).toMatchObject({ kind: "conflict", message: expect.stringContaining("it was rolled back") });
+    expect(refused).toMatchObject({
+      kind: "conflict",
+      message: expect.stringMatching(/ends at \d+: it was rolled back/),
+    });
     for (let more = 0; more < 4; more += 1) await add(rolledBack, `30${more}`, `eve_${more}`);
     expect(await refusal(run(rolledBack, backup, all, "--incremental"))).toMatchObject({
       kind: "conflict",

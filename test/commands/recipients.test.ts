@@ -449,6 +449,10 @@ test("on a server: an import, a record, and the evidence with its proofs", async
   const people = join(world.directory, "people.csv");
   writeFileSync(people, "username,basis,consent_at,consent_source,tracking\nann,opt_in,2025-03-02,form,granted\n");
   expect((await capture(recipients, ["import", people], { env })).out).toBe("1 added, 0 updated, 0 refused\n");
+  writeFileSync(people, "username,city\nann,Rome\n");
+  expect((await capture(recipients, ["import", people], { env })).out).toBe(
+    "0 added, 1 updated, 0 refused\ntemplate fields: city\n",
+  );
   const sentence = "Opted in on 2025-03-02 by form; tracking denied by mail.";
   const denied = ["consent", "ann", "--tracking", "denied", "--source", "mail"];
   expect((await capture(recipients, denied, { env })).out).toBe(`${sentence}\n`);
@@ -460,7 +464,7 @@ test("on a server: an import, a record, and the evidence with its proofs", async
     readonly events: readonly { readonly type: string; readonly proof: string }[];
   };
   expect(consent.words).toBe(sentence);
-  expect(events.map(({ type }) => type)).toEqual(["RecipientAdded", "ConsentRecorded"]);
+  expect(events.map(({ type }) => type)).toEqual(["RecipientAdded", "RecipientAdded", "ConsentRecorded"]);
   for (const [at, { proof }] of events.entries()) {
     const file = join(world.directory, `${at}.tlog-proof`);
     writeFileSync(file, proof);

@@ -1016,6 +1016,24 @@ describe("a webhook", () => {
     expect(fault).not.toContain("s3cret");
   });
 
+  test.each([
+    ["collector", "http://collector:4318"],
+    ["10.1.2.3", "http://10.1.2.3:4318"],
+    ["[fd00::5]", "http://[fd00::5]:4318"],
+  ])("plain http goes to a host of the own network that a setting names: %s", (host, url) => {
+    const more = { WEBHOOK_URL: url, OTEL_EXPORTER_OTLP_ENDPOINT: url };
+    const wanted = expect.stringContaining("PLAIN_HTTP_HOSTS") as string;
+    expect(faultsOf({ ...webhook, ...more })).toEqual([wanted, wanted]);
+    expect(faultsOf({ ...webhook, ...more, PLAIN_HTTP_HOSTS: "other" })).toHaveLength(2);
+    const { webhooks, tracing } = load({ ...webhook, ...more, PLAIN_HTTP_HOSTS: `other, ${host}` });
+    expect([webhooks[0]?.url.reveal(), tracing?.endpoint]).toEqual([expect.stringContaining(host), url]);
+  });
+
+  test.each(["receiver.example", "203.0.113.7", "[2001:db8::1]", "http://collector", "collector:4318", ""])(
+    "no public name, no public address and no URL is named so: %s",
+    (host) => expect(faultsOf({ PLAIN_HTTP_HOSTS: `collector,${host},b` })).toHaveLength(1),
+  );
+
   const named = (name: string, more: Record<string, string> = {}) =>
     Object.fromEntries(
       Object.entries({ ...webhook, ...more }).map(([key, value]) => [

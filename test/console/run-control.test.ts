@@ -1,5 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { ROWS_SHOWN } from "../../src/console/pages/dry-run.tsx";
 import type { DryRun } from "../../src/outreach/execute-run.ts";
 import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
@@ -174,6 +175,18 @@ describe("a dry run", () => {
     expect(page).toContain("<li>no consent: 2</li>");
     // It cannot be asked for again, so it does not follow the log.
     expect(page).not.toContain("data-position");
+  });
+
+  test("shows the line breaks of a text as they will arrive, and a sign for what would not be seen", async () => {
+    const harness = await openAuthorized();
+    const one = found(1, 0);
+    const would_send = one.would_send.map((send) => ({ ...send, text: "Hi\n\n\u001b[2Jyou\u202e" }));
+    finding(harness, { ...one, would_send });
+    const page = await (await send(harness, "dry")).text();
+    expect(page).toContain('<bdi class="message">Hi\n\n␛[2Jyou&lt;U+202E></bdi>');
+    expect(readFileSync(new URL("../../src/console/console.css", import.meta.url), "utf8")).toContain(
+      ".message {\n  white-space: pre-wrap;",
+    );
   });
 
   test("leads to the run, which says how many messages at most it sends, and from which account", async () => {

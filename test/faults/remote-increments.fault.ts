@@ -100,7 +100,9 @@ test.each([
         left -= 1;
         await add(env);
         const startedAt = performance.now();
-        const child = world.start(["backup", address, "--incremental", "--json"], env);
+        // A killed backup leaves its copy there.
+        const here = { ...env, TMPDIR: world.directory };
+        const child = world.start(["backup", address, "--incremental", "--json"], here);
         if (Math.random() < KILLED_SHARE) {
           await Promise.race([Bun.sleep(Math.random() * longestMs), child.exited]);
           child.kill("SIGKILL");

@@ -34,7 +34,10 @@ export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: r
   if (status >= 500 && !GATEWAY.has(status)) return [`a ${status}`];
   const path = new URL(`http://127.0.0.1${request.path}`).pathname;
   const method = request.method ?? request.operation.method;
-  const here = operations.filter((each) => isAt(each, path));
+  const found = operations.filter((each) => isAt(each, path));
+  // A path with slashes that it does not need answers as without.
+  const plain = path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
+  const here = found.length > 0 ? found : operations.filter((each) => isAt(each, plain));
   const isForeign = request.host !== undefined && FOREIGN.test(request.host);
   if (isForeign && !here.some(({ answers }) => !answers.has(421))) return undocumented(answer, 421, method);
   if (here.length === 0) return undocumented(answer, 404, method);

@@ -364,6 +364,16 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'an operator discarded the dead letter of position 15 (event e1) for chat: "the campaign is over"',
     ],
   ],
+  DispatchSettled: [
+    [
+      { event_id: "e1", source: 15, channel: "chat", as: "arrived", why: "it is there" },
+      'an operator said that it arrived, of the dispatch in doubt of position 15 (event e1) for chat: "it is there"',
+    ],
+    [
+      { event_id: "e1", source: 15, channel: "chat", as: "left", why: "too old" },
+      'an operator left the dispatch in doubt of position 15 (event e1) for chat: "too old"',
+    ],
+  ],
   DispatchClaimed: [
     [{ channel: "chat", lane: "clicks", token: 3, sources: [[15, 17]] }, "chat: about to send positions 15 to 17"],
   ],

@@ -4,6 +4,7 @@ export const ACTIONS = [
   "/social/run/stop",
   "/api/deliveries/retry",
   "/api/deliveries/discard",
+  "/api/deliveries/settle",
   "/social/recipients",
   "/social/recipients/consent",
   "/social/recipients/suppress",

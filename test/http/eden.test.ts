@@ -34,6 +34,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/clicks get": true,
   "/api/deliveries get": true,
   "/api/deliveries/discard post": true,
+  "/api/deliveries/settle post": true,
   "/api/deliveries/resume post": true,
   "/api/deliveries/retry post": true,
   "/api/health get": true,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { compactSqliteLog } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { loadConfig } from "../../src/config/config.ts";
-import { startArchiver } from "../../src/log/archive.ts";
+import { archiveEvents, startArchiver } from "../../src/log/archive.ts";
 import { createEventLog, type NewEvent, STREAMS } from "../../src/log/event-log.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { openLog } from "../../src/service/open.ts";
@@ -94,6 +94,23 @@ describe.each(PLACES)("of a log %s", (_engine, make) => {
     });
     expect(await log.verify()).toMatchObject({ ok: true, checked: OLD_EVENTS + 4 });
   }, 60_000);
+});
+
+test("archiving that is stopped ends after its segment, which is recorded", async () => {
+  using folder = temporaryFolder();
+  const env = {
+    DATABASE_URL: `sqlite:${folder.file("log.sqlite")}`,
+    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
+  await fillAged(env);
+  const { log, eventLog } = await openAged(env, () => NOW_MS);
+  await using _ = log;
+  const archive = (goesOn: boolean) => archiveEvents(eventLog, {}, { to: OLD_EVENTS }, async () => goesOn);
+  const first = await archive(false);
+  expect(first).toMatchObject({ segments: 1, events: first!.position });
+  expect(first!.position).toBeLessThan(OLD_EVENTS);
+  expect(await archive(true)).toMatchObject({ position: OLD_EVENTS, events: OLD_EVENTS - first!.position });
+  expect(await archive(true)).toBeUndefined();
 });
 
 test("of encrypted clicks nine tenths leave the database at 12 %, as segments of 35 % of their bytes", async () => {
@@ -217,7 +234,7 @@ test.each(PLACES)(
     expect(service.url).toStartWith("http");
     const { log } = await openAged(env, Date.now);
     await using _ = log;
-    expect((await log.verify()).fault?.reason).toContain(names[0]!);
+    expect((await log.verify()).fault?.reason).toContain(names[0]);
   },
   60_000,
 );

@@ -14,7 +14,11 @@ test(
   async () => {
     const directory = mkdtempSync(join(tmpdir(), "demo of "));
     try {
-      await using demo = await startDemo(directory);
+      using others = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+      const taken = String(others.port);
+      await using demo = await startDemo(directory, ["--keep", directory, "--port", taken]);
+      // Where a port is in use, a free one is taken.
+      expect(new URL(demo.url).port).not.toBe(taken);
       const settings = join(directory, "demo.env");
       const source = /^ *(set -a; .*; set \+a)$/m.exec(demo.printed)?.[1] ?? "";
       expect(source).toContain(settings);
@@ -29,6 +33,11 @@ test(
       expect([deliveries.code, deliveries.out]).toEqual([0, expect.not.stringContaining("not configured")]);
       const preview = await beside("outreach preview sara_sells");
       expect([preview.code, preview.out]).toEqual([0, expect.stringContaining("Sara")]);
+      // Two weeks of history: replies, clicks by recipients that allow it, and one opt-out.
+      const { rows } = JSON.parse((await beside("results --json")).out) as { rows: Record<string, number>[] };
+      const sum = (name: string) => rows.reduce((total, row) => total + (row[name] ?? 0), 0);
+      expect([sum("sent"), sum("replied"), sum("opted_out")]).toEqual([12, 4, 1]);
+      expect((await beside("audit show alma_demo")).out).toContain("the recipient's own link was requested");
       const doctor = await beside("doctor");
       expect(doctor.out).toStartWith("ok      configuration: complete\n");
       const named = readFileSync(settings, "utf8");

@@ -60,7 +60,7 @@ test("100,000 suppressions beside a run: none of them is written to after the an
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const list = `id,username,reason,suppressed_at\n${listOf("opt_out,2025-03-02").join("\n")}`;
   const { service, report, written, grownKib } = await sendBesideRun(world, "/social/suppressions", list);
-  expect(report).toEqual({ added: ROWS, repeated: 0, refused: 0, refused_rows: [] });
+  expect(report).toEqual({ added: ROWS, repeated: 0, refused: 0, refused_rows: [], noted_cells: 0, notes: [] });
   await idle(service);
   const events = await exported(world);
   const suppressedAt = new Map<unknown, number>();

@@ -54,8 +54,12 @@ async function followSession(demo: Demo, directory: string, text: string): Promi
 const CLICK_AND_MORE = / LinkClicked .*\n.*\n/;
 
 /** A line of the tour for this demo, which has other ports and another folder. */
-function inDemo(line: string, { url }: Demo, directory: string): string {
-  return line.replaceAll("localhost:3000", new URL(url).host).replaceAll("/tmp/reachlog-demo-x", directory);
+function inDemo(line: string, { url, printed }: Demo, directory: string): string {
+  const sandbox = /^sandbox +(\S+)/m.exec(printed)?.[1] ?? "";
+  return line
+    .replaceAll("localhost:3000", new URL(url).host)
+    .replaceAll("localhost:4010", new URL(sandbox).host)
+    .replaceAll("/tmp/reachlog-demo-x", directory);
 }
 
 /** What differs from one demo to the next, behind what it looks like in the tour. */
@@ -66,12 +70,15 @@ const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\d/, "\\d{4}-\\d\\d-\\d\\d"],
   [/\b[0-9a-f]{64}\b/, "[0-9a-f]{64}"],
   [/(?<=token +)[\w-]{32}/, "[\\w-]{32}"],
+  [/127\.0\.0\.1:\d+\/l\/\w{10}/, "127\\.0\\.0\\.1:\\d+/l/\\w{10}"],
   [/127\.0\.0\.1:\d+/, "127\\.0\\.0\\.1:\\d+"],
   [/\/tmp\/reachlog-demo-x/, "\\S+"],
   // How many events there are by then depends on how fast the networks answer.
   [/\b\d+(?= events)/, "\\d+"],
   [/(?<=; head )\d+/, "\\d+"],
   [/\b\d+(?= ms)/, "\\d+"],
+  [/(?<=\n|^)\d+(?= \d{4}-)/, "\\d+"],
+  [/(?<="position":)\d+/, "\\d+"],
   [/\n?…/, "[\\s\\S]*?"],
 ];
 const ANY = new RegExp(CHANGING.map(([{ source }]) => `(${source})`).join("|"), "g");

@@ -152,6 +152,12 @@ export function createDeliveryPart(log: TestLog): {
       if (doubts.length === 0) return;
       const item = dice.pick(doubts);
       const { channel, event_id, source } = item;
+      if (dice.once(3)) {
+        const as = dice.pick(["arrived", "left"] as const);
+        item.end = as === "arrived" ? "dispatched" : "retried";
+        log.add("DispatchSettled", { event_id, source, channel, as, why: "seen" });
+        return;
+      }
       item.end = "retried";
       const retry = { event_id, source, channel, may_double: true, in_doubt: true } as const;
       request([channel], "direct", log.add("DispatchRetryRequested", retry), item);

@@ -53,6 +53,20 @@ describe("the sandbox is read and changed over HTTP", () => {
     });
   });
 
+  test("below each conversation on X one can answer as its recipient", async () => {
+    const { access_token } = await authorized(sandbox);
+    const [us, ada] = [personId(sandbox, "acme_team"), personId(sandbox, "ada_builds")];
+    await callX(sandbox, `/dm_conversations/with/${ada}/messages`, access_token, { text: "once" });
+    const page = await (await fetch(`${sandbox.url}/networks/x`)).text();
+    const form = /<form class="reply" method="post" action="([^"]+)">(.*?)<\/form>/.exec(page);
+    const fields = [...(form?.[2] ?? "").matchAll(/type="hidden" name="(\w+)" value="([^"]+)"/g)];
+    const body = new URLSearchParams([...fields.map(([, name = "", value = ""]) => [name, value]), ["text", "STOP"]]);
+    const answer = await fetch(sandbox.url + (form?.[1] ?? ""), { method: "POST", body, redirect: "manual" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/networks/x"]);
+    expect(sandbox.x.messages.kept.at(-1)).toMatchObject({ sender_id: ada, recipient_id: us, text: "STOP" });
+    expect(page).toContain("Answer as @ada_builds");
+  });
+
   test("people are added and replaced, limits set, the clock moved", async () => {
     const person = { id: "77", username: "new_nora", name: "Nora", receives_your_dm: false };
     expect((await control("people", [person])).status).toBe(200);

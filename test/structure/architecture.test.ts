@@ -56,6 +56,7 @@ const MACHINE_TIME = [
   "src/metrics/metrics.ts",
   "src/service/shown-configuration.ts",
   "src/commands/account.ts",
+  "src/commands/development/demo-history.ts",
   "src/commands/development/demo.ts",
   "src/commands/doctor.ts",
   "src/commands/outreach/reconcile.ts",

@@ -23,6 +23,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/backup/rehearse.ts": "commands/restore",
   "commands/deliveries/": "commands/deliveries",
   "commands/development/demo-instances.ts": "process/demo-instances",
+  "commands/development/demo-history.ts": "process/demo",
   "commands/development/dev-dependencies.ts": "process/npm-package",
   "commands/shared/findings.ts": "commands/doctor",
   "commands/mcp.ts": "process/mcp",

@@ -135,3 +135,22 @@ test("a collector that is not there holds up no request, and is no fault", async
   await using tracing = openTracing({ endpoint: url, ratio: 1 });
   tracing.request("POST /api/notify", null, false).end(200);
 });
+
+test("a collector that refuses traces is said once, with its status", async () => {
+  await using collector = startCollector();
+  const lines: unknown[] = [];
+  const say = (message: string, fields?: object): void => void lines.push([message, fields]);
+  const endpoint = `${collector.url}/v1/traces`;
+  const tracing = openTracing({ endpoint, ratio: 1, logger: { warn: say, info: say } });
+  for (let n = 0; n < 3; n++) {
+    tracing.request("POST /api/notify", null, true).end(200);
+    await tracing.flush();
+  }
+  await tracing[Symbol.asyncDispose]();
+  expect(lines).toEqual([
+    [
+      "the collector takes no traces: OTEL_EXPORTER_OTLP_ENDPOINT",
+      expect.objectContaining({ url: `${endpoint}/v1/traces`, status: 404 }),
+    ],
+  ]);
+});

@@ -57,11 +57,14 @@ async function backupOf(store: EventStore): Promise<string> {
   return file;
 }
 
-/** What is in buffers, beside the heap. */
+/** Bytes in buffers. */
 function heldBytes(): number {
   Bun.gc(true);
-  return process.memoryUsage().external;
+  return process.memoryUsage().arrayBuffers;
 }
+
+/** More than a segment of the archive may hold. */
+const INFLATED = Buffer.alloc(1 << 28);
 
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
@@ -367,7 +370,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       text.replace('"last":20', '"last":1e300'),
       text.replace(/"before":"\w+"/, '"before":null'),
       "null\n",
-      Buffer.alloc(1 << 28),
+      INFLATED,
     ]) {
       const bytes = zstdCompressSync(changed);
       writeFileSync(file, bytes);
@@ -377,6 +380,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       const refusal = await refusalOf(take(reader.read({ to: 5 })));
       expect(refusal).toBeInstanceOf(SegmentDamaged);
       expect(String(refusal)).toContain(`the segment ${name!} of positions 1 to 20: `);
+      if (changed === INFLATED) expect(String(refusal)).toContain("it decompresses to more than a segment holds");
       expect((await reader.verify()).fault?.reason).toContain(`the segment ${name!} of positions 1 to 20: `);
       expect(await take(reader.read({ from: 21 }))).toHaveLength(10);
     }
@@ -439,6 +443,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
   test("what the database says of segments and streams is proved too, and append-only", async () => {
     const place = await makePlace();
     await using store = await place.open();
+    await store.append("early", eventsOf(1));
     await fill(store, 50);
     await archiveTo(store, 20);
     await archiveTo(store, 40);
@@ -451,11 +456,11 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     ]) {
       expect(String(await refusalOf(place.change(change)))).toContain("append-only");
     }
-    expect(await store.verify()).toMatchObject({ ok: true, checked: 50 });
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 51 });
     if (engine === "SQLite") {
       // A server has roles for that.
       for (const [first, last] of [
-        [41, 50],
+        [41, 51],
         [42, 45],
         [41, 60],
       ])
@@ -463,7 +468,13 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
           "the next events of the log",
         );
     }
+    const early = engine === "SQLite" ? "(SELECT id FROM streams WHERE name = 'early')" : "'early'";
     for (const [change, undo] of [
+      // All its events are archived.
+      [
+        "DELETE FROM archived_streams WHERE position = 1",
+        `INSERT INTO archived_streams (stream, position, version) VALUES (${early}, 1, 1)`,
+      ],
       [
         "UPDATE archived_streams SET version = version - 1 WHERE position = 38",
         "UPDATE archived_streams SET version = version + 1 WHERE position = 38",
@@ -472,6 +483,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       ["UPDATE segments SET first_time = first_time - 1", "UPDATE segments SET first_time = first_time + 1"],
       ["UPDATE segments SET keys_from = keys_from + 1", "UPDATE segments SET keys_from = keys_from - 1"],
       ["UPDATE segments SET bytes = bytes + 1", "UPDATE segments SET bytes = bytes - 1"],
+      ["UPDATE segments SET sha256 = sha256 || '0'", "UPDATE segments SET sha256 = substr(sha256, 1, 64)"],
       [
         "UPDATE segments SET types = replace(types, 'T1', 'T9')",
         "UPDATE segments SET types = replace(types, 'T9', 'T1')",
@@ -509,12 +521,17 @@ test("the file becomes smaller when no service has it, and is refused while one 
 
 test("readers that stopped keep no segment in memory, and go on", async () => {
   const file = newLogPath();
-  await using store = await openSqliteStore({ file, segments: createSegmentFolder(`${file}.segments`) });
+  const open = () => openSqliteStore({ file, segments: createSegmentFolder(`${file}.segments`) });
   const [segments, count] = [24, 1_000];
-  for (let one = 1; one <= segments; one += 1) {
-    await store.append("a", eventsOf(count, 500));
-    await archiveTo(store, one * count - 1);
+  const before = heldBytes();
+  {
+    await using store = await open();
+    for (let one = 1; one <= segments; one += 1) {
+      await store.append("a", eventsOf(count, 500));
+      await archiveTo(store, one * count - 1);
+    }
   }
+  await using store = await open();
   const starts = Array.from({ length: segments - 1 }, (_, one) => one * count + 1);
   const kinds: readonly (readonly AsyncIterable<readonly unknown[]>[])[] = [
     starts.map((from) => store.readFolded({ from, limit: count })),
@@ -522,10 +539,9 @@ test("readers that stopped keep no segment in memory, and go on", async () => {
     starts.map((from) => store.readCanonical({ from, to: from + count - 1 })),
   ];
   for (const readers of kinds) {
-    const before = heldBytes();
     const firsts = await Promise.all(readers.map((reader) => reader[Symbol.asyncIterator]().next()));
-    // Each segment has a megabyte, and few of them stay open.
-    expect(heldBytes() - before).toBeLessThan(16 * 1024 * 1024);
+    // Each segment has a megabyte, and of each of the two stores eight may be open.
+    expect(heldBytes() - before).toBeLessThan(21 * 1024 * 1024);
     for (const [index, reader] of readers.entries()) {
       const rest = (await take(reader)).flat();
       expect((firsts[index]!.value as readonly unknown[]).length + rest.length).toBe(
@@ -533,4 +549,4 @@ test("readers that stopped keep no segment in memory, and go on", async () => {
       );
     }
   }
-}, 30_000);
+}, 60_000);

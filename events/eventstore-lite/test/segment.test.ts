@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { ChainBroken, openSegment, openSqliteStore, SegmentDamaged, sealSegments } from "eventstore-lite";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { createCatalogue, type SegmentEntry } from "../src/archive/catalogue.ts";
 import { proveSegment } from "../src/archive/prove.ts";
+import { verifyArchive } from "../src/archive/verify.ts";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
 import { createChain } from "../src/segment.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
@@ -78,7 +80,7 @@ test("a segment decompresses to no more than its reader allows", async () => {
   expect(openSegment(bytes, log, START, size).keys).toHaveLength(3);
   const refused = await refusal(() => openSegment(bytes, log, START, size - 1));
   expect(String(refused)).toContain("it decompresses to more than a segment holds");
-  const inflated = zstdCompressSync(Buffer.alloc(1 << 30));
+  const inflated = zstdCompressSync(Buffer.alloc((1 << 29) + 1));
   expect(inflated.length).toBeLessThan(1 << 18);
   expect(await refusal(() => openSegment(inflated, log, START))).toBeInstanceOf(SegmentDamaged);
 });
@@ -158,4 +160,39 @@ test("nothing is sealed where the log's chain ends otherwise, or ends too early"
   expect(await take(sealSegments(log, START, 3, 1))).toMatchObject(
     [1, 2, 3].map((at) => ({ header: { first: at, last: at } })),
   );
+});
+
+test("a version that is left out between two segments is found", async () => {
+  const lines = [1, 2, 3, 4].map((version): Line => ({ stream: "a", version, time: version }));
+  const faultOf = async (found: readonly Line[]) => {
+    const files = new Map<string, Uint8Array>();
+    const entries: SegmentEntry[] = [];
+    let after: { readonly position: number; readonly hash: string } = START;
+    for (const last of [2, 4]) {
+      const [segment] = await take(sealSegments(logOf(found), after, last));
+      const { header, bytes, sha256, types, keysFrom } = proveSegment(segment!.bytes, "log", after);
+      const [firstTime, lastTime] = [Date.parse(header.from), Date.parse(header.until)];
+      const name = `${header.first}`;
+      files.set(name, segment!.bytes);
+      entries.push({ ...header, name, bytes, sha256, types: { ...types }, firstTime, lastTime, keysFrom });
+      after = { position: last, hash: header.hash };
+    }
+    const end = found.at(-1)!.version;
+    const table = {
+      end: () => 4,
+      segmentsAfter: () => entries,
+      streamsAfter: (name: string) =>
+        name === "" ? [{ stream: "a", version: end, position: 4, segments: entries.length }] : [],
+    };
+    const catalogue = createCatalogue(table);
+    await catalogue.refresh();
+    const range = { log: "log", from: 1, to: 4, threads: 1, onChecked() {}, signal: new AbortController().signal };
+    return verifyArchive(catalogue, table, { read: async (name) => files.get(name) }, range);
+  };
+  expect(await faultOf(lines)).toBeUndefined();
+  const [one, two, ...later] = lines as [Line, Line, ...Line[]];
+  const left = [one, two, ...later.map((line) => ({ ...line, version: line.version + 1 }))];
+  expect(await faultOf(left)).toMatchObject({ position: 3, reason: expect.stringContaining("does not follow") });
+  const begun = lines.map((line) => ({ ...line, version: line.version + 1 }));
+  expect(await faultOf(begun)).toMatchObject({ position: 1, reason: expect.stringContaining("does not follow") });
 });

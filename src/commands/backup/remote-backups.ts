@@ -91,8 +91,7 @@ function unreadable(place: string, name: string): ServiceError {
 /** The name of the manifest that a claim says. */
 function parseClaim(place: string, number: number, claim: Uint8Array): string {
   const name = Buffer.from(claim).toString("utf8").trim();
-  const parsed = parseRemoteName(name);
-  if (parsed?.kind === "manifest" && parsed.number === number) return name;
+  if (parseRemoteName(name)?.kind === "manifest") return name;
   throw new ServiceError(
     "damaged",
     `${place}/${claimName(number)} names no manifest: it was altered, or is an earlier build's`,

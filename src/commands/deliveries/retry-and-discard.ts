@@ -9,13 +9,14 @@ import {
   type NotAppliedReason,
   type NumberChanged,
   retryLetters,
+  settleLetters,
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
 import { parseDispatchFilter, type FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
-import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
+import { Command, JSON_OPTION, type MakeCommand, Option, readConfig } from "../shared/command.ts";
 import { answer, EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { connectNetworks } from "../../service/networks.ts";
@@ -36,13 +37,14 @@ function toSelection(
   { all = false, yes = false, inDoubt = false, ...texts }: Given,
 ): LetterSelection {
   const { error, link, from, to } = texts;
+  const isSettling = action === "settle";
   if (inDoubt && (all || ids.length !== 1)) throw usageError(`${action} --in-doubt needs one event id or position`);
   if (all === ids.length > 0) throw usageError(`${action} needs --all, or event ids or positions`);
   if (!all && [error, link, from, to].some((text) => text !== undefined))
     throw usageError("--error, --link, --from and --to need --all");
   if (all && !yes && ask === undefined)
     throw usageError(`${action} --all asks first: without a terminal it needs --yes`);
-  const status = inDoubt ? "in_doubt" : "dead";
+  const status = inDoubt || isSettling ? "in_doubt" : "dead";
   const filter = parseDispatchFilter({ ...texts, status }, readConfig({ env }).outreach.timezone);
   return { ids: all ? undefined : ids, filter };
 }
@@ -54,7 +56,11 @@ type Decide = (
 ) => Promise<Decided | NumberChanged>;
 
 /** What is done, and what was done. */
-const WORDS = { retry: { verb: "Retry", done: "retried" }, discard: { verb: "Discard", done: "discarded" } } as const;
+const WORDS = {
+  retry: { verb: "Retry", done: "retried" },
+  discard: { verb: "Discard", done: "discarded" },
+  settle: { verb: "Settle", done: "settled" },
+} as const;
 
 /**
  * Decides of the letters chosen and says of how many. Of all that match it names the number first, and asks. Answers the
@@ -99,7 +105,7 @@ async function confirm(
   if (counted.kind === "number_changed") throw new Error("a number changed that was not named");
   const { done: expected, until } = counted;
   if (expected === 0) return { expected, until };
-  const typed = await ask?.(`${verb} ${nameNumber(expected, "dead")}? Type yes: `);
+  const typed = await ask?.(`${verb} ${nameNumber(expected, selection.filter.status)}? Type yes: `);
   return typed?.trim().toLowerCase() === "yes" ? { expected, until } : undefined;
 }
 
@@ -194,11 +200,45 @@ With --all it names the number first, and asks; without a terminal it needs --ye
     .option(...JSON_OPTION)
     .examples('reachlog deliveries discard --all --channel ads --why "the account is closed"')
     .action((ids, { why: text, ...given }) => {
-      const why = text.trim();
-      if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
-        throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
-      }
+      const why = requireReason("discard", text);
       return decideByCommand(terminal, "discard", ids, given, (session, letters, options) =>
         discardLetters(session, letters, { ...options, why }, COMMAND_METADATA),
       );
     });
+
+export const settle: MakeCommand = (terminal) =>
+  new Command("settle")
+    .summary("close dispatches in doubt: they arrived, or are left")
+    .description(
+      `Closes dispatches in doubt after you looked: with --as arrived they count as
+delivered, with --as left they stay unknown. Nothing is sent; the log keeps the reason.
+
+With --all it names the number first, and asks; without a terminal it needs --yes.`,
+    )
+    .argument("[event_ids...]", "the dispatches, as deliveries list names them, or their positions")
+    .addOption(
+      new Option("--as <answer>", "what is known of them").choices(["arrived", "left"] as const).makeOptionMandatory(),
+    )
+    .requiredOption("--why <text>", `why, in 1 to ${WHY_CHARACTERS_MAX} characters`)
+    .option("--all", "all dispatches in doubt that match")
+    .addOption(channelOption())
+    .addOption(errorOption())
+    .addOption(linkOption())
+    .addOption(fromOption())
+    .addOption(toOption())
+    .option("--yes", "do not ask")
+    .option(...JSON_OPTION)
+    .examples('reachlog deliveries settle 43 --as arrived --why "it is in the channel"')
+    .action((ids, { as, why: text, ...given }) => {
+      const why = requireReason("settle", text);
+      return decideByCommand(terminal, "settle", ids, given, (session, letters, options) =>
+        settleLetters(session, letters, { ...options, as, why }, COMMAND_METADATA),
+      );
+    });
+
+/** Throws a ServiceError (usage) for a reason that is empty or too long. */
+function requireReason(action: string, text: string): string {
+  const why = text.trim();
+  if (why.length > 0 && why.length <= WHY_CHARACTERS_MAX) return why;
+  throw usageError(`${action} needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
+}

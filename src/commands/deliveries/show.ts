@@ -130,7 +130,8 @@ function print(
 
 type Waiting = { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined };
 
-type DispatchStatus = Waiting | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
+type DispatchStatus =
+  Waiting | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" };
 
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 
@@ -145,6 +146,7 @@ function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {
 function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus {
   if (type === "DispatchRetryRequested") return UNTRIED;
   if (type === "DispatchDiscarded") return { status: "discarded" };
+  if (type === "DispatchSettled") return { status: data.as === "arrived" ? "delivered" : "left" };
   if (current.status !== "waiting") return current;
   if (type === "DispatchFailed") {
     const [request] = data.requests;
@@ -170,9 +172,12 @@ function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: str
   return {
     delivered: "delivered",
     skipped: "not sent, and never will be",
-    in_doubt: `in doubt, not retried automatically: reachlog deliveries retry ${id} --in-doubt --accept-doubles`,
+    in_doubt:
+      `in doubt, not retried automatically: send it again with reachlog deliveries retry ${id} --in-doubt ` +
+      `--accept-doubles, or close it with reachlog deliveries settle ${id}`,
     dead: `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`,
     discarded: "discarded; never sent again",
+    left: "in doubt, and left so by an operator; never sent again",
   }[current.status];
 }
 

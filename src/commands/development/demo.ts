@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SCOPE_NAMES } from "../../config/tokens.ts";
-import { findFreePort } from "../../platform/free-port.ts";
+import { findFreePort, isPortFree } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/bun-or-node.ts";
 import { untilAborted } from "../../platform/signals.ts";
@@ -13,14 +13,15 @@ import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";
 import { Command, createNumberParser, type MakeCommand, parsePort, readServedConfig } from "../shared/command.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
+import { createMovedClock, makeHistory } from "./demo-history.ts";
 import { createDemoInstances } from "./demo-instances.ts";
 import { loadSandbox, startDatabaseServer } from "./dev-dependencies.ts";
 import { chatOption, type Choice, messagingOption } from "./sandbox.ts";
 import { usageError } from "../../platform/service-error.ts";
 
-const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
+const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: {{link https://shop.example/welcome}}
 ---
-Hello {{name|there}}! Here is what you wanted to know about {{product|our product}}: https://go.example/welcome`;
+Hello {{name|there}}! Here is what you wanted to know about {{product|our product}}: {{link https://shop.example/welcome}}`;
 
 /** X asks for a minute between messages, too long to watch. The demo's sandbox allows a shorter spacing. */
 const DEMO_SPACING_S = "1";
@@ -63,7 +64,11 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   const { startSandbox, settingsOf } = await loadSandbox();
   await using server = isShared ? await startDatabaseServer() : undefined;
   await using instances = isShared ? createDemoInstances(terminal.err) : undefined;
-  await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT }, instances });
+  const clock = createMovedClock();
+  const x = { dmLimit: DEMO_DM_LIMIT };
+  const sandboxAt = await freePort(sandboxPort, "sandbox", terminal);
+  await using sandbox = await startSandbox({ port: sandboxAt, x, instances, clock: clock.now });
+  const ports = await findPorts(port, options.instances, terminal);
 
   // Its keys are in it too.
   using folder = keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
@@ -74,7 +79,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   const token = randomBytes(24).toString("base64url");
   const env = {
     ...settingsOf(sandbox, { chat, messaging }),
-    PORT: String(port),
+    PORT: String(ports[0]),
     DATABASE_URL: (await server?.newDatabase()) ?? `sqlite:${join(directory, "reachlog.sqlite")}`,
     // A log in a file has it in a file too.
     ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
@@ -83,14 +88,24 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
     MESSAGE_TEMPLATE_NAME: "Welcome",
     SEND_SPACING_SECONDS: DEMO_SPACING_S,
     IN_DOUBT_SETTLE_SECONDS: "10",
+    LINK_BASE: `${toUrl(ports[0] ?? port)}/l`,
+    REDIRECTS: "on",
+    PERSONAL_LINKS: "on",
     LOG_LEVEL: "warn",
   };
+  const isNew = !isShared && !existsSync(join(directory, "reachlog.sqlite"));
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
   const sample = fileURLToPath(new URL(import.meta.resolve("@reachlog/sandbox/recipients.csv")));
+  if (isNew) {
+    // Chat and messaging take a message a second: they get these clicks together, once the demo runs.
+    const quick = Object.entries(env).filter(([name]) => !/^(?:CHAT|TELEGRAM|LINE|WHATSAPP|MESSAGING)_/.test(name));
+    const past = { ...Object.fromEntries(quick), SEND_SPACING_SECONDS: "0", LOG_LEVEL: "error" };
+    const config = await readServedConfig({ ...inDemo, env: past });
+    await makeHistory(config, sandbox, clock, token, createLogger("error", terminal.err, clock.now));
+  }
   await importFile(inDemo, sample, { format: "csv" });
   const settings = join(directory, "demo.env");
   if (instances !== undefined) {
-    const ports = await portsFrom(port, options.instances);
     for (const one of ports) await instances.add(toUrl(one), { ...env, PORT: String(one) });
     const [url = ""] = instances.list().map((instance) => instance.url);
     writeSettingsFile(settings, { ...env, PORT: new URL(url).port });
@@ -106,10 +121,18 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   return await untilStopped(service, config, inDemo);
 }
 
-/** Consecutive ports, or free ones for 0. */
-async function portsFrom(port: number, count: number): Promise<readonly number[]> {
-  const all = Array.from({ length: count }, (_, index) => port + index);
-  return port === 0 ? Promise.all(all.map(() => findFreePort(LOOPBACK))) : all;
+/** The port, or a free one where another program listens there, which is said. */
+async function freePort(port: number, what: string, terminal: Terminal): Promise<number> {
+  if (port !== 0 && (await isPortFree(LOOPBACK, port))) return port;
+  const free = await findFreePort(LOOPBACK);
+  if (port !== 0) terminal.err(`port ${port} is in use: the ${what} takes ${free}\n`);
+  return free;
+}
+
+/** Consecutive ports, each replaced by a free one where it is taken. */
+function findPorts(port: number, count: number, terminal: Terminal): Promise<readonly number[]> {
+  const wanted = Array.from({ length: count }, (_, at) => (port === 0 ? 0 : port + at));
+  return Promise.all(wanted.map((one) => freePort(one, "service", terminal)));
 }
 
 const LOOPBACK = "127.0.0.1";
@@ -126,8 +149,7 @@ reachlog  ${url}      (console: sign in with the token)
 ${others.join("")}sandbox   ${sandboxUrl}      (what the networks received; faults to switch on${others.length > 0 ? "; instances to kill" : ""})
 token     ${token}
 
-1. Authorize the sandbox's X account in a browser:
-     ${url}/social/auth
+1. ${others.length > 0 ? `Authorize the sandbox's X account in a browser:\n     ${url}/social/auth` : `Look at two weeks of outreach, which the service has made on a clock set back:\n     ${url}/results`}
 2. See which recipients a run would write to, then let it run:
      curl -s -X POST ${url}/social/run -H 'content-type: application/json' -d '{"dry_run":true}'
      curl -s -X POST ${url}/social/run -H 'prefer: wait=60'

@@ -53,6 +53,8 @@ it writes, and replaces no file. reachlog settings prints every other setting.`,
       const given: Values = { ...(sandbox === undefined ? {} : await trialSettings(sandbox)), ...set };
       const { token, entry } = createToken("operator", { scope: SCOPE_NAMES.join("+") });
       if (given["API_TOKENS"] === undefined) given["API_TOKENS"] = entry;
+      // Commands of a trial then need no further step; a real token stays out of the file.
+      if (sandbox !== undefined) given["REACHLOG_TOKEN"] ??= token;
       const values = protect(sandbox === undefined ? await askForRest(terminal, given) : given);
       if (terminal.signal.aborted) return Number(terminal.signal.reason);
       const config = readConfig({ env: values });

@@ -17,7 +17,7 @@ import { formatCursor, parseCursor, readDispatchPage, type ListedDispatch } from
 import { formatDuration } from "../../platform/format-duration.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
-import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-letter-actions.tsx";
+import { DecideAllLetters, DecideLetter, DecideInDoubt } from "../parts/dead-letter-actions.tsx";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
@@ -102,7 +102,12 @@ const LISTS = {
     cursor: "letters_after",
     none: "No dead letters, or all were retried or discarded.",
   },
-  in_doubt: { id: "in-doubt", title: "In doubt", cursor: "in_doubt_after", none: "Nothing is in doubt." },
+  in_doubt: {
+    id: "in-doubt",
+    title: "In doubt",
+    cursor: "in_doubt_after",
+    none: "Nothing is in doubt.",
+  },
 } as const satisfies Record<LetterStatus, object>;
 
 function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly ChannelLag[] }): VNode {
@@ -152,7 +157,7 @@ async function renderDispatches(
   const letters = found.filter(({ position }) => position <= view.position);
   const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(cursor) ?? ""));
   const isDead = filter.status === "dead";
-  const Decide = isDead ? DecideLetter : RetryInDoubt;
+  const Decide = isDead ? DecideLetter : DecideInDoubt;
   const back = deliveriesHref(view);
   return (
     <Section id={id} title={title}>

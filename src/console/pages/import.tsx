@@ -165,7 +165,8 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
       <p class="quiet" id="import-says">
         A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / 2 ** 20} MiB, with the columns username (or handle)
         and/or id, name, basis, consent_at, consent_source, consent_text, tracking, tracking_at, tracking_source and
-        tracking_text; all other columns become template fields. Known people are updated.
+        tracking_text; all other columns become template fields. Known people are updated; what the file has no column
+        for stays as it is.
       </p>
       <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
         <FileField describedBy="import-says" /> <DatesField /> <button class="primary">Import</button>

@@ -35,7 +35,7 @@ export function signInPage({ back, failure, publicUrl }: SignInProps): VNode {
       <h2>Where the token is</h2>
       <ul class="quiet">
         <li>
-          The demo prints its token when it starts, in the line <code>token</code>.
+          <code>reachlog init</code> and the demo print a token once, in the line <code>token</code>.
         </li>
         <li>
           <code>reachlog token new NAME</code> creates one and shows it once, with the entry for <code>API_TOKENS</code>

@@ -12,6 +12,7 @@ import type { View } from "../page-context.ts";
 
 const RETRY = "/console/deliveries/retry";
 const DISCARD = "/console/deliveries/discard";
+const SETTLE = "/console/deliveries/settle";
 
 interface LetterProps {
   readonly view: View;
@@ -51,19 +52,41 @@ export function DecideLetter({ view, back, letter }: LetterProps): VNode {
   );
 }
 
-export function RetryInDoubt({ view, back, letter: { channel, source } }: LetterProps): VNode | null {
-  if (findChannel(view.state("deliveries"), channel).suspended !== null) return null;
-  const fields = { channel, event_id: source.id, status: "in_doubt", accept_doubles: "yes" };
+/** The three answers to a dispatch in doubt: it arrived, it is left, it is sent again. */
+export function DecideInDoubt({ view, back, letter: { channel, source } }: LetterProps): VNode {
+  const fields = { channel, event_id: source.id };
+  const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
+  const retry = { ...fields, status: "in_doubt", accept_doubles: "yes" };
   return (
     <div class="actions">
       <ConfirmedAction
-        {...{ view, back, fields }}
-        action={RETRY}
-        label="Send again"
-        says="It may have arrived already, and may then arrive twice. The log keeps who decided."
+        {...{ view, back, fields: { ...fields, as: "arrived" } }}
+        action={SETTLE}
+        label="It arrived"
+        says="It counts as delivered, and nothing is sent. The log keeps the reason."
       >
-        <button>Send again, though it may arrive twice</button>
+        <Why />
+        <button>It arrived</button>
       </ConfirmedAction>
+      <ConfirmedAction
+        {...{ view, back, fields: { ...fields, as: "left" } }}
+        action={SETTLE}
+        label="Leave it"
+        says="It stays unknown, and nothing is sent. The log keeps the reason."
+      >
+        <Why />
+        <button>Leave it</button>
+      </ConfirmedAction>
+      {isSuspended ? null : (
+        <ConfirmedAction
+          {...{ view, back, fields: retry }}
+          action={RETRY}
+          label="Send again"
+          says="It may have arrived already, and may then arrive twice. The log keeps who decided."
+        >
+          <button>Send again, though it may arrive twice</button>
+        </ConfirmedAction>
+      )}
     </div>
   );
 }

@@ -195,6 +195,7 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   DispatchAbandoned: ["triangle-alert", "bad"],
   DispatchRetryRequested: ["rotate-cw", "accent"],
   DispatchDiscarded: ["trash", "neutral"],
+  DispatchSettled: ["check", "neutral"],
   CircuitOpened: ["pause", "warn"],
   CircuitClosed: ["check", "good"],
   ChannelSuspended: ["pause", "bad"],

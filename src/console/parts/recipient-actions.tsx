@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentProps, VNode } from "preact";
 import { erasureGround, erasureRequester } from "../../../events/personal.ts";
 import { tracking } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
@@ -36,21 +36,7 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
           <button>Suppress {label}</button>
         </ConfirmedAction>
       )}
-      {!held ? null : (
-        <ConfirmedAction
-          {...form}
-          label="Release"
-          action="/console/recipients/release"
-          says={
-            <>
-              {label} may have asked to be left alone: read the reply at X. If it does not ask for that, the next run
-              may contact them. If it does, suppress them.
-            </>
-          }
-        >
-          <button>Release {label}</button>
-        </ConfirmedAction>
-      )}
+      {held ? <Release form={form} label={label} /> : null}
       {suppressed || status !== "failed" ? null : (
         <ConfirmedAction
           {...form}
@@ -94,6 +80,30 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
         <button>Record consent of {label}</button>
       </ConfirmedAction>
     </section>
+  );
+}
+
+interface ReleaseProps {
+  readonly form: Pick<ComponentProps<typeof ConfirmedAction>, "view" | "back" | "fields">;
+  readonly label: VNode;
+}
+
+/** Decides about a reply that is held. */
+function Release({ form, label }: ReleaseProps): VNode {
+  return (
+    <ConfirmedAction
+      {...form}
+      label="Release"
+      action="/console/recipients/release"
+      says={
+        <>
+          {label} may have asked to be left alone: read the reply at X. If it does not ask for that, the next run may
+          contact them. If it does, suppress them.
+        </>
+      }
+    >
+      <button>Release {label}</button>
+    </ConfirmedAction>
   );
 }
 

@@ -62,6 +62,10 @@ export const DELIVERY_WORDS = {
     }),
   DispatchDiscarded: (data) =>
     say`an operator discarded ${decided("dead letter", data)} for ${data.channel}: ${quote(data.why)}`,
+  DispatchSettled: (data) => {
+    const said = data.as === "arrived" ? "said that it arrived, of" : "left";
+    return say`an operator ${said} ${decided("dispatch in doubt", data)} for ${data.channel}: ${quote(data.why)}`;
+  },
   DispatchClaimed: ({ channel, sources }) => say`${channel}: about to send ${carriedBy({ sources })}`,
   CircuitOpened: ({ channel, failures, until }) =>
     say`${failures} requests to ${channel} failed in a row; no request before ${moment(until)}`,

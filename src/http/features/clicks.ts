@@ -24,7 +24,7 @@ import { problems } from "../server/problem.ts";
 import type { AppendedBy, EventIntake } from "../server/event-intake.ts";
 import { closedObject, id, orNull } from "../../platform/common-schemas.ts";
 
-FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0 || isBlank(value));
+FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 
 /** Both become part of a stream's name, which holds no control character. */
@@ -43,13 +43,15 @@ export const trackingBody = closedObject({
     examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
   }),
   ip: Type.Optional(
-    orNull(
+    Type.Union([
       Type.String({
         format: "ip-address",
         description: "The visitor's address, IPv4 or IPv6. Blank and null count as absent.",
         examples: ["192.0.2.1", "2001:db8::1"],
       }),
-    ),
+      Type.String({ pattern: "^\\s*$", examples: [""] }),
+      Type.Null(),
+    ]),
   ),
   user_agent: Type.Optional(
     orNull(

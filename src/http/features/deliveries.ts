@@ -4,6 +4,7 @@ import {
   discardLetters,
   findLetters,
   retryLetters,
+  settleLetters,
   WHY_CHARACTERS_MAX,
   type Decided,
   type DecisionOptions,
@@ -27,6 +28,7 @@ import {
   toDispatchJson,
   type ListCursor,
 } from "../../delivery/list-dispatches.ts";
+import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -72,7 +74,7 @@ const moment = (description: string, ...examples: string[]) =>
 /** All that match the filter. */
 const all = {
   channel,
-  all: Type.Literal(true, { description: "All dead letters that match the other members." }),
+  all: Type.Literal(true, { description: "All that match the other members." }),
   error: Type.Optional(Type.String({ pattern: ERROR, description: FILTER_SENTENCES.error, examples: ["5xx"] })),
   link: Type.Optional(
     Type.String({
@@ -167,6 +169,10 @@ const accept_doubles = Type.Optional(
 
 const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: TEXT, examples: ["over"] });
 
+const answer = Type.Union([Type.Literal("arrived"), Type.Literal("left")], {
+  description: "`arrived`: it counts as delivered. `left`: it is neither delivered nor sent again.",
+});
+
 const resumed = Type.Object({ channel: channelName, suspended_since: time });
 
 export function deliveryEndpoints(deps: AppDeps) {
@@ -260,6 +266,35 @@ export function deliveryEndpoints(deps: AppDeps) {
       }),
     )
     .post(
+      "/settle",
+      async ({ body, call }) => {
+        const selection = toSelection({ ...body, status: "in_doubt" }, deps);
+        const options = { ...toOptions(body), as: body.as, why: body.why.trim() };
+        return decidedJson(body, await repeatable(settleLetters(deps, selection, options, call.metadata)));
+      },
+      route("settleDeliveries", "tracking", ["token", "admin"], {
+        body: jsonBody(
+          Type.Union([closedObject({ ...named, as: answer, why }), closedObject({ ...all, as: answer, why })]),
+        ),
+        response: { 200: reply("How many were settled, and which were not.", decided) },
+        summary: "Closes dispatches in doubt.",
+        description:
+          "For an operator who looked: they arrived, or they are left as they are. Nothing is sent, and the log keeps the " +
+          "reason. One that is in doubt on several channels needs `channel`. `dry_run` and `expected` do the same as for a retry.",
+        problems: ["numberChanged", "unusableFilter"],
+        isSlow: true,
+        form: {
+          path: "/console/deliveries/settle",
+          body: (fields) => ({
+            ...toDecisionBody(fields, "in_doubt"),
+            as: fields["as"] ?? "",
+            why: fields["why"] ?? "",
+          }),
+          notice: saying("settled", "in_doubt"),
+        },
+      }),
+    )
+    .post(
       "/resume",
       async ({ body, call }) => {
         const { channel: name } = body;
@@ -297,8 +332,12 @@ function readCursor(query: URLSearchParams): ListCursor | undefined {
 }
 
 /** Of a form: one letter by its event, or all that match up to the position that its page was of. */
-function toDecisionBody({ event_id: letter, until_position, expected, ...fields }: Fields): object {
-  const filter = Object.fromEntries(FILTER_NAMES.flatMap((name) => (fields[name] ? [[name, fields[name]]] : [])));
+function toDecisionBody(
+  { event_id: letter, until_position, expected, ...fields }: Fields,
+  implied?: LetterStatus,
+): object {
+  const names = FILTER_NAMES.filter((name) => implied === undefined || name !== "status");
+  const filter = Object.fromEntries(names.flatMap((name) => (fields[name] ? [[name, fields[name]]] : [])));
   if (letter !== undefined) return { ...filter, event_ids: [letter] };
   const counted = { until_position: Number(until_position), ...(expected && { expected: Number(expected) }) };
   return { ...filter, all: true, ...counted };
@@ -314,8 +353,8 @@ const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
 };
 
 /** `12 dead letters are sent again; 3 are left: its channel is suspended: resume it first.` */
-function saying(done: string) {
-  return ({ done: number, left, left_count }: ReturnType<typeof decidedJson>, { status }: Fields): string => {
+function saying(done: string, implied?: LetterStatus) {
+  return ({ done: number, left, left_count }: ReturnType<typeof decidedJson>, { status = implied }: Fields): string => {
     const [one, many] = status === "in_doubt" ? ["dispatch", "dispatches"] : ["dead letter", "dead letters"];
     const letters = `${countInWords(number, `${one} was`, `${many} were`)} ${done}`;
     if (left_count === 0) return `${letters}.`;

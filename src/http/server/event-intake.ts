@@ -35,17 +35,41 @@ export function createEventIntake(
   /** That the log takes others says nothing of these: only what is personal needs the key store. */
   const refusedTypes = new Set<string>();
   let isSaid = false;
+  /** The disk is full, or was: what is small may be accepted while what is large is refused. */
+  let isFull = false;
+  let isProbing = false;
 
   const recover = (): void => {
     if (isSaid) logger.info("requests are recorded again");
     refusedTypes.clear();
     isSaid = false;
+    isFull = false;
+  };
+  /** Recovers once the log takes what is as large as any request. Throws the fault if it is unexpected. */
+  const probe = async (): Promise<void> => {
+    if (isProbing) return;
+    isProbing = true;
+    try {
+      await askKeys();
+      await eventLog.store.snapshots.save(PROBE.name, PROBE.snapshot);
+      recover();
+    } catch (fault) {
+      if (classifyError(fault) !== "full") throw fault;
+    } finally {
+      isProbing = false;
+    }
+  };
+  const noteSuccess = (type: string): void => {
+    if (!isFull && refusedTypes.has(type)) return recover();
+    refusedTypes.delete(type);
+    // The caller waits for no probe, and each of its faults has its line already.
+    if (isFull && refusedTypes.size === 0) void probe().catch(() => undefined);
   };
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
     if (classifyError(fault) === "full") {
       refusedTypes.add(type);
-      // A nearly full disk accepts what is small and refuses what is large: that would be a line for each.
-      if (!isSaid && !(fault instanceof StoreFull)) {
+      if (fault instanceof StoreFull) isFull = true;
+      if (!isSaid) {
         logger.warn("requests are refused: they cannot be recorded", errorFields(fault));
         isSaid = true;
       }
@@ -69,7 +93,7 @@ export function createEventIntake(
       const { type } = newEvents[0]!;
       const appended = eventLog.append(stream, newEvents, metadata, options).then(
         (recorded) => {
-          if (refusedTypes.has(type)) recover();
+          if (isSaid || refusedTypes.size > 0) noteSuccess(type);
           return recorded;
         },
         (fault: unknown) => refuse(fault, type, key),
@@ -80,13 +104,7 @@ export function createEventIntake(
     async isWritable(): Promise<boolean> {
       if (!isAlive()) return false;
       if (refusedTypes.size === 0) return true;
-      try {
-        await askKeys();
-        await eventLog.store.snapshots.save(PROBE.name, PROBE.snapshot);
-        recover();
-      } catch (fault) {
-        if (classifyError(fault) !== "full") throw fault;
-      }
+      await probe();
       return refusedTypes.size === 0;
     },
   };

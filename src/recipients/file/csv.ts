@@ -16,6 +16,9 @@ const LINE_END = /\r\n|\n|\r/;
 /** Excel writes (and hides) this line to name the delimiter. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
 
+/** No column is called like the beginning of an object or of a list of them. */
+const JSON_START = /^\s*(?:\[\s*)?\{\s*"/;
+
 interface CsvRecord {
   readonly line: number;
   readonly cells: readonly string[];
@@ -23,6 +26,8 @@ interface CsvRecord {
 
 /** Throws for a file without a usable header; a bad row becomes a refused one. */
 export function* readCsvRows(text: string, columns: Columns): Generator<FileRow> {
+  if (JSON_START.test(text))
+    throw new ServiceError("invalid", "this is JSON, whatever its name says: give the file the ending .json or .jsonl");
   const named = SEPARATOR_LINE.exec(text);
   const body = named === null ? text : text.slice(named[0].length);
   const delimiter = named?.[1] ?? detectDelimiter(body);

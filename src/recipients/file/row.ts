@@ -61,7 +61,7 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
   if (typeof id === "object") return { value: cell("id"), reason: id.fault };
   if (typeof username === "object") return { value: cell("username"), reason: username.fault };
   if (id === undefined && username === undefined) {
-    return { value: [...cells.values()].join(", "), reason: "neither a username nor an id" };
+    return refuseUnnamed(row, "neither a username nor an id");
   }
   const consent = parseConsent((member) => cells.get(member), now, dates);
   if (isFault(consent)) return { value: cell(consent.member), reason: consent.reason };
@@ -85,6 +85,13 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
   if (text === "" || !isBlankWord(text, column === "name")) return;
   cells.set(column, "");
   remarks.push({ note: "read_as_blank", column, value: text });
+}
+
+/** The refusal of a row that names no recipient, with the word that would else be taken for a name. */
+export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowRefusal {
+  const word = remarks.find(({ note, column }) => note === "read_as_blank" && isId(column))?.value;
+  if (word === undefined) return { value: [...cells.values()].join(", "), reason };
+  return { value: word, reason: `${reason} (${JSON.stringify(word)} is a program's word for an empty cell)` };
 }
 
 /** What programs write for a recipient who did not opt out. */

@@ -4,7 +4,7 @@ import { parseDay } from "../parse-day.ts";
 import { SUPPRESSION_COLUMNS } from "./header.ts";
 import type { RowRefusal } from "./cell-notes.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
-import { type CellRow, clearBlankWord, findRefusal, type ReadOptions } from "./row.ts";
+import { type CellRow, clearBlankWord, findRefusal, type ReadOptions, refuseUnnamed } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** Longest reason of a list's own, in characters: a sentence. */
@@ -49,7 +49,7 @@ export function readSuppression(
   if (hash !== undefined && keyOfHash !== hashKey)
     return refuse(cell("hash"), "hash was made with the key of another log, and matches no recipient here");
   if (id === undefined && username === undefined && hash === undefined)
-    return refuse([...cells.values()].join(", "), "neither a username, an id nor a hash");
+    return { refusal: refuseUnnamed(row, "neither a username, an id nor a hash") };
   const text = cleanValue(cell("reason")) ?? "";
   if (text.length > REASON_CHARS_MAX) return refuse(text, `reason has more than ${REASON_CHARS_MAX} characters`);
   const at = cell("suppressed_at");

@@ -60,6 +60,7 @@ test("--sandbox points all networks at a sandbox, with a log and a message of it
   expect(config.x?.apiUrl).toBe("http://127.0.0.1:4711/x");
   expect(config.log).toMatchObject({ file: folder.file("data/trial/reachlog.sqlite") });
   expect(config.outreach.template?.text).toContain("{{name|there}}");
+  expect(config.token?.reveal()).toBe(/^token {2}(\S+)$/m.exec(out)?.[1]);
   expect([config.meta, config.chat, config.messaging]).not.toContain(undefined);
 });
 

@@ -69,9 +69,9 @@ function formsIn(page: string) {
 }
 
 const decisions = async ({ store }: AppHarness): Promise<unknown[][]> =>
-  (await Array.fromAsync(store.read({ types: ["DispatchRetryRequested", "DispatchDiscarded"] }))).map(
-    ({ type, data, meta }) => [type, data, meta.caller],
-  );
+  (
+    await Array.fromAsync(store.read({ types: ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"] }))
+  ).map(({ type, data, meta }) => [type, data, meta.caller]);
 
 describe("the page of deliveries", () => {
   test("says that nothing was given up, and of each channel how far it is", async () => {
@@ -254,6 +254,20 @@ describe("what a browser does about dead letters", () => {
       "0 dispatches were retried, 1 skipped (it is no longer in doubt).",
     );
     expect(await decisions(harness)).toHaveLength(1);
+  });
+
+  test.each([
+    ["It arrived", "arrived"],
+    ["Leave it", "left"],
+  ] as const)("closes one in doubt for a reason, with: %s", async (button, as) => {
+    const { harness, press, ids } = await openWithLetters();
+    await harness.append(STREAMS.delivery("ads"), doubted(1, "ads"));
+    const path = "/deliveries?status=in_doubt";
+    expect(await press(path, button, { why: " " })).toContain('role="alert"');
+    expect(await press(path, button, { why: "seen there" })).toContain("1 dispatch was settled.");
+    const data = { event_id: ids[0] ?? "", source: 1, channel: "ads", as, why: "seen there" };
+    expect(await decisions(harness)).toEqual([["DispatchSettled", data, "tests"]]);
+    expect(await press(path, button, { why: "seen there" }).catch(() => "no such button")).toBe("no such button");
   });
 
   test("cannot retry what its suspended channel would turn away, and is told so", async () => {

@@ -191,6 +191,10 @@ describe("the page of a person", () => {
       { type: "DirectMessageReceived", data: wrote },
       person("ada"),
       person("bob", "none"),
+      {
+        type: "RecipientAdded",
+        data: { recipient: { username: "bob" }, fields: { city: "Rome" }, blank: [], source: "list" },
+      },
     );
     const page = await pageAt(harness, "/people/1001");
     expect((await factsOf(page))["grounds for writing"]).toBe("wrote first, by event 1");

@@ -1,4 +1,5 @@
 // On the memory harness.
+import type { DataOf } from "../../../events/catalog.ts";
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ChannelName } from "../../../events/channel.ts";
@@ -86,6 +87,10 @@ test.each([
   ["retry", { status: "in_doubt", event_ids: [UNKNOWN, UNKNOWN], accept_doubles: true }],
   ["retry", { error: "5xx" }],
   ["discard", { status: "in_doubt", event_ids: [UNKNOWN], why: "over" }],
+  ["settle", { event_ids: [UNKNOWN], why: "over" }],
+  ["settle", { event_ids: [UNKNOWN], as: "arrived" }],
+  ["settle", { event_ids: [UNKNOWN], as: "lost", why: "over" }],
+  ["settle", { event_ids: [UNKNOWN], as: "left", why: " " }],
   ["discard", { all: true }],
   ["discard", { all: true, why: "  " }],
   ["discard", { all: true, why: "x".repeat(501) }],
@@ -273,6 +278,43 @@ test("nothing is done where it would be another number than the one that was nam
 
 const doubted = (source: number, channel: ChannelName): NewEvent =>
   outcomeOf("DispatchInDoubt", { source, channel, lane: "clicks", detail: "no answer in time", mode: "single" });
+
+test("dispatches in doubt are settled: they arrived, or are left, and nothing is sent", async () => {
+  const harness = disposed(await openApp());
+  await harness.append(STREAMS.requests, CLICK, CLICK, CLICK);
+  await harness.append(STREAMS.delivery("chat"), doubted(1, "chat"));
+  await harness.append(STREAMS.delivery("ads"), doubted(1, "ads"), doubted(2, "ads"), doubted(3, "ads"));
+  const ids = (await Array.fromAsync(harness.store.read({ to: 3 }))).map((event) => event.id);
+  const settle = async (body: object) =>
+    (await (
+      await post(harness.app, "/api/deliveries/settle", { why: "seen", ...body }, { token: TOKEN })
+    ).json()) as object;
+  const both = ids.slice(0, 2);
+  const several = { event_id: ids[0], why: "several_channels" };
+  expect(await settle({ event_ids: both, as: "arrived", dry_run: true })).toMatchObject({ done: 1 });
+  expect(await settle({ event_ids: both, as: "arrived" })).toMatchObject({ done: 1, left: [several, several] });
+  expect(await settle({ event_ids: both, as: "left", channel: "chat" })).toMatchObject({
+    done: 1,
+    left: [{ event_id: ids[1], why: "not_in_doubt" }],
+  });
+  expect(await settle({ all: true, as: "left", expected: 1 })).toMatchObject({ status: 409 });
+  expect(await settle({ all: true, as: "left", expected: 2 })).toMatchObject({ done: 2, left: [] });
+  expect(await settle({ all: true, as: "left" })).toMatchObject({ done: 0 });
+  const events = await Array.fromAsync(harness.store.read({ types: ["DispatchSettled"] }));
+  const about = ({ source, channel, as }: DataOf<"DispatchSettled">) => `${source} ${channel} ${as}`;
+  expect(events.map(({ data }) => about(data as DataOf<"DispatchSettled">))).toEqual([
+    "2 ads arrived",
+    "1 chat left",
+    "1 ads left",
+    "3 ads left",
+  ]);
+  expect(await list(harness, { status: "in_doubt" })).toMatchObject({ count: 0 });
+  const { chat, ads } = harness.projector.state("deliveries");
+  expect([chat, ads].map(({ in_doubt, dispatched, lanes }) => [in_doubt, dispatched, lanes.direct.pending])).toEqual([
+    [0, 0, 0],
+    [0, 1, 0],
+  ]);
+});
 
 test("one dispatch in doubt is retried by hand, once, and the log says that it may arrive twice", async () => {
   const harness = disposed(await openApp());

@@ -76,6 +76,39 @@ test("while the key store is out of reach, what needs no key ends no outage, whi
   expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
 });
 
+test("a full disk that takes what is small and refuses what is large is one line at its start, and one at its end", async () => {
+  await using log = await openMemoryLog();
+  const lines: string[] = [];
+  let isFull = true;
+  const store = onDisk({
+    get isFull() {
+      return isFull;
+    },
+  })(log.eventLog.store);
+  let isSmall = false;
+  const eventLog: EventLog = {
+    ...log.eventLog,
+    store,
+    append: (...args) => (isFull && !isSmall ? Promise.reject(new StoreFull()) : log.eventLog.append(...args)),
+  };
+  const say = (line: string): void => void lines.push(line);
+  const eventIntake = createEventIntake(
+    eventLog,
+    async () => {},
+    () => true,
+    { ...SILENT, info: say, warn: say },
+  );
+  const by = { metadata: METADATA, key: undefined };
+  for (isSmall of [false, true, false, true]) await eventIntake.append([MESSAGE], by).catch(() => undefined);
+  await eventIntake.isWritable();
+  expect(lines).toEqual(["requests are refused: they cannot be recorded"]);
+  isFull = false;
+  await eventIntake.append([MESSAGE], by);
+  // The probe is written between these two, one after the other.
+  for (const name of ["one", "two"]) await store.snapshots.save(name, { version: 1, position: 0, state: "" });
+  expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
+});
+
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
 
 /** A log, or a part of it, whose every question is in vain while `isAway` says so. */

@@ -64,7 +64,7 @@ describe("what is refused", () => {
 test("the sign-in page says where a token is", async () => {
   await using world = await openApp();
   const page = await (await ask(world.app, "/", { headers: BROWSER })).text();
-  for (const words of ["The demo prints its token", "reachlog token new NAME", "API_TOKENS", "API_TOKENS_FILE"]) {
+  for (const words of ["the demo print a token", "reachlog token new NAME", "API_TOKENS", "API_TOKENS_FILE"]) {
     expect(page).toContain(words);
   }
 });

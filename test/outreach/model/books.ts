@@ -42,6 +42,8 @@ export interface Books {
   readonly latest: Map<string, Attempt>;
   /** Person -> position of the first suppression. */
   readonly suppressed: Map<string, number>;
+  /** Persons whose reply waits for a decision -> position of the hold. */
+  readonly held: Map<string, number>;
   /** Lower-case handles that lists suppress by their hash alone. */
   readonly hashedHandles: Set<string>;
   /** Person -> lower-case handle, as the newest event with both says. */
@@ -97,6 +99,7 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
     attempts: new Map(),
     latest: new Map(),
     suppressed: new Map(),
+    held: new Map(),
     hashedHandles: new Set(),
     handles: new Map(),
     unlinked,

@@ -26,7 +26,7 @@ import { authorize, METADATA, type House } from "./house.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
 import { RUN_MAX_MS } from "./instance.ts";
 import type { Ledger } from "./ledger.ts";
-import { suppressByHand, suppressByHash, suppressThenRename } from "./operator.ts";
+import { hold, releaseHeld, suppressByHand, suppressByHash, suppressThenRename } from "./operator.ts";
 import { KINDS, personId, selection, ZONES } from "./setting.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
@@ -166,13 +166,24 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     "receive",
     fc.record({
       who,
-      text: fc.constantFrom("STOP", "stop", "hello"),
+      text: fc.constantFrom("STOP", "stop", "hello", "don't stop"),
       lateMs,
     }),
     (house, given) => {
       writeToUs(house, given.who, given);
     },
   ),
+  command("release", who, (house, given) => releaseHeld(house, personId(given % house.people.length))),
+  command("hold at the next intent", fc.constant(null), ({ witness, append, network, clockwork }) => {
+    witness.ambush((id) => append([hold(network, id, clockwork.now())]));
+  }),
+  command("hold who waits", which, async (house, given) => {
+    house.network.answers.unshift({ waitMs: MINUTE_MS });
+    trigger(await listening(house, given), false);
+    await house.clockwork.pass(MINUTE_MS / 2);
+    const id = house.network.asked.at(-1);
+    if (id !== undefined) await house.append([hold(house.network, id, house.clockwork.now())]);
+  }),
   command("flood", who, (house, given) => {
     for (let nth = 0; nth < FLOOD; nth++) writeToUs(house, given, { text: "hello", lateMs: 0 });
   }),

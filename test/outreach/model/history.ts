@@ -139,6 +139,7 @@ function checkNobodyForgotten(house: House, books: Books): void {
     if (!books.listed.has(id) || books.found.has(id)) continue;
     // Who has, or was known by, the handle of a person who wants nothing gets nothing either.
     if (house.everHeirs.has(id)) continue;
+    if (books.held.has(id)) continue;
     // The log may know them by nothing but a handle that a list suppresses.
     if ([...books.hashedHandles].some((handle) => idOfHandle(handle) === id)) continue;
     // A copy of the log may know them by a handle alone that is another person's by now.

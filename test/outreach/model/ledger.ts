@@ -103,6 +103,9 @@ function judge(books: Books, ask: Ask, house: House): void {
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
   }
+  const heldAt = books.held.get(ask.recipientId);
+  if (heldAt !== undefined && witness.appendedAt(heldAt) < ask.at)
+    violated("a request for a recipient who is held", ask);
   const isLinkedBefore = linked !== undefined && witness.appendedAt(linked.position) < ask.at;
   if (isLinkedBefore && linked.id !== attempt.accountId) violated("a request by another account", { ...ask, linked });
   if (!ask.isTimeKnown) return;

@@ -1,5 +1,8 @@
 import type { Recipient } from "../../../events/outreach.ts";
-import { createEventLog } from "../../../src/log/event-log.ts";
+import { findContact } from "../../../projections/contacts.ts";
+import { createEventLog, type NewEvent } from "../../../src/log/event-log.ts";
+import { release } from "../../../src/recipients/release.ts";
+import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import { startProjector } from "../../../src/projector/projector.ts";
@@ -36,6 +39,22 @@ export async function suppressByHand(house: House, { who, byId }: { readonly who
     tokens: { use: <T>(call: (token: string) => Promise<T>) => call("token") },
   };
   await suppress({ ...command, account }, name.username, METADATA);
+}
+
+/** A reply of the person may ask to be left alone, as another instance has read. */
+export function hold({ people }: SimulatedNetwork, id: string, now: number): NewEvent {
+  const recipient = { id, username: people.get(id)?.username ?? `user_${id}` };
+  const data = { recipient, message_id: `held ${now}`, received_at: new Date(now).toISOString() };
+  return { type: "RecipientHeld", data };
+}
+
+/** An operator has read the reply of a person who is held. */
+export async function releaseHeld(house: House, id: string): Promise<void> {
+  await using command = await openCommand(house);
+  const contact = findContact(command.projector.state("contacts"), { id });
+  // An id of the model is too short to be one for the command.
+  if (contact?.username === undefined) return;
+  await release({ ...command, sleep: async () => {}, random: () => 0.5 }, contact.username, METADATA);
 }
 
 /** Which name of the person a list has as a hash; `isImported`: false for an event of an older version. */

@@ -71,7 +71,14 @@ function take(books: Books, event: Recorded, house: House): void {
       return skip(books, event, about, house);
     case "RecipientAdded":
       return list(books, about);
+    case "RecipientHeld":
+      if (!books.suppressed.has(about)) books.held.set(about, event.position);
+      return;
+    case "RecipientReleased":
+      books.held.delete(about);
+      return;
     case "RecipientSuppressed":
+      books.held.delete(about);
       if (event.data.recipient === undefined) return;
       if (books.suppressed.has(about) || books.unlinked.has(event.position)) return;
       books.suppressed.set(about, event.position);
@@ -198,6 +205,7 @@ function checkPerson(books: Books, { id, username }: KnownRecipient, about: obje
   const isAsked = !house.setting.followers;
   if (isAsked && kind === "no_consent" && !books.wrote.has(id)) violated("an intent without consent", about);
   if (books.suppressed.has(id)) violated("an intent after a suppression", about);
+  if (books.held.has(id)) violated("an intent for a recipient who is held", about);
   if (books.hashedHandles.has(username.toLowerCase()))
     violated("an intent for a handle that is suppressed by hash", about);
   const before = books.latest.get(id);

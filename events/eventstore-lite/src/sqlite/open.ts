@@ -122,15 +122,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     append: createAppend(queue, codec, limits),
     ...reading,
     ...archive.forStore({ ...reading, ...archiving }),
-    // The epoch of a file begins when it is opened.
-    async confirm({ position, hash }) {
-      try {
-        requireFiles();
-      } catch (error) {
-        throw new StoreUnavailable(error);
-      }
-      return position === 0 || (await reading.hashAt(position)) === hash ? "same" : "lost";
-    },
+    confirm: createConfirm(requireFiles, reading.hashAt),
     now: async () => clock(),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
@@ -145,6 +137,18 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     },
     leases: { ...createLeaseWriter(queue, clock), list: (names) => attempt(() => listLeases(reader, names, clock())) },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+/** The epoch of a file begins when it is opened, so that only its place and its events can change. */
+function createConfirm(requireFiles: () => void, hashAt: EventStore["hashAt"]): EventStore["confirm"] {
+  return async ({ position, hash }) => {
+    try {
+      requireFiles();
+    } catch (error) {
+      throw new StoreUnavailable(error);
+    }
+    return position === 0 || (await hashAt(position)) === hash ? "same" : "lost";
   };
 }
 
