@@ -1,7 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import { type Clock, sleep } from "../../platform/clock.ts";
 import type { Logger } from "../../platform/logger.ts";
-import { loadSandbox } from "./dev-dependencies.ts";
+import { JSON_BODY } from "../../networks/safe-fetch.ts";
+import type { loadSandbox } from "./dev-dependencies.ts";
 
 type Sandbox = Awaited<ReturnType<Awaited<ReturnType<typeof loadSandbox>>["startSandbox"]>>;
 
@@ -65,30 +66,27 @@ export async function makeHistory(config: Config, sandbox: Sandbox, clock: Moved
     let seen = 0;
     for (const { daysAgo, replies, clicks } of RUNS) {
       clock.setBack(daysAgo);
-      const wait = { "content-type": "application/json", prefer: "wait=30" };
+      const wait = { ...JSON_BODY, prefer: "wait=30" };
       await call("/social/run", JSON.stringify({ limit: PER_RUN }), wait);
       const sent = sandbox.x.messages.kept.slice(seen).filter(({ sender_id }) => sender_id === us);
       clock.setBack(daysAgo, -1);
-      for (const [at, text] of replies.entries()) await reply(sandbox.url, sent[at]?.recipient_id ?? "", us, text);
+      for (const [at, text] of replies.entries()) {
+        const inbound = JSON.stringify({ from: sent[at]?.recipient_id, to: us, text });
+        await call(`${sandbox.url}/_sandbox/inbound`, inbound, JSON_BODY);
+      }
       for (const { text } of sent.slice(0, clicks)) {
         clock.setBack(daysAgo, -2);
         const [link = ""] = /https?:\S+\/l\/\S+/.exec(text) ?? [];
-        await fetch(link, { redirect: "manual", headers: { "user-agent": BROWSER } });
+        await call(link, undefined, { "user-agent": BROWSER });
       }
       seen = sandbox.x.messages.kept.length;
       await untilDispatched(call);
     }
     // A run reads what came after the last one, the opt-out among it.
     clock.setBack(1);
-    await call("/social/run", JSON.stringify({ limit: 1 }), { "content-type": "application/json", prefer: "wait=30" });
+    await call("/social/run", JSON.stringify({ limit: 1 }), { ...JSON_BODY, prefer: "wait=30" });
   }
   clock.setBack(0);
-}
-
-/** A recipient answers on the sandbox's X. */
-async function reply(url: string, from: string, to: string, text: string): Promise<void> {
-  const headers = { "content-type": "application/json" };
-  await fetch(`${url}/_sandbox/inbound`, { method: "POST", headers, body: JSON.stringify({ from, to, text }) });
 }
 
 const POLL_MS = 20;
@@ -96,7 +94,7 @@ const POLL_MS = 20;
 /** The clock must not jump while a request is under way. */
 async function untilDispatched(call: Call): Promise<void> {
   for (;;) {
-    const { channels } = (await (await call("/api/health")).json()) as { channels?: { ads?: { pending: number } } };
+    const { channels } = JSON.parse((await call("/api/health")).text) as { channels?: { ads?: { pending: number } } };
     if (channels?.ads?.pending === 0) return;
     await sleep(POLL_MS, NEVER);
   }
@@ -104,19 +102,24 @@ async function untilDispatched(call: Call): Promise<void> {
 
 const NEVER = new AbortController().signal;
 
-type Call = (path: string, body?: string, headers?: Record<string, string>) => Promise<Response>;
+/** Calls the demo's own service, or the sandbox by an address. Throws where it refuses. */
+type Call = (
+  address: string,
+  body?: string,
+  headers?: Record<string, string>,
+) => Promise<{ readonly headers: Headers; readonly text: string }>;
 
-/** Calls an endpoint of the demo's own service. Throws where it refuses. */
 function createCaller(url: string, token: string): Call {
-  return async (path, body, headers = {}) => {
+  return async (address, body, headers = {}) => {
+    const target = new URL(address, url);
+    const authorization: Record<string, string> = target.origin === url ? { authorization: `Bearer ${token}` } : {};
     const init = body === undefined ? {} : { method: "POST", body };
-    const answer = await fetch(url + path, {
-      ...init,
-      redirect: "manual",
-      headers: { authorization: `Bearer ${token}`, ...headers },
-    });
-    if (answer.status >= 400) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return answer;
+    const all = { ...authorization, ...headers };
+    // oxlint-disable-next-line no-restricted-globals -- between the demo's own servers, whose redirects are answers
+    const answer = await fetch(target, { ...init, headers: all, redirect: "manual" });
+    const text = await answer.text();
+    if (answer.status >= 400) throw new Error(`${target.pathname}: ${answer.status} ${text}`);
+    return { headers: answer.headers, text };
   };
 }
 
@@ -128,7 +131,9 @@ async function authorize(call: Call, sandbox: Sandbox): Promise<string> {
   const form = new URLSearchParams(consent.search);
   form.set("account", account);
   form.set("decision", "authorize");
-  const decided = await fetch(consent.origin + consent.pathname, { method: "POST", body: form, redirect: "manual" });
+  const decided = await call(consent.origin + consent.pathname, form.toString(), {
+    "content-type": "application/x-www-form-urlencoded",
+  });
   const { pathname, search } = new URL(decided.headers.get("location") ?? "");
   const cookie = begun.headers.get("set-cookie")?.split(";")[0] ?? "";
   await call(pathname + search, undefined, { cookie, accept: "application/json" });

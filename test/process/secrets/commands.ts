@@ -50,6 +50,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   restore: ["restore DIRECTORY/backup --rehearse"],
   // Beside a living service it is refused.
   restored: ["restored", "restored --json"],
+  "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
   forget: ["forget ada_builds --yes", "forget 203.0.113.7 --yes --json"],
   // They show or exchange a secret, each in a way of its own.
