@@ -282,7 +282,10 @@ test("as CSV each row has its figures and those before, and no cell is a formula
     parseInterval("2026-11-21", undefined, Date.parse("2026-11-21")),
   );
   const [head = "", row = "", ...rest] = resultsAsCsv("variant", table).split("\r\n");
-  expect(head).toStartWith('"template","template_name","variant","attempted","sent","failed","in_doubt","replied"');
+  // The byte order mark tells Excel that the file is UTF-8.
+  expect(head).toStartWith(
+    '\ufeff"template","template_name","variant","attempted","sent","failed","in_doubt","replied"',
+  );
   expect(row).toStartWith('"\'=1","","A","1","1","0","0","0","0","0.0000","0.0000","0.7935","",');
   expect(row.split(",")).toHaveLength(head.split(",").length);
   expect(rest).toEqual([""]);
