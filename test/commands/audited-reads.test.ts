@@ -47,16 +47,16 @@ const READS: Readonly<Record<string, Read>> = {
 
 /** Those that show none, or only what stays in doubt (`outreach reconcile`); what they change is an event of its own. */
 const OTHERS = [
-  ..."serve demo sandbox doctor ready settings stats quota runs clicks replay backup restore restored migrate".split(
+  ..."init clock-corrected serve demo sandbox doctor ready settings stats quota runs clicks replay backup restore restored migrate".split(
     " ",
   ),
   ..."upgrade-check forget mcp completion".split(" "),
-  ...["import", "consent", "suppress", "retry", "forget"].map((name) => `recipients ${name}`),
+  ...["import", "consent", "suppress", "retry", "release", "forget"].map((name) => `recipients ${name}`),
   "suppressions import",
   ...["run", "stop", "reconcile"].map((name) => `outreach ${name}`),
   ...["add", "list", "import"].map((name) => `links ${name}`),
   ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),
-  ...["list", "lag", "retry", "discard", "resume", "test"].map((name) => `deliveries ${name}`),
+  ...["list", "lag", "retry", "discard", "settle", "resume", "test"].map((name) => `deliveries ${name}`),
   "archive",
   "witness serve",
   "account show",
