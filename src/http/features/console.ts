@@ -239,7 +239,7 @@ function show({ console, sessions, notices, visits, projector, config }: AppDeps
     const { request } = call;
     if (!sessions.admits(request)) {
       const { publicUrl } = config.http;
-      return whole(html(401, renderPage(signInPage({ back: toBack(request), publicUrl }))));
+      return whole(html(401, renderPage(signInPage({ back: toBack(call), publicUrl }))));
     }
     const { searchParams: query, pathname } = new URL(request.url);
     if (query.get("notice") === "read") {

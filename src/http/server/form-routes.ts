@@ -40,10 +40,14 @@ const BACK = { maxLength: 2_000, pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$` }
 
 export const backField = Type.String({ ...BACK, description: "The page to return to.", examples: ["/people"] });
 
-/** The page and query that a request asks for, as far as a form may lead back to it. */
-export function toBack({ url }: Pick<Request, "url">): string | undefined {
-  const { pathname, search } = new URL(url);
-  const back = pathname + search;
+/**
+ * The page that a request asks for, with the members of its query that the page knows: any other may be a token that was
+ * sent in a wrong place. Undefined if no form may lead back to it.
+ */
+export function toBack({ request, endpoint }: Pick<RequestContext, "request" | "endpoint">): string | undefined {
+  const { pathname, searchParams } = new URL(request.url);
+  const known = [...searchParams].filter(([name]) => Object.hasOwn(endpoint.query ?? {}, name));
+  const back = known.length === 0 ? pathname : `${pathname}?${new URLSearchParams(known)}`;
   return back.length <= BACK.maxLength && new RegExp(BACK.pattern).test(back) ? back : undefined;
 }
 
