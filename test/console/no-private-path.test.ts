@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   discardDeliveries: "deliveries discard",
   resumeDeliveries: "deliveries resume",
   retryDeliveries: "deliveries retry",
+  settleDeliveries: "deliveries settle",
   startRun: "outreach run",
   stopRun: "outreach stop",
   testChannels: "deliveries test",

@@ -150,13 +150,13 @@ describe("a reply that asks to stop tracking", () => {
   });
 
   test.each(["stop tracking and stop writing", "stop\ntracking", "STOP. Tracking is bad"])(
-    "does not hide an opt-out: %j",
+    "does not hide an opt-out, which is held for an operator: %j",
     async (text) => {
       await using world = await openOutreach("10");
       await world.append([granted("10"), ...linked("10", "c1")]);
       world.network.receive("10", text);
       const instance = await readInbox(world);
-      expect(contactOf(instance, "10")?.suppressed).toBe(true);
+      expect(contactOf(instance, "10")).toMatchObject({ held: true, suppressed: false });
     },
   );
 

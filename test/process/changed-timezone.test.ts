@@ -37,6 +37,6 @@ test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of
   expect(seconds).toBeGreaterThanOrEqual(Math.ceil((back - Date.now()) / 1_000));
   expect(refused.headers.get("ratelimit")).toMatch(/^"dm-day";r=0;t=\d+$/);
   const told = JSON.parse((await world.command("quota", "--json")).out) as unknown;
-  expect(told).toMatchObject({ counted: "last_24_hours", used: 2, left: 0, resets_at });
+  expect(told).toMatchObject({ counted: "last_24_hours", used: 2, remaining: 0, resets_at });
   expect(world.sandbox.x.accepted.size).toBe(2);
 });

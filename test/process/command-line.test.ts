@@ -153,7 +153,7 @@ test("audit export in each format; a file is not overwritten", async () => {
     "stored",
   ]);
   expect((await world.command("audit", "export", "--format", "csv")).out).toStartWith(
-    "\ufeffposition,id,stream,version,type,time,data,meta,hash,stored\r\n",
+    "position,id,stream,version,type,time,data,meta,hash,stored\r\n",
   );
   const cloud = JSON.parse((await world.command("audit", "export", "--format", "cloudevents")).out);
   expect(cloud).toMatchObject({ specversion: "1.0", type: "reachlog.RecipientAdded", subject: "outreach" });

@@ -47,7 +47,10 @@ export async function beginPostgresEpoch(
 }
 
 /** Which log is there, and in which epoch it is; undefined where no log is. */
-export async function identifyPostgresLog({ url, schema }: PostgresLogPlace) {
+export async function identifyPostgresLog({
+  url,
+  schema,
+}: PostgresLogPlace): Promise<{ readonly id: string; readonly epoch: string } | undefined> {
   return await once(url, async (database) => {
     const rows = await database
       .run(
