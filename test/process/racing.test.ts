@@ -69,7 +69,7 @@ test(
       expect(asked).toEqual(asked.map(() => 200));
       expect(doctors).toEqual(doctors.map(() => "0 ok      outreach (x): the grant of @acme_team works"));
       for (const { code, err } of reconciled) {
-        expect(`${code} ${err}`).toStartWith(`75 run ${started.run_id} is in progress`);
+        expect([code, err]).toEqual([75, expect.stringContaining(`run ${started.run_id} is in progress`)]);
       }
       expect([...world.sandbox.x.refreshUses.values()]).toEqual(Array(round).fill(1));
       // Only then may the next one expire: the run has used the new one.
