@@ -3,7 +3,6 @@ import type { AnyOperation } from "./platform/operation.ts";
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
   history: () => import("./history/history.operations.ts"),
-  links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
 } as const;
 
@@ -13,7 +12,6 @@ const WORDS: Readonly<Record<string, keyof typeof FILES>> = {
   quota: "outreach",
   runs: "outreach",
   clicks: "history",
-  links: "links",
 };
 
 /** True if an operation's name begins with this word. */

@@ -34,14 +34,6 @@ const INPUTS: Readonly<
     [{ link: "go.example/spring", as_of: "999999" }, "it has no position 999999"],
     [{ link: "spring" }, "a link is written domain/short_code"],
   ],
-  "links list": [
-    [{}, { count: 2, next: null, links: [{ link: "go.example/one", template: null }, { link: "go.example/two" }] }],
-    [{ limit: "1" }, { links: [{ target: "https://shop.example/1" }], next: 1 }],
-    [
-      { limit: "1", after: "1" },
-      { links: [{ target: "https://shop.example/2" }], next: null },
-    ],
-  ],
   runs: [
     [
       {},
@@ -88,9 +80,6 @@ beforeAll(async () => {
     "import",
     world.file("people.csv", "username,basis\nada_builds,opt_in\nben_noconsent,none\n"),
   );
-  const links = "code,target\none,https://shop.example/1\ntwo,https://shop.example/2\n";
-  world.env["LINK_BASE"] = "https://go.example";
-  await world.command("links", "import", world.file("links.csv", links));
   service = await world.serve();
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
   await service.post("/api/tracking/event", click, BEARER);

@@ -1,7 +1,6 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
-import { listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
 import { feature, type AppDeps } from "./deps.ts";
@@ -55,8 +54,7 @@ function readingOperations(deps: AppDeps) {
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/runs", ...serveRead(listRuns, context))
-    .get("/api/clicks", ...serveRead(showClicks, context))
-    .get("/api/links", ...serveRead(listLinks, context));
+    .get("/api/clicks", ...serveRead(showClicks, context));
 }
 
 function openReader({ eventLog: { store }, projector, past, clock, config, awaySince }: AppDeps) {

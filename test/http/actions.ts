@@ -23,7 +23,6 @@ export const READINGS = [
   "GET /social/quota session",
   "GET /social/runs session",
   "GET /api/clicks session",
-  "GET /api/links session",
   "GET /api/deliveries session",
   "GET /api/audit/verify token",
   "GET /api/audit/head session",

@@ -38,7 +38,6 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/deliveries/resume post": true,
   "/api/deliveries/retry post": true,
   "/api/health get": true,
-  "/api/links get": true,
   "/api/messaging post": true,
   "/api/notify post": true,
   "/api/tracking/event post": true,

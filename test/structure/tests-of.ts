@@ -32,7 +32,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "http/server/serve-operation.ts": "operations",
   "outreach/outreach.operations.ts": "operations",
   "history/history.operations.ts": "operations",
-  "links/links.operations.ts": "operations",
   "platform/operation.ts": "operations",
   "projector/log-reader.ts": "operations",
   "commands/shared/new-file.ts": "commands/audit-export",

@@ -71,10 +71,6 @@ const createReachlog =
       const make = typeof one === "string" ? described && toCommand(described) : one;
       if (make !== undefined) program.addCommand(make(terminal).helpGroup(`${topic}:`));
     }
-    for (const described of operations.filter(({ name }) => name.includes(" "))) {
-      const [word] = described.name.split(" ");
-      program.commands.find((one) => one.name() === word)!.addCommand(toCommand(described)(terminal));
-    }
     return program;
   };
 
