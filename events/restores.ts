@@ -45,7 +45,7 @@ export const LogTimeCorrected = defineEvent(
   "LogTimeCorrected",
   Type.Object(
     {
-      /** What the clock showed, ISO 8601. */
+      /** Time that the clock showed, ISO 8601. */
       at: Type.String(),
       /** Its calendar day (YYYY-MM-DD) for the quota, in the zone. */
       day: Type.String(),

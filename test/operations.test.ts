@@ -120,7 +120,7 @@ async function askAssistant(name: string, input: Record<string, unknown>) {
   return { text, isError };
 }
 
-/** What an assistant sends: numbers are no texts there. */
+/** Returns the input as an assistant sends it: numbers are no texts there. */
 const asJson = (input: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(input).map(([name, value]) => [name, ["limit", "after"].includes(name) ? Number(value) : value]),

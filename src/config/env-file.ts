@@ -17,7 +17,7 @@ const SETTING = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)$/s;
 /** A comment after a value; without a space after `#` it may as well be a part of the text. */
 const COMMENT = /[ \t]#(?:[ \t].*)?$/s;
 
-/** What other readers of such files replace by another setting. */
+/** A text that other readers of such files replace by another setting. */
 const REFERENCE = /(?<!\\)\$(?:\{[^}\n]*\}|[A-Za-z_][A-Za-z0-9_]*)/g;
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\", $: "$" };

@@ -21,7 +21,7 @@ export interface Settings {
 /** Longest value that a message repeats, in characters; more would hide the rest of the list. */
 const SHOWN_CHARS_MAX = 60;
 
-/** What decoders put in the place of bytes that are not UTF-8. */
+/** The character that decoders write for bytes that are not UTF-8. */
 export const LOST_CHARACTER = "\ufffd";
 
 /** Digits a number may have: beyond 15 a double would lose some. */
@@ -101,7 +101,7 @@ export function readNamedFile(from: Settings, variable: Variable, file: string, 
   }
 }
 
-/** What only a shell replaces in a path; taken as it stands, it would name a new, empty place. */
+/** A part of a path that only a shell replaces; taken as it stands, it would name a new, empty place. */
 const SHELL_PATH = /^~(?:[\w.-]*\/|$)|\$(?:\{|[A-Za-z_])/;
 
 /** Reports a path that begins with `~`, or holds `$NAME`. */

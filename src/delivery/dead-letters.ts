@@ -218,7 +218,7 @@ export function discardLetters(
   });
 }
 
-/** What an operator says of a dispatch in doubt: it arrived, or it is left as it is. */
+/** An operator's answer about a dispatch in doubt: it arrived, or it is left as it is. */
 export type Settled = DataOf<"DispatchSettled">["as"];
 
 /** Closes dispatches in doubt. `why`: 1 to {@link WHY_CHARACTERS_MAX} characters. */
@@ -311,7 +311,7 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   const letters = named.map(({ letter }) => letter);
   const byPosition = new Map(named.map(({ event_id, letter: { source } }) => [source, event_id]));
   if (filter.status === "dead") return { letters, left, ids: byPosition };
-  // Whether it arrived is known of one channel at a time.
+  // An operator knows of one channel at a time whether it arrived.
   const channelsOf = Map.groupBy(named, ({ event_id }) => event_id);
   const isAlone = ({ event_id }: (typeof named)[number]): boolean => channelsOf.get(event_id)?.length === 1;
   const several = named

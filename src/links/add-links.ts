@@ -8,7 +8,7 @@ export interface NewLink {
   readonly code: string;
   /** An http or https URL. */
   readonly target: string;
-  /** Of the file that names it. */
+  /** Setting of the file that names it. */
   readonly line?: number;
 }
 

@@ -5,7 +5,7 @@ import { isPersonalCode, PERSONAL_CODE_CHARS } from "../template/short-link.ts";
 /** All that may be a code: whatever was glued to one is left out. */
 const WORD = /[A-Za-z0-9]+/g;
 
-/** What has the form of the code of a recipient's own link, in the short code of a click; mostly nothing. */
+/** Finds texts with the form of a recipient's own code in the short code of a click; mostly there is none. */
 export function listPersonalCodes(shortCode: string): readonly string[] {
   if (shortCode.length < PERSONAL_CODE_CHARS) return NONE;
   return shortCode.match(WORD)?.filter(isPersonalCode) ?? NONE;

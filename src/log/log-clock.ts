@@ -52,7 +52,7 @@ export function machineClock({
   let slept = asleepMs();
   let isHeld = false;
 
-  /** What the machine's clock should show, now that its sleep is known. */
+  /** Returns the time that the machine's clock should show, now that its sleep is known. */
   const awake = (wall: number): number => {
     const asleep = asleepMs();
     // Only what explains the jump: the count is exact to some seconds.

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** What tells one log from all others; a restored copy begins another epoch. */
+/** Identity of a log, different for all others; a restored copy begins another epoch. */
 export interface LogIdentity {
   readonly id: string;
   /** Null: of a copy that no service has opened yet. */

@@ -38,7 +38,7 @@ export interface StorePlace {
   /** As errors name it. */
   readonly name: string;
   isThere(): Promise<boolean>;
-  /** Which log is there now; undefined: none is. */
+  /** Returns the identity of the log that is there now; undefined if none is. */
   identify(): Promise<LogIdentity | undefined>;
   /** Whether another log is at a place of that name, as far as can be seen from here. */
   isOtherAt(name: string): boolean;

@@ -57,7 +57,7 @@ export interface OutreachContext extends PartDeps {
   readonly timezone: string;
   readonly runMaxMs: number;
   readonly settleMs: number;
-  /** Whether a message to us asks to be left alone, or may. */
+  /** Says if a message to us asks for no more messages, or may ask for it. */
   readonly readWish: (text: string) => Wish | undefined;
   /** Whether it asks only that clicks are no longer recorded. */
   readonly isTrackingOptOut: (text: string) => boolean;

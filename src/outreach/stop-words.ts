@@ -5,7 +5,7 @@ const UNSPACED =
 /** Soft hyphens, joiners and other invisible characters. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 
-/** What a reply asks for. `doubt`: a short word of {@link createWishReader} stands in it, and may mean another thing. */
+/** The wish in a reply. `doubt`: a short word of {@link createWishReader} stands in it, and may mean another thing. */
 export type Wish = "stop" | "doubt";
 
 /**

@@ -17,7 +17,7 @@ export interface StatesAt<Name extends ProjectionName = ProjectionName> extends 
   readonly isStale?: boolean;
 }
 
-/** What an operation that reads works with, in a running service and in a command beside it. */
+/** Context of an operation that reads, in a running service and in a command beside it. */
 export interface LogReader {
   readonly store: LogStore;
   /** The log's clock, in ms since 1970. */

@@ -4,7 +4,7 @@ import { isoTime } from "../platform/clock.ts";
 export const DATE_ORDERS = ["dmy", "mdy"] as const;
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
-/** What stands in a member, or why it cannot be used. */
+/** Returns the text of a member, or the reason why it cannot be used. */
 export type Parsed = string | { readonly fault: string };
 
 /** Longest `…_at`, in characters: nanoseconds and an offset. */

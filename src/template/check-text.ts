@@ -3,7 +3,7 @@ import { formatCodePoint } from "./visible-text.ts";
 /** Longest part of a message that a warning repeats, in characters. */
 const SHOWN_CHARS_MAX = 40;
 
-/** What looks like an instruction to another program, and is sent as it stands. */
+/** Texts that look like an instruction to another program, and are sent as they stand. */
 const SLIPS: readonly { readonly pattern: RegExp; readonly advice: string }[] = [
   { pattern: /(?<![{$])\{[ \t]*[\p{L}_][\p{L}\p{N}_ .|-]{0,63}\}(?!\})/u, advice: "a placeholder is {{name}}" },
   {

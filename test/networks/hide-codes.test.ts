@@ -21,7 +21,7 @@ import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { safeFetchTo, serve } from "../harness/memory/servers.ts";
 import { snapshotOf } from "../projector/rebuilding.ts";
 
-/** Of the form that the product gives out, one of them without digits. */
+/** Codes of the form that the product gives out, one of them without digits. */
 const [CODE, OTHER] = ["x7AbcDefGhiJk", "Zz9yXwVuTsRqP"] as const;
 const HIDDEN = [CODE, OTHER].map(
   (code) => `hidden-${createHash("sha256").update(code).digest("hex").slice(0, 12)}`,
@@ -51,7 +51,7 @@ const HISTORY: readonly NewEvent[] = [
   addedOf({ ...ANN, username: "ann_2" }),
 ];
 
-/** What a surface shows has the recipient's history, and no code. */
+/** Checks that a surface shows the recipient's history, and no code. */
 function expectHidden(shown: string, needle = HIDDEN[0]): void {
   expect(shown).toContain(needle);
   for (const code of [CODE, OTHER]) expect(shown).not.toContain(code);

@@ -206,7 +206,7 @@ describe("snapshots of the past", () => {
     const now = { position: 60, isFolded: () => true, state: () => live as never };
     const { rewinds_to } = live;
     expect(rewinds_to).toBe(40);
-    // What folding reads of the log to come to the right people of a moment.
+    // Reads of the log that a fold to a moment needs for the right people.
     const fieldsAt = async (to: number, options: FoldToOptions = {}) => {
       const reader = watched(world.store);
       const { people } = (await foldTo(reader.store, ["contacts"], { to, ...options })).states.contacts;

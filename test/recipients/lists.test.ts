@@ -114,7 +114,7 @@ describe("other lists are read by the same reader", () => {
   });
 });
 
-/** What the log holds of every recipient before a list comes. */
+/** Events about every recipient before a list comes. */
 const HELD = {
   name: "Held",
   timezone: "Asia/Tokyo",

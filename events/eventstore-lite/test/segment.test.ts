@@ -150,7 +150,7 @@ test("nothing is sealed where the log's chain ends otherwise, or ends too early"
     hashAt: async (position: number) => (position === 3 ? "11".repeat(32) : log.hashAt(position)),
   };
   expect(await refusalOf(take(sealSegments(other, START, 3)))).toBeInstanceOf(ChainBroken);
-  // Of the first of several the end is proved too.
+  // The end of the first of several is proved too.
   const early = {
     ...log,
     hashAt: async (position: number) => (position === 1 ? "11".repeat(32) : log.hashAt(position)),

@@ -63,7 +63,7 @@ export const datesOption = () =>
 
 type Notes = ReturnType<typeof parseRecipients>["notes"];
 
-/** What a report for programs says of cells that were not read as they stand. */
+/** Notes for programs about cells that were not read as they stand. */
 export function toNotes({ count, first }: Notes) {
   return { noted_cells: count, notes: first };
 }

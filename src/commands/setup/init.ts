@@ -106,7 +106,7 @@ async function askForRest(terminal: Terminal, given: Values): Promise<Values> {
   return values;
 }
 
-/** What is wrong with one setting; faults of others may be mended by a later answer. */
+/** Returns the fault of one setting; a later answer may mend those of others. */
 function findFault(values: Values, name: string): string | undefined {
   try {
     readConfig({ env: values });

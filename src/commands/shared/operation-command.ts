@@ -52,7 +52,7 @@ async function run(
   return EXIT.ok;
 }
 
-/** What an operation that reads works with, beside a running service. */
+/** Opens the context of an operation that reads, beside a running service. */
 export async function openReader(terminal: Terminal) {
   const config = readConfig(terminal);
   const store = await openExistingLog(terminal);

@@ -29,7 +29,7 @@ export const refusedMembers = {
   }),
 };
 
-/** What a report says of cells that were not read as they stand. */
+/** Notes of a report about cells that were not read as they stand. */
 export const notedMembers = {
   noted_cells: count,
   notes: Type.Array(
@@ -47,7 +47,7 @@ export const notedMembers = {
   ),
 };
 
-/** Those cells, as {@link notedMembers} say them. */
+/** Returns these cells in the form of {@link notedMembers}. */
 export const toNoted = ({ count: noted_cells, first }: Remarks["notes"]) => ({ noted_cells, notes: [...first] });
 
 /** The query of an import. */

@@ -85,7 +85,7 @@ export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown
 function refuse(check: TypeCheck<TSchema>, value: unknown): never {
   const messages = new Map<string, string>();
   for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
-    // Of a member that may be null, the first schema says what it may be else.
+    // The first schema of a member that may be null says its other form.
     if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
   }
   throw problems.invalid([...messages].map(([path, message]) => ({ path, message })));

@@ -286,7 +286,7 @@ const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
 };
 
-/** What these problems say beside the members of all problems. */
+/** The members that these problems add to those of all problems. */
 function toProblemSchema(status: number, listed: readonly Listed[]): TSchema {
   const more = new Set(listed.flatMap(({ problem }) => Object.keys(problem.more)));
   return Type.Object({

@@ -10,7 +10,7 @@ const OLD_HEADER = COLUMNS.slice(0, -1).join(",");
 /** A spreadsheet takes a file for UTF-8 by it. */
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** What a spreadsheet runs as a formula, and the apostrophe that keeps it from that. */
+/** Characters that begin a formula in a spreadsheet, and the apostrophe that keeps it from being one. */
 const SIGNS = String.raw`[=+\-@'\uff1d\uff0b\uff0d\uff20]`;
 
 /** Cells to be guarded, and those that look as if they were guarded already. */

@@ -1,4 +1,4 @@
-// What people and programs call the columns of a list.
+// Names that people and programs give to the columns of a list.
 import { fieldName } from "../../template/normalize-field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 

@@ -17,7 +17,7 @@ export interface Columns {
   /** A row is identified by at least one of these, or by all of them. */
   readonly identifying: readonly string[];
   readonly needsAll?: true;
-  /** What all other columns are. */
+  /** Meaning of all other columns. */
   readonly others: "fields" | "refused" | "ignored";
 }
 
@@ -47,7 +47,7 @@ export const LINK_COLUMNS: Columns = {
 const NAMES_SHOWN_MAX = 10;
 const NAME_SHOWN_CHARS_MAX = 64;
 
-/** What the names of a file's columns, or of an object's members, mean. */
+/** Meaning of the names of a file's columns, or of an object's members. */
 export interface Header {
   /** One entry a column; undefined for a column without a name. */
   readonly columns: readonly (string | undefined)[];
@@ -76,7 +76,7 @@ export function shownName(column: string): string {
   return shortened(column, NAME_SHOWN_CHARS_MAX);
 }
 
-/** What the names mean, or why they cannot be used: two of them mean the same, or one may change a consent by a guess. */
+/** Returns the meaning of the names, or the reason why they cannot be used: two of them mean the same, or one may change a consent by a guess. */
 export function toHeader(names: readonly string[], columns: Columns): Header | { readonly refusal: RowRefusal } {
   const found = nameColumns(names, columns);
   const repeated = findRepeated(names, found);

@@ -94,7 +94,7 @@ export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowR
   return { value: word, reason: `${reason} (${JSON.stringify(word)} is a program's word for an empty cell)` };
 }
 
-/** What programs write for a recipient who did not opt out. */
+/** Words that programs write for a recipient who did not opt out. */
 const NOT_OPTED_OUT = /^(?:no?|false|0|nein|non|falsch|faux|falso|nee|não|nej|нет)?$/i;
 
 /** A row that says the recipient opted out: whatever else it says, it is no reason to write to them. */

@@ -5,7 +5,7 @@ import type { StoredKey } from "../store.ts";
 import type { SegmentEntry } from "./catalogue.ts";
 import type { SegmentStorage } from "./storage.ts";
 
-/** Of all readers: some 10 MB each, with what is made of them. */
+/** Open segments of all readers together: some 10 MB each, with what is made of them. */
 const OPEN_MAX = 8;
 
 /** More at once would wait for the threads that decompress, each with its file in memory. */
@@ -94,7 +94,7 @@ async function open(storage: Pick<SegmentStorage, "read">, entry: SegmentEntry):
   };
 }
 
-/** What the database holds of a file. */
+/** Size and hash of a file, as the database holds them. */
 export type RecordedFile = Pick<SegmentEntry, "bytes" | "sha256">;
 
 /** Throws {@link SegmentDamaged} where the file is missing, or is not the one that was `sealed`. */

@@ -11,7 +11,7 @@ const BYTES_HERE_MAX = 256 * 1024;
 /** A segment that has to follow on `after`. */
 export interface ProvableSegment {
   readonly name: string;
-  /** What the database holds of the file; undefined before it is recorded. */
+  /** Size and hash, as the database holds them; undefined before the file is recorded. */
   readonly sealed?: RecordedFile | undefined;
   /** What `onProved` gets. */
   readonly events: number;

@@ -95,7 +95,7 @@ export function isRefused(error: unknown): boolean {
   return state === READ_ONLY || state === NO_RIGHT || state.startsWith(INSUFFICIENT_RESOURCES);
 }
 
-/** What a reader's caller gets. The tables of a log that was open are missing once an administrator dropped them. */
+/** Returns the error that a reader's caller gets. The tables of a log that was open are missing once an administrator dropped them. */
 export function readerError(error: unknown): unknown {
   if (sqlState(error) === QUERY_CANCELED) return new StoreOverloaded("the server was too slow: try again later");
   return isRefused(error) || isMissing(error) || isLost(error) ? new StoreUnavailable(error) : error;

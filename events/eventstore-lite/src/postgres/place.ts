@@ -46,7 +46,7 @@ export async function beginPostgresEpoch(
   await once(url, (database) => database.run((sql) => sql`SELECT ${sql(schema)}.begin_epoch(${begunAs})`));
 }
 
-/** Which log is there, and in which epoch it is; undefined where no log is. */
+/** Returns the id and the epoch of the log that is there; undefined where no log is. */
 export async function identifyPostgresLog({
   url,
   schema,

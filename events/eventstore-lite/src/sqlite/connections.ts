@@ -57,7 +57,7 @@ function retryWhileBusy<Result>(prepare: () => Result): Result {
   }
 }
 
-/** What SQLite has open of a database. */
+/** The files that SQLite has open for a database. */
 export function filesOf(file: string): readonly string[] {
   return [file, `${file}-wal`, `${file}-shm`];
 }

@@ -48,7 +48,7 @@ async function examining<Answer>(file: string, examine: (db: DatabaseSync) => Aw
   }
 }
 
-/** Which log is in a file, and in which epoch it is; changes nothing. `epoch` is null in a copy that was not opened yet. */
+/** Returns the id and the epoch of the log in a file; changes nothing. `epoch` is null in a copy that was not opened yet. */
 export function identifySqliteLog(file: string): Promise<{ readonly id: string; readonly epoch: string | null }> {
   return examining(file, (db) => {
     const row = db

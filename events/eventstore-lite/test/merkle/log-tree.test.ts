@@ -109,7 +109,7 @@ describe.each(engines())("the tree of a log on %s", (_, open) => {
         .root(),
     ).toEqual(await rootOf(all));
     expect(read).toBe(2 * EVENTS - 2 * TILE_HASHES);
-    // What is in memory goes with the stored tiles.
+    // The memory is dropped with the stored tiles.
     await createLogTree(counted).forget();
     read = 0;
     expect(await createLogTree(counted).at(EVENTS).root()).toEqual(root);
