@@ -5,6 +5,7 @@ import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
 import { handle } from "../log/decide-and-append.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { acceptClock } from "../log/clock-record.ts";
 import { isSkewed, skewInWords } from "../log/log-clock.ts";
 import { dayIn } from "../outreach/quota-day.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -158,6 +159,10 @@ export function loadMasterKey({ key, log }: Config): Uint8Array {
   throw keyError(`the master key is not in a backup: set REACHLOG_KEY, or put its file at ${file}`);
 }
 
+const NOT_AHEAD =
+  "the log's newest event is not ahead of this machine's clock: nothing is to be corrected; " +
+  "a service that still makes no run because of its clock has to be restarted";
+
 export const clockCorrected: MakeCommand = (terminal) =>
   new Command("clock-corrected")
     .summary("declare that the clock is right, not the log's times")
@@ -165,26 +170,27 @@ export const clockCorrected: MakeCommand = (terminal) =>
       `Declares that this machine's clock is right now, where a clock that was ahead made
 the log record later times. Recorded times stay, and new events get the newest of
 them until it comes. From now on the day's quota and the sending window go by the
-clock: what was sent under later days counts for today.
+clock: what was sent under later days counts for today. Where the clock jumped,
+also while the service was stopped, runs start again.
 
 On PostgreSQL the clock is the server's.`,
     )
     .option(...JSON_OPTION)
     .examples("reachlog clock-corrected")
-    .addHelpText("after", "\nExit code 1 when the newest event is not ahead of the clock.")
+    .addHelpText("after", "\nExit code 1 when neither the log nor the service's record denies the clock.")
     .action(async ({ json }) => {
+      const { clock: record } = locateLog(await requireLog(terminal));
+      const isAccepted = record !== undefined && acceptClock(record);
       await using session = await openSession(terminal);
       const { config, logClock, projector } = session;
       const now = logClock.now();
       const aheadMs = newestMs(projector.state("quota"), projector.time) - now;
-      if (!isSkewed(aheadMs) || aheadMs < 0) {
-        return fail(
-          terminal,
-          "the log's newest event is not ahead of this machine's clock: nothing is to be corrected",
-        );
-      }
       const { timezone } = config.outreach;
       const data = { at: isoTime(now), day: dayIn(timezone, now), timezone };
+      if (!isSkewed(aheadMs) || aheadMs < 0) {
+        if (!isAccepted) return fail(terminal, NOT_AHEAD);
+        return answer(terminal, json, { at: data.at, day: data.day }, `the clock counts again: today is ${data.day}\n`);
+      }
       const corrected: NewEvent = { type: "LogTimeCorrected", data };
       await handle(session, STREAMS.log, () => ({ events: [corrected] }), { metadata: COMMAND_METADATA });
       const text = `${skewInWords(-aheadMs)} time, and counts from now on: today is ${data.day}\n`;

@@ -13,6 +13,9 @@ export const CLOCK_SKEW_MS_MAX = 5 * 60_000;
 /** A smaller step back of the log's clock is waited out: time stands still meanwhile. */
 const STEP_MS = 1_000;
 
+/** How often the clock is recorded. Its small corrections meanwhile must not add up to a jump. */
+const KEEP_EVERY_MS = 10_000;
+
 /** The time that all instances of a log decide by. */
 export interface LogClock {
   /**
@@ -37,20 +40,38 @@ export function fileClock(clock: Clock): LogClock {
   return { now: clock, skewMs, look: async () => {}, watched: (store) => store };
 }
 
+/** A record beside the log of the clock that a service went by. So a start notices that the clock was moved meanwhile. */
+export interface ClockRecord {
+  /** What the machine's clock should show now; undefined: not known. */
+  expectedMs(): number | undefined;
+  /** Records that this is the right time. */
+  keep(wallMs: number): void;
+  /** True if an operator has declared the clock right: the record is gone. */
+  isForgotten(): boolean;
+}
+
+/** What the machine's clock should show, where a record says that it was moved; undefined: none says so. */
+export function deniedBy(record: Pick<ClockRecord, "expectedMs"> | undefined, wallClock = systemClock) {
+  const expected = record?.expectedMs();
+  return expected !== undefined && isSkewed(wallClock() - expected) ? expected : undefined;
+}
+
 /**
- * The clock of a log in a file: the machine's, unless that jumps while this process runs. From a jump of more than
- * {@link CLOCK_SKEW_MS_MAX} on, time advances by the monotonic clock, until the machine's is right again. So no event is
- * recorded at a wrong time, which would hold the log's time there for good. A restart accepts the machine's clock.
+ * The clock of a log in a file: the machine's, unless that jumps, also while no service runs. After more than
+ * {@link CLOCK_SKEW_MS_MAX}, time goes by the monotonic clock until the machine's is right, or the record is removed. So
+ * no event has a wrong time, which would hold the log's.
  */
 export function machineClock({
   wallClock = systemClock,
   elapsedMs = () => performance.now(),
   asleepMs = readAsleepMs,
+  record,
   logger,
 }: MachineClockDeps = {}): LogClock {
-  let offset = wallClock() - elapsedMs();
+  let offset = (deniedBy(record, wallClock) ?? wallClock()) - elapsedMs();
   let slept = asleepMs();
   let isHeld = false;
+  let keptAt = -Infinity;
 
   /** Returns the time that the machine's clock should show, now that its sleep is known. */
   const awake = (wall: number): number => {
@@ -70,11 +91,16 @@ export function machineClock({
     now,
     skewMs: (newest) => wallClock() - Math.max(now(), parseNewest(newest)),
     async look() {
+      if (isHeld && record?.isForgotten() === true) offset = wallClock() - elapsedMs();
       const skewMs = wallClock() - now();
       const wasHeld = isHeld;
       isHeld = isSkewed(skewMs);
       // Small corrections of the clock are followed, and must not add up to a jump.
       if (!isHeld) offset = wallClock() - elapsedMs();
+      if (!isHeld && elapsedMs() - keptAt >= KEEP_EVERY_MS) {
+        keptAt = elapsedMs();
+        record?.keep?.(now());
+      }
       if (isHeld && !wasHeld) logger?.warn("this machine's clock jumped: no run starts", { jumped_ms: skewMs });
     },
     watched: (store) => store,
@@ -84,6 +110,8 @@ export function machineClock({
 interface MachineClockDeps extends LogClockDeps {
   /** How long the machine has slept, in ms: a monotonic clock stands still meanwhile, and the wall clock does not. */
   readonly asleepMs?: () => number;
+  /** Without `keep`, nothing is recorded. */
+  readonly record?: Omit<ClockRecord, "keep"> & Partial<Pick<ClockRecord, "keep">>;
 }
 
 /** Exact to some seconds. Zero where the runtime may not ask: then a sleep counts as a jump. */
@@ -173,4 +201,4 @@ export function skewInWords(skewMs: number): string {
 
 export const SKEW_REMEDY =
   "correct the wrong one of the two, with NTP, and runs start again by themselves; " +
-  "if this machine's clock is right, restart the service and run reachlog doctor";
+  "if this machine's clock is right, say so with reachlog clock-corrected";

@@ -15,6 +15,8 @@ export function logFiles(log: string) {
     checkpoint: `${base}.checkpoint`,
     /** The newest that a witness cosigned. */
     cosigned: `${base}.cosigned`,
+    /** The clock that the service went by last. */
+    clock: `${base}.clock`,
     /** The Ed25519 key that signs it. */
     signingKey: `${base}.signing.pem`,
   };

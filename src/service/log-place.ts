@@ -18,6 +18,8 @@ export interface LogPlace {
   readonly secrets: MasterKeyPlace;
   /** True if the keys are not stored beside the log, so that a copy of the log may lack them. */
   readonly keysAreApart: boolean;
+  /** Where the clock of its service is recorded; undefined: its server has a clock. */
+  readonly clock?: string;
   /** Where its checkpoint is. `openVault`: asked where that is the vault, which stays open for as long as it is used. */
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
@@ -65,6 +67,7 @@ export function filePlace(
       isShared: false,
     },
     keysAreApart,
+    clock: files.clock,
     checkpoints: async () => checkpointFiles(files),
   };
 }

@@ -1,6 +1,7 @@
 import type { LogStore } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
+import { clockRecord } from "../log/clock-record.ts";
 import { fileClock, machineClock, serverClock, type LogClock } from "../log/log-clock.ts";
 import { type Clock, makeId as newId } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
@@ -29,7 +30,7 @@ export interface OpenLogOptions
   extends
     Omit<BindOptions, "goesOn">,
     Partial<Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId" | "onCommit">> {
-  /** Is told when the clock of the log's server was moved. */
+  /** Is told when a clock was moved. Given by a service, which records its own beside a log in a file. */
   readonly logger?: Logger;
 }
 
@@ -48,9 +49,11 @@ export async function openStoredLog(config: Config): Promise<StoredLog> {
   return { ...store, checkpoints, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-function openClock(isShared: boolean, clock: Clock | undefined, logger: Logger | undefined): LogClock {
+function openClock(file: string | undefined, clock: Clock | undefined, logger: Logger | undefined): LogClock {
   if (clock !== undefined) return fileClock(clock);
-  return isShared ? serverClock({ logger }) : machineClock({ logger });
+  if (file === undefined) return serverClock({ logger });
+  const { keep, ...record } = clockRecord(file);
+  return machineClock({ logger, record: logger === undefined ? record : { ...record, keep } });
 }
 
 /**
@@ -70,7 +73,7 @@ export async function openLogAt(
   opening.use(vault);
   const renew = (): Promise<Uint8Array> => readMasterKey(secrets);
   const keys = opening.use(await openSecretStore({ place: secrets.keys, master, renew }));
-  const logClock = openClock(secrets.isShared, clock, logger);
+  const logClock = openClock(logPlace.clock, clock, logger);
   const keyring = await openKeyring(keysIn(keys), logClock.now);
   const keysName = secrets.keys.name;
   const bind = (store: LogStore, options: BindOptions = accepted): Promise<void> =>

@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Installation } from "../harness/process.ts";
 import { libfaketime } from "./tools.ts";
@@ -22,10 +22,14 @@ export interface FakeClockOptions {
   readonly timersToo?: boolean;
 }
 
-/** Gives every process that the world starts from now on a wall clock of its own. */
+/**
+ * Gives every process that the world starts from now on a wall clock of its own. No start knows what that should show, as
+ * after a boot: a folder is in the place of the record.
+ */
 export function fakeClock({ env, directory }: Installation, options: FakeClockOptions = {}): FakeClock {
   const clock = createFakeClock(join(directory, "faketime"), options);
   Object.assign(env, clock.env);
+  mkdirSync(join(directory, "reachlog.clock"), { recursive: true });
   return clock;
 }
 

@@ -62,7 +62,7 @@ test.skipIf(libfaketime === undefined)(
     const clock = fakeClock(world);
     let service = await world.serve();
     await authorize(service, world.sandbox);
-    /** A running service does not follow such a jump; a restart accepts it. */
+    /** A running service does not follow such a jump; a start after a boot accepts it. */
     const restartAfter = async (jumpMs: number): Promise<void> => {
       await stop(service);
       clock.jump(jumpMs);

@@ -1,5 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openPostgresStore } from "eventstore-lite";
 import { startPostgres } from "eventstore-lite/testing/postgres-server";
@@ -8,6 +9,7 @@ import { makeId } from "../../src/platform/clock.ts";
 import { CLICK } from "../harness/click.ts";
 import {
   authorize,
+  BEARER,
   exported,
   openInstallation,
   stop,
@@ -80,8 +82,10 @@ test(
     );
     expect(days.size).toBe(1);
 
-    // A restart accepts the clock, and what it records holds the log's time there.
+    // A start after a boot accepts the clock, and what it records holds the log's time there.
+    bootMachine(world);
     await using(await serveAhead(world, 400 * DAY_MS), async (service) => expect(await service.run()).toBe(LIMIT));
+    bootMachine(world);
     await using(await serveAhead(world, 0), async (service) => {
       expect(await service.run()).toBe(SKEWED);
       const { code, out } = await world.command("doctor");
@@ -95,11 +99,53 @@ test(
       expect(Number(used.headers.get("retry-after"))).toBeLessThanOrEqual(DAY_MS / 1_000);
     });
     for (const day of [1, 2]) {
+      bootMachine(world);
       await using(await serveAhead(world, day * DAY_MS), async (service) => {
         expect([await service.run(), await service.run()]).toEqual([LIMIT, USED_UP]);
       });
     }
     expect(world.sandbox.x.accepted.size).toBe(4 * LIMIT);
+  },
+  TIMEOUT_MS,
+);
+
+const recordOf = ({ directory }: Installation): string => join(directory, "reachlog.clock");
+
+/** After a boot of the machine, nothing is known of what its clock should show. */
+const bootMachine = (world: Installation): void => rmSync(recordOf(world), { force: true });
+
+test(
+  "a clock that is moved while the service is stopped neither reaches the log nor sends a second quota, until it is declared right",
+  async () => {
+    await using world = await openWorld();
+    await using(await serveAhead(world, -2 * DAY_MS), async (service) => {
+      const recipients = Array.from(world.sandbox.x.people.values(), ({ username }) => ({ username, basis: "opt_in" }));
+      expect((await service.post("/social/recipients", recipients, BEARER)).status).toBe(200);
+      await authorize(service, world.sandbox);
+      expect(await service.run()).toBe(LIMIT);
+      await until(async () => existsSync(recordOf(world)), Boolean);
+    });
+    await using(await serveAhead(world, 0), async (service) => {
+      expect(service.log()).toContain("this machine's clock jumped: no run starts");
+      expect(await service.run()).toBe(SKEWED);
+      expect((await service.post("/api/tracking/event", CLICK)).status).toBe(202);
+    });
+    const times = (await exported(world)).map((event) => Date.parse((event as unknown as { time: string }).time));
+    expect(Math.max(...times)).toBeLessThan(Date.now() - DAY_MS);
+    await using(await serveAhead(world, -2 * DAY_MS), async (service) => expect(await service.run()).toBe(USED_UP));
+
+    await using(await serveAhead(world, 0), async (service) => {
+      const { code, out } = await world.command("doctor");
+      expect([code, out]).toEqual([1, expect.stringContaining("say so with reachlog clock-corrected")]);
+      expect(await world.command("clock-corrected")).toMatchObject({ code: 0, err: "" });
+      expect((await world.command("clock-corrected")).code).toBe(1);
+      expect(
+        await until(
+          () => service.run(),
+          (answer) => answer !== SKEWED,
+        ),
+      ).toBe(LIMIT);
+    });
   },
   TIMEOUT_MS,
 );

@@ -152,7 +152,7 @@ describe("a run that does not start", () => {
     world.triggered = { kind: "clock_skewed", skewMs: 2 * 3_600_000 };
     const response = await run(world);
     expect(((await response.clone().json()) as { detail: string }).detail).toBe(
-      "No run starts: this machine's clock is 2 h ahead of the log's; correct the wrong one of the two, with NTP, and runs start again by themselves; if this machine's clock is right, restart the service and run reachlog doctor.",
+      "No run starts: this machine's clock is 2 h ahead of the log's; correct the wrong one of the two, with NTP, and runs start again by themselves; if this machine's clock is right, say so with reachlog clock-corrected.",
     );
     expect(await problemIn(response)).toBe("503 clock-skewed");
   });
