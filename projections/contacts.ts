@@ -306,7 +306,7 @@ export function isHeldBy(state: Contacts, handle: string, person: Contact | unde
   return key !== undefined && state.people.get(key) === person;
 }
 
-/** Who had the handle last, behind their key. A name with an id means the person of that id. */
+/** The last holder of the handle, behind their key. A name with an id means the person of that id. */
 function formerHolder(state: Contacts, { id, username }: Recipient): readonly [string, Contact] | undefined {
   if (id !== undefined || username === undefined) return undefined;
   const key = state.former.get(username.toLowerCase()) ?? "";
@@ -734,7 +734,7 @@ function united(one: Contact, other: Contact): Contact {
   };
 }
 
-/** Of two times, ISO 8601 in UTC. */
+/** Returns the later of two times, ISO 8601 in UTC. */
 function later(one: string | undefined, other: string): string {
   return one !== undefined && one > other ? one : other;
 }

@@ -14,7 +14,7 @@ export function unknownPath(path: string): Response {
 const VERSION_MIN = 22;
 const VERSION_MAX = 27;
 
-/** Of what is asked of an object, e.g. `/v27.0/1234/events`: the version, the token and the object, in this order. */
+/** Checks a request about an object, e.g. `/v27.0/1234/events`: the version, the token and the object, in this order. */
 export function graphRefusal(
   { method, url }: Request,
   { isKnownToken, object, refuseToken }: { isKnownToken: boolean; object: string; refuseToken(): Response },

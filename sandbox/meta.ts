@@ -96,7 +96,7 @@ function countEvent(state: MetaState, event: MetaEvent): void {
 }
 
 /**
- * What the cookies hold: a version, where the cookie is set, when it was made in ms, and the click id or a random number.
+ * Form of the cookies: a version, where the cookie is set, when it was made in ms, and the click id or a random number.
  * Meta's own libraries add a part to both.
  * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
  */

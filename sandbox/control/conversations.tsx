@@ -80,7 +80,7 @@ export function ConversationName({ x, id }: { readonly x: XState; readonly id: s
   );
 }
 
-/** Answers as the recipient. None between two people of whom neither, or each, may authorize. */
+/** Answers as the recipient. There is no form unless exactly one of the two people may authorize. */
 export function Reply({ x, id }: { readonly x: XState; readonly id: string }): VNode | null {
   const people = id.split("-").flatMap((one) => x.people.get(one) ?? []);
   const [us, them] = [true, false].map((isOurs) => people.find((one) => (one.can_authorize === true) === isOurs));

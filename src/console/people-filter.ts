@@ -5,7 +5,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { createSortedPage, type Sort, type SortPlace } from "./sorted-page.ts";
 import { readChoice, readText, type View } from "./page-context.ts";
 
-/** What a contact may be looked for by; `suppressed` and `held` are shown in place of how far we got. */
+/** Statuses that contacts are looked for by; `suppressed` and `held` stand before all others. */
 export type ShownStatus = ContactStatus | "suppressed" | "held";
 
 export const SHOWN_STATUSES = [

@@ -20,7 +20,7 @@ export type Dispatches = ReadonlyMap<number, number>;
 /** The outcomes of dispatches, narrowed to the selected ones. */
 export type DispatchOutcome = Folded<OutcomeType>;
 
-/** What an operator decided of a dead letter, or of a dispatch in doubt. */
+/** An operator's decision about a dead letter, or about a dispatch in doubt. */
 export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled">;
 
 const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"];

@@ -3,7 +3,7 @@ import { uptime } from "node:os";
 import type { Clock } from "../platform/clock.ts";
 import { deniedBy, type ClockRecord } from "./log-clock.ts";
 
-/** What the clocks of a machine showed at one moment. */
+/** The clocks of a machine at one moment. */
 export interface MachineTime {
   /** Another one after each boot of the machine. */
   readonly boot: string;
@@ -12,7 +12,7 @@ export interface MachineTime {
   readonly wallMs: number;
 }
 
-/** What the wall clock should show now. Undefined after another boot, and where the uptime is not that of the machine. */
+/** Returns the time that the wall clock should show now. Undefined after another boot, and where the uptime is not that of the machine. */
 export function expectedWall(
   earlier: MachineTime,
   { boot, uptimeMs }: Omit<MachineTime, "wallMs">,

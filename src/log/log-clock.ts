@@ -42,7 +42,7 @@ export function fileClock(clock: Clock): LogClock {
 
 /** A record beside the log of the clock that a service went by. So a start notices that the clock was moved meanwhile. */
 export interface ClockRecord {
-  /** What the machine's clock should show now; undefined: not known. */
+  /** Returns the time that the machine's clock should show now; undefined if that is not known. */
   expectedMs(): number | undefined;
   /** Records that this is the right time. */
   keep(wallMs: number): void;
@@ -50,7 +50,7 @@ export interface ClockRecord {
   isForgotten(): boolean;
 }
 
-/** What the machine's clock should show, where a record says that it was moved; undefined: none says so. */
+/** Returns the time that the machine's clock should show, if a record says that it was moved; else undefined. */
 export function deniedBy(record: Pick<ClockRecord, "expectedMs"> | undefined, wallClock = systemClock) {
   const expected = record?.expectedMs();
   return expected !== undefined && isSkewed(wallClock() - expected) ? expected : undefined;

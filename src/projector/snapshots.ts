@@ -57,7 +57,7 @@ export function strideAt(position: number, every: number): number {
   return stride;
 }
 
-/** Whether one of the past is kept of the state at `position`; `last`: where the last one is. */
+/** True if a past snapshot of the state at `position` is kept. `last` is the position of the last one. */
 export function isDue<Name extends ProjectionName>(
   name: Name,
   state: StateOf<Name>,

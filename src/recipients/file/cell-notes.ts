@@ -2,7 +2,7 @@ import { shortened } from "../../template/normalize-field.ts";
 import type { Some } from "./format.ts";
 
 /**
- * What was noticed of a cell of a row that was taken. `read_as_blank`: a program wrote its word for an empty cell.
+ * A note about a cell of a row that was taken. `read_as_blank`: a program wrote its word for an empty cell.
  * `guard_removed`: an apostrophe or `=""` kept a spreadsheet from changing the cell. `looks_damaged`: kept, but hardly what was meant.
  * `cells_missing`: the row ends before this column. `did_you_mean_name`: the template field may be the recipient's name.
  */
@@ -14,7 +14,7 @@ export const CELL_NOTES = [
   "did_you_mean_name",
 ] as const;
 
-/** What cannot be used, and why. */
+/** A value that cannot be used, and the reason. */
 export interface RowRefusal {
   /** As it stands in the file. */
   readonly value: string;
@@ -127,7 +127,7 @@ export function isBlankWord(text: string, isName: boolean): boolean {
   return BLANK_WORDS.has(word) || isFormulaError(text) || BRACKETED_WORDS.has(BRACKETED.exec(word)?.[1]?.trim() ?? " ");
 }
 
-/** What a spreadsheet makes of a long number; in some languages with a comma. */
+/** A long number as a spreadsheet writes it; in some languages with a comma. */
 const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+\d+$/i;
 
 /** UTF-8 that was read as Windows-1252: `MÃ¼ller`, `itâ€™s`. */

@@ -7,7 +7,7 @@ interface Faulty {
 
 const ID = /^[1-9][0-9]{0,18}$/;
 
-/** What a spreadsheet makes of a long number; in some languages with a comma. */
+/** A long number as a spreadsheet writes it; in some languages with a comma. */
 const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+?\d+$/i;
 
 const WAS_ROUNDED = "and its digits are lost; format the column as text and export again";

@@ -57,7 +57,7 @@ export async function releaseHeld(house: House, id: string): Promise<void> {
   await release({ ...command, sleep: async () => {}, random: () => 0.5 }, contact.username, METADATA);
 }
 
-/** Which name of the person a list has as a hash; `isImported`: false for an event of an older version. */
+/** The person's name that a list has as a hash. `isImported` is false for an event of an older version. */
 interface HashRow {
   readonly who: number;
   readonly byId: boolean;
