@@ -9,6 +9,7 @@ import type { Endpoint } from "../src/http/server/endpoint.ts";
 import { createDocument, forPrograms } from "../src/http/server/openapi.ts";
 import { describeEndpoints } from "../src/http/endpoints.ts";
 import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
+import { isRunnable } from "../src/commands/shared/command.ts";
 import { loadReachlog } from "../src/commands/shared/root-command.ts";
 import { VERSION } from "../src/platform/version.ts";
 
@@ -38,10 +39,12 @@ function listCommands(
   }),
   path: readonly string[] = [],
 ): readonly (readonly string[])[] {
-  if (command.commands.length > 0) return command.commands.flatMap((one) => listCommands(one, [...path, one.name()]));
+  const below = command.commands.flatMap((one) => listCommands(one, [...path, one.name()]));
+  if (!isRunnable(command)) return below;
   const options = command.options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`));
   return [
     [`\`${[...path, ...command.registeredArguments.map(formatArgument), ...options].join(" ")}\``, command.summary()],
+    ...below,
   ];
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
+import { isRunnable } from "../src/commands/shared/command.ts";
 import { loadReachlog } from "../src/commands/shared/root-command.ts";
 import { VERSION } from "../src/platform/version.ts";
 import { ROOT } from "./bundle.ts";
@@ -28,8 +29,8 @@ type Leaf = readonly [path: readonly string[], command: CommandUnknownOpts];
 
 /** The commands that do something, each with the words that lead to it. */
 function leavesOf(command: CommandUnknownOpts, path: readonly string[]): readonly Leaf[] {
-  if (command.commands.length === 0) return [[path, command]];
-  return command.commands.flatMap((one) => leavesOf(one, [...path, one.name()]));
+  const below = command.commands.flatMap((one) => leavesOf(one, [...path, one.name()]));
+  return isRunnable(command) ? [[path, command], ...below] : below;
 }
 
 function sectionOf([path, command]: Leaf): string {

@@ -3,15 +3,20 @@ import type { AnyOperation } from "./platform/operation.ts";
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
   history: () => import("./history/history.operations.ts"),
+  links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
+  privacy: () => import("./privacy/privacy.operations.ts"),
+  recipients: () => import("./recipients/recipients.operations.ts"),
 } as const;
 
-/** All that reachlog can do or answer: each file by the first words of its operations' names. */
-const WORDS: Readonly<Record<string, keyof typeof FILES>> = {
-  stats: "history",
-  quota: "outreach",
-  runs: "outreach",
-  clicks: "history",
+/** All that reachlog can do or answer: the files of each first word of an operation's name. */
+const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
+  recipients: ["recipients"],
+  stats: ["history"],
+  quota: ["outreach"],
+  runs: ["outreach"],
+  clicks: ["history", "privacy"],
+  links: ["links"],
 };
 
 /** True if an operation's name begins with this word. */
@@ -22,7 +27,7 @@ export function isOperationWord(word: string | undefined): word is string {
 /** Returns the operations whose names begin with a word; without one, all of them, in the order of the words. */
 export async function loadOperations(word?: string): Promise<readonly AnyOperation[]> {
   const words = word === undefined ? Object.keys(WORDS) : [word];
-  const files = new Set(words.map((one) => WORDS[one]!));
+  const files = new Set(words.flatMap((one) => WORDS[one]!));
   const loaded = await Promise.all([...files].map(async (file) => Object.values(await FILES[file]())));
   const all = loaded.flat().filter(isOperation) as readonly AnyOperation[];
   return words.flatMap((one) => all.filter(({ name }) => name.split(" ")[0] === one));

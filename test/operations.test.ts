@@ -4,7 +4,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describeEndpoints } from "../src/http/endpoints.ts";
 import { isOperationWord, loadOperations } from "../src/operations.ts";
-import type { AnyOperation } from "../src/platform/operation.ts";
+import { isReading, type AnyOperation } from "../src/platform/operation.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
 
@@ -15,7 +15,7 @@ const INPUTS: Readonly<
   Record<string, readonly (readonly [input: Record<string, string>, expected: object | string])[]>
 > = {
   stats: [
-    [{}, { sent: 1, skipped: 1, failed: 0 }],
+    [{}, { sent: 1, skipped: 3, failed: 0 }],
     [{ as_of: "1" }, { sent: 0, skipped: 0, failed: 0, as_of: { position: 1 } }],
     [
       { by: "day", as_of: "1" },
@@ -29,8 +29,8 @@ const INPUTS: Readonly<
     [{ as_of: "0" }, { day: null, used: 0, resets_at: null, as_of: { position: 0, time: null } }],
   ],
   clicks: [
-    [{}, { clicks: 1, bots: 0, links: [{ link: "go.example/spring", clicks: 1 }], others: { clicks: 0 } }],
-    [{ link: "https://GO.example/spring" }, { clicks: 1, links: [{ link: "go.example/spring" }] }],
+    [{}, { clicks: 2, bots: 0, links: [{ link: "go.example/spring", clicks: 2 }], others: { clicks: 0 } }],
+    [{ link: "https://GO.example/spring" }, { clicks: 2, links: [{ link: "go.example/spring" }] }],
     [{ link: "go.example/spring", as_of: "999999" }, "it has no position 999999"],
     [{ link: "spring" }, "a link is written domain/short_code"],
   ],
@@ -53,11 +53,62 @@ const INPUTS: Readonly<
     ],
     [{ as_of: "1" }, { runs: [], count: 0 }],
   ],
+  "recipients list": [
+    [
+      {},
+      {
+        count: 4,
+        next: null,
+        recipients: [{ username: "ada_builds", status: "sent", name: null, position: 1 }, {}, {}, {}],
+      },
+    ],
+    [{ limit: "1" }, { count: 4, next: 1, recipients: [{ username: "ada_builds" }] }],
+    [
+      { limit: "1", after: "1" },
+      { next: 2, recipients: [{ username: "ben_noconsent", basis: "none" }] },
+    ],
+    [{ as_of: "1" }, { count: 1, recipients: [{ username: "ada_builds", status: "open" }] }],
+    [{ held: "true" }, { count: 0, recipients: [] }],
+    [{ as_of: "999999" }, "it has no position 999999"],
+  ],
+  "links list": [
+    [
+      {},
+      {
+        count: 2,
+        next: null,
+        links: [{ link: "go.example/one", template: null, variant: null }, { link: "go.example/two" }],
+      },
+    ],
+    [{ limit: "1" }, { next: 1, links: [{ link: "go.example/one", target: "https://shop.example/1" }] }],
+    [
+      { limit: "1", after: "1" },
+      { next: null, links: [{ link: "go.example/two" }] },
+    ],
+    [{ after: "2" }, { count: 2, next: null, links: [] }],
+  ],
+};
+
+const ERASED = { events: expect.any(Number), keys: expect.any(Number), id: expect.any(String), position: expect.any(Number) };
+
+/** Inputs of operations that write: over HTTP, and the like on the command line, with the answer to both. */
+const WRITES: Readonly<
+  Record<string, readonly [overHttp: Record<string, string>, typed: Record<string, string>, answer: object]>
+> = {
+  "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
+  "recipients forget": [
+    { recipient: "cid_erased" },
+    { recipient: "@dee_erased", ground: "objection", requested_by: "authority" },
+    ERASED,
+  ],
+  "clicks forget": [{ ip: "203.0.113.7" }, { ip: "203.0.113.8", ground: "objection" }, ERASED],
 };
 
 /** Inputs that an operation refuses by name, with the slug of the problem. */
 const REFUSED: readonly (readonly [name: string, input: Record<string, string>, slug: string])[] = [
   ["clicks", { link: "go.example/never" }, "unknown-link"],
+  ["recipients forget", { recipient: "never_met" }, "unknown-recipient"],
+  ["clicks forget", { ip: "203.0.113.99" }, "unknown-address"],
 ];
 
 /** Inputs that the schema of an operation refuses. */
@@ -67,7 +118,17 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["runs", { limit: "501" }],
   ["runs", { limit: "many" }],
   ["runs", { after: "-1" }],
+  ["recipients list", { limit: "1001" }],
+  ["recipients suppress", { recipient: "no handle" }],
+  ["recipients forget", { recipient: "" }],
+  ["recipients forget", { recipient: "ada_builds", ground: "boredom" }],
+  ["clicks forget", { ip: "@ann" }],
 ];
+
+const LINKS = "code,target\none,https://shop.example/1\ntwo,https://shop.example/2\n";
+
+const READING = OPERATIONS.filter(isReading);
+const WRITING = OPERATIONS.filter((one) => !isReading(one));
 
 let world: Installation;
 let service: Running;
@@ -78,11 +139,17 @@ beforeAll(async () => {
   await world.command(
     "recipients",
     "import",
-    world.file("people.csv", "username,basis\nada_builds,opt_in\nben_noconsent,none\n"),
+    world.file(
+      "people.csv",
+      "username,basis\nada_builds,opt_in\nben_noconsent,none\ncid_erased,none\ndee_erased,none\n",
+    ),
   );
+  world.env["LINK_BASE"] = "https://go.example";
+  await world.command("links", "import", world.file("links.csv", LINKS));
+  delete world.env["LINK_BASE"];
   service = await world.serve();
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
-  await service.post("/api/tracking/event", click, BEARER);
+  for (const ip of ["203.0.113.7", "203.0.113.8"]) await service.post("/api/tracking/event", { ...click, ip }, BEARER);
   await authorize(service, world.sandbox);
   await service.post("/social/run", {}, { ...BEARER, prefer: "wait=60" });
   await service.post("/social/run", { dry_run: true }, BEARER);
@@ -102,16 +169,22 @@ function pathOf(id: string): string {
   return endpoint.path;
 }
 
-const overHttp = (id: string, input: Record<string, string>): Promise<Response> =>
-  service.get(`${pathOf(id)}?${new URLSearchParams(input)}`, { headers: BEARER });
+const overHttp = (described: AnyOperation, input: Record<string, string>): Promise<Response> =>
+  isReading(described)
+    ? service.get(`${pathOf(described.id)}?${new URLSearchParams(input)}`, { headers: BEARER })
+    : service.post(pathOf(described.id), input, BEARER);
 
-/** The words of a command line: a positional member is an argument. */
-function asWords({ name, positional = [] }: AnyOperation, input: Record<string, string>): string[] {
+/** The words of a command line: a positional member is an argument, and a yes is a flag. */
+function asWords({ name, positional = [], confirm }: AnyOperation, input: Record<string, string>): string[] {
   const [named, options] = [true, false].map((isNamed) =>
     Object.entries(input).filter(([member]) => positional.includes(member) === isNamed),
   ) as [[string, string][], [string, string][]];
-  const flags = options.map(([member, value]) => `--${member.replaceAll("_", "-")}=${value}`);
-  return [...name.split(" "), ...named.map(([, value]) => value), ...flags];
+  const flags = options.map(([member, value]) => {
+    const flag = `--${member.replaceAll("_", "-")}`;
+    return value === "true" ? flag : `${flag}=${value}`;
+  });
+  const sure = confirm === undefined ? [] : ["--yes"];
+  return [...name.split(" "), ...named.map(([, value]) => value), ...flags, ...sure];
 }
 
 async function askAssistant(name: string, input: Record<string, unknown>) {
@@ -123,21 +196,33 @@ async function askAssistant(name: string, input: Record<string, unknown>) {
 /** Returns the input as an assistant sends it: numbers are no texts there. */
 const asJson = (input: Record<string, string>) =>
   Object.fromEntries(
-    Object.entries(input).map(([name, value]) => [name, ["limit", "after"].includes(name) ? Number(value) : value]),
+    Object.entries(input).map(([name, value]) => {
+      if (["limit", "after"].includes(name)) return [name, Number(value)];
+      return [name, value === "true" ? true : value];
+    }),
   );
 
 test("each operation has inputs here, and a command and an endpoint", () => {
-  expect(Object.keys(INPUTS).toSorted()).toEqual(OPERATIONS.map(({ name }) => name).toSorted());
+  expect([...Object.keys(INPUTS), ...Object.keys(WRITES)].toSorted()).toEqual(
+    OPERATIONS.map(({ name }) => name).toSorted(),
+  );
   for (const { name, id } of OPERATIONS)
     expect([isOperationWord(name.split(" ")[0]), pathOf(id)]).toEqual([true, expect.any(String)]);
 });
 
-describe.each(OPERATIONS)("$name", (described) => {
-  const { name, id } = described;
+test("an assistant is offered what reads, and nothing that writes", async () => {
+  const { tools } = await assistant.listTools();
+  const offered = OPERATIONS.filter(({ name }) => tools.some((tool) => tool.name === name.replaceAll(" ", "_")));
+  expect(offered).toEqual(READING);
+  expect(WRITING.length).toBeGreaterThan(0);
+});
+
+describe.each(READING)("$name", (described) => {
+  const { name, list } = described;
   test.each(INPUTS[name] ?? [])(
     "answers %j alike over HTTP, on the command line and to an assistant",
     async (input, expected) => {
-      const response = await overHttp(id, input);
+      const response = await overHttp(described, input);
       const command = await world.command(...asWords(described, input), "--json");
       const tool = await askAssistant(name, asJson(input));
       if (typeof expected === "string") {
@@ -153,7 +238,12 @@ describe.each(OPERATIONS)("$name", (described) => {
       const answer = (await response.json()) as unknown;
       expect([response.status, answer]).toMatchObject([200, expected]);
       expect([command.code, command.err]).toEqual([0, ""]);
-      expect(JSON.parse(command.out) as unknown).toEqual(answer);
+      if (list === undefined) expect(JSON.parse(command.out) as unknown).toEqual(answer);
+      else {
+        const { [list]: rows } = answer as Record<string, unknown>;
+        const lines = command.out.split("\n").slice(0, -1);
+        expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(rows as unknown[]);
+      }
       expect(JSON.parse(tool.text) as unknown).toEqual(answer);
     },
   );
@@ -164,20 +254,65 @@ describe.each(OPERATIONS)("$name", (described) => {
   });
 });
 
+test.each(READING.filter(({ list }) => list !== undefined))(
+  "$name writes each row of all pages as a line of JSON, unless there is a limit",
+  async ({ name, list = "", id }) => {
+    const pages: Record<string, unknown>[] = [];
+    for (let after = ""; pages.at(-1)?.["next"] !== null; after = String(pages.at(-1)!["next"])) {
+      const query = new URLSearchParams({ limit: "1", after });
+      pages.push(
+        (await (await service.get(`${pathOf(id)}?${query}`, { headers: BEARER })).json()) as (typeof pages)[0],
+      );
+    }
+    const rows = pages.flatMap((page) => page[list] as unknown[]);
+    expect(rows.length).toBeGreaterThan(1);
+    const { out } = await world.command(...name.split(" "), "--json");
+    expect(out).toBe(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  },
+);
+
+describe.each(WRITING)("$name", (described) => {
+  const [sent = {}, typed = {}, answer] = WRITES[described.name] ?? [];
+
+  test("does the same over HTTP and on the command line, and its events name the caller", async () => {
+    const response = await overHttp(described, sent);
+    const answered = (await response.json()) as Record<string, unknown>;
+    expect([response.status, answered]).toEqual([200, answer]);
+    const command = await world.command(...asWords(described, typed), "--json");
+    expect([command.code, command.err]).toEqual([0, ""]);
+    const printed = JSON.parse(command.out) as object;
+    expect(printed).toEqual(answer!);
+    expect(Object.keys(printed)).toEqual(Object.keys(answered));
+    const log = (await world.command("audit", "export")).out.trim().split("\n");
+    const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
+    expect(callers.slice(-2)).toEqual(["tester", "command-line"]);
+  });
+
+  test("asks before what cannot be undone: without a terminal it needs --yes", async () => {
+    if (described.confirm === undefined) return;
+    const words = asWords(described, sent).filter((word) => word !== "--yes");
+    const { code, err } = await world.command(...words);
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining(`${described.name} asks first: without a terminal it needs --yes`),
+    ]);
+  });
+});
+
 test.each(UNFIT)("%s refuses %j on every surface", async (name, input) => {
   const described = OPERATIONS.find((one) => one.name === name)!;
-  expect((await overHttp(described.id, input)).status).toBe(422);
+  expect((await overHttp(described, input)).status).toBe(422);
   expect((await world.command(...asWords(described, input))).code).toBe(2);
-  expect((await askAssistant(name, asJson(input))).isError).toBe(true);
+  if (isReading(described)) expect((await askAssistant(name, asJson(input))).isError).toBe(true);
 });
 
 test.each(REFUSED)("%s refuses %j with the same sentence on every surface", async (name, input, slug) => {
   const described = OPERATIONS.find((one) => one.name === name)!;
   const { sentence } = described.refusals![slug.replaceAll("-", "_")]!;
-  const response = await overHttp(described.id, input);
+  const response = await overHttp(described, input);
   const problem = { type: `urn:reachlog:problem:${slug}`, detail: sentence };
   expect([response.status, await response.json()]).toMatchObject([404, problem]);
   const command = await world.command(...asWords(described, input), "--json");
   expect([command.code, command.out, command.err]).toEqual([1, "", `${sentence}\n`]);
-  expect(await askAssistant(name, asJson(input))).toEqual({ text: sentence, isError: true });
+  if (isReading(described)) expect(await askAssistant(name, asJson(input))).toEqual({ text: sentence, isError: true });
 });

@@ -7,6 +7,7 @@ import { Command, type MakeCommand } from "./shared/command.ts";
 import { answerEach, fail, type Terminal, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
+import { RECIPIENT_HEAD, toRecipientCells, toRecipientJson } from "../recipients/recipient-json.ts";
 import { findNamed } from "../recipients/resolve-recipient.ts";
 
 export const contacts: MakeCommand = (terminal) =>
@@ -25,65 +26,29 @@ recipient is not known.`,
 interface ShowOptions {
   readonly asOf?: string | undefined;
   readonly json?: true | undefined;
-  /** Only recipients whose reply waits for a decision. */
-  readonly held?: true | undefined;
 }
 
 /** `wanted` undefined: all. */
-export async function showContacts(
-  terminal: Terminal,
-  { asOf, json, held }: ShowOptions,
-  wanted?: string,
-): Promise<number | void> {
+async function showContacts(terminal: Terminal, { asOf, json }: ShowOptions, wanted?: string): Promise<number | void> {
   await using asked = await openAtMoment(terminal, asOf);
   const { states, ...place } = asOf === undefined ? await contactsNow(asked.store) : await asked.fold("contacts");
   const one = wanted === undefined ? undefined : findNamed(states.contacts, wanted);
   if (wanted !== undefined && one === undefined) {
     return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
-  const all = one === undefined ? [...states.contacts.people.values()] : [one];
-  const found = held === true ? all.filter((contact) => contact.held) : all;
+  const found = one === undefined ? [...states.contacts.people.values()] : [one];
   const about = discloseRecipient(one && toRecipient(one));
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
-  return answerEach(terminal, json, found.map(toContactJson), `${shown}(${describeMoment(place)})\n`);
-}
-
-/** Members that programs get. A new one stays hidden until it is named: some hold codes of recipients' own links. */
-const SHOWN = [
-  ...([
-    "id",
-    "username",
-    "name",
-    "timezone",
-    "fields",
-    "listed",
-    "status",
-    "suppressed",
-    "held",
-    "held_at",
-    "received",
-    "replied",
-  ] as const),
-  ...(["variant", "attempted_at", "again", "skipped", "refused_after", "positions", "reads"] as const),
-  ...(["basis", "consent", "tracking", "inbound", "wrote_at"] as const),
-] satisfies readonly (keyof Contact)[];
-
-/** A recipient as programs get it, without members that are absent. */
-export type ContactJson = Pick<Contact, (typeof SHOWN)[number]>;
-
-function toContactJson(contact: Contact): ContactJson {
-  return Object.fromEntries(SHOWN.map((member) => [member, contact[member]])) as unknown as ContactJson;
+  return answerEach(terminal, json, found.map(toRecipientJson), `${shown}(${describeMoment(place)})\n`);
 }
 
 export function formatContacts(people: readonly Contact[]): string {
-  return table(["username", "id", "basis", "tracking", "status", "skipped for"], people.map(row));
-}
-
-function row({ username, id, basis, tracking, status, suppressed, held, skipped }: Contact): string[] {
-  const shown = suppressed ? "suppressed" : held ? "held" : status;
-  return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
+  return table(
+    RECIPIENT_HEAD,
+    people.map((contact) => toRecipientCells(toRecipientJson(contact))),
+  );
 }
 
 /** One recipient, and their consent in a sentence. */

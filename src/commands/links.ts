@@ -1,11 +1,10 @@
-import { formatTemplate } from "../../projections/results.ts";
 import { configurationError } from "../config/error.ts";
 import type { Config } from "../config/config.ts";
 import { addLinks, CODE_CHARS_MAX, type NewLink } from "../links/add-links.ts";
 import { parseLinks, type RefusedRow } from "../recipients/recipients-file.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answer, answerEach, EXIT, type Terminal, printable, table } from "./shared/terminal.ts";
+import { answer, EXIT, type Terminal, printable } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { chooseFormat, importFormatOption, readInput } from "./recipients/import.ts";
 
@@ -37,33 +36,10 @@ target.`,
       return report(terminal, parseLinks(await readInput(path), chosen), json);
     });
 
-const list: MakeCommand = (terminal) =>
-  new Command("list")
-    .summary("show the links that operators and messages added")
-    .option("--json", "answer with one JSON object for each link")
-    .action(async ({ json }) => {
-      await using session = await openSession(terminal);
-      const { shared } = session.projector.state("links");
-      const results = session.projector.state("results");
-      const rows = [...shared].map(([code, { domain, target, variant = null, added_at, template = null }]) => {
-        const template_name = template === null ? null : (results.templates.get(template) ?? null);
-        return { link: `${domain}/${code}`, target, template, template_name, variant, added_at };
-      });
-      const cells = rows.map(({ link, template, variant, target }) => [
-        link,
-        template === null ? "-" : printable(formatTemplate(results, template)),
-        variant ?? "-",
-        printable(target),
-      ]);
-      const head = ["link", "template", "variant", "target"];
-      const text = rows.length === 0 ? "no link was added yet\n" : table(head, cells);
-      answerEach(terminal, json, rows, text);
-    });
-
 export const links = group(
   "links",
   "add, import or list short links",
-  [add, list, importLinks],
+  [add, importLinks],
   "The redirect answers them while REDIRECTS is on. Templates add theirs by themselves.",
 );
 

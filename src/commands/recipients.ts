@@ -1,14 +1,9 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/resolve-recipient.ts";
 import { release, type ReleaseRefusal } from "../recipients/release.ts";
-import { suppress } from "../recipients/suppress.ts";
-import { createLogger } from "../platform/logger.ts";
-import { connectNetworks } from "../service/networks.ts";
-import { openAccount } from "../service/outreach.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, printable } from "./shared/terminal.ts";
-import { showContacts, formatConsent } from "./contacts.ts";
-import { forget } from "./forget.ts";
+import { formatConsent } from "./contacts.ts";
 import { COMMAND_METADATA, openSession, recordRead } from "./shared/log-session.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
 import { datesOption, importFile, importFormatOption } from "./recipients/import.ts";
@@ -45,36 +40,6 @@ An interrupted import says how far it came; run it again to import the rest.`,
       "jq .people crm.json | reachlog recipients import - --format json",
     )
     .action((path, options) => importFile(terminal, path, options));
-
-const list: MakeCommand = (terminal) =>
-  new Command("list")
-    .summary("show all known recipients, as reachlog contacts does")
-    .option("--held", "only those whose reply waits for a decision")
-    .option("--json", "answer with one JSON object for each recipient")
-    .action((options) => showContacts(terminal, options));
-
-const suppressRecipient: MakeCommand = (terminal) =>
-  new Command("suppress")
-    .summary("never write to this recipient")
-    .description(
-      `They never get a message again. A handle that the log does not know is looked up at
-X, where an account is authorized: so it holds for their id, whatever they call
-themselves later. Without an answer it holds for any recipient with that handle.`,
-    )
-    .argument("<handle>", "id, handle or @handle")
-    .option(...JSON_OPTION)
-    .examples("reachlog recipients suppress @sara_sells")
-    .action(async (recipient, { json }) => {
-      parseRecipient(recipient);
-      await using session = await openSession(terminal);
-      const { social } = connectNetworks(session.config, session.logClock.now);
-      const logger = createLogger(session.config.logLevel, terminal.err, session.logClock.now);
-      await using account = social && openAccount({ ...session, social, logger, announce: async () => {} });
-      const { isKnown } = await suppress({ ...session, account }, recipient, COMMAND_METADATA);
-      const stranger = isKnown ? "" : "; no recipient with that name is known yet";
-      const text = `${printable(recipient)} never gets a message${stranger}\n`;
-      answer(terminal, json, { recipient, is_known: isKnown }, text);
-    });
 
 const retryRecipient: MakeCommand = (terminal) =>
   new Command("retry")
@@ -175,16 +140,7 @@ clicks. A repeat changes nothing.`,
 export const recipients = group(
   "recipients",
   "import, list, suppress, release, retry or forget; consent",
-  [
-    importRecipients,
-    list,
-    consentCommand,
-    evidenceCommand,
-    suppressRecipient,
-    releaseRecipient,
-    retryRecipient,
-    forget,
-  ],
+  [importRecipients, consentCommand, evidenceCommand, releaseRecipient, retryRecipient],
   "All of them work beside a running service.",
 );
 

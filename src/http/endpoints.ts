@@ -1,8 +1,11 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
+import { listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
+import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
+import { forgetRecipient, listRecipients, suppressRecipient } from "../recipients/recipients.operations.ts";
 import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { consentEndpoints, recipientEndpoints } from "./features/recipients.ts";
@@ -11,7 +14,6 @@ import { deliveryEndpoints } from "./features/deliveries.ts";
 import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { eventEndpoints, exportEndpoints } from "./features/events.ts";
-import { forgetEndpoints } from "./features/forget.ts";
 import { healthEndpoints } from "./features/health.ts";
 import { resultsEndpoints } from "./features/results.ts";
 import { runEndpoints } from "./features/run.ts";
@@ -19,9 +21,9 @@ import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
-import { serveRead } from "./server/serve-operation.ts";
+import { serveRead, serveWrite } from "./server/serve-operation.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
-import { addForms } from "./server/form-routes.ts";
+import { addForms, readConfirmed } from "./server/form-routes.ts";
 
 /** Every feature there is. A plugin declares and registers its endpoints; what no plugin registers does not exist. */
 export function features(deps: AppDeps) {
@@ -30,6 +32,7 @@ export function features(deps: AppDeps) {
     .use(accountEndpoints(deps))
     .use(runEndpoints(deps))
     .use(readingOperations(deps))
+    .use(writingOperations(deps))
     .use(resultsEndpoints(deps))
     .use(directSendEndpoints(deps))
     .use(trackingEndpoints(deps))
@@ -38,7 +41,6 @@ export function features(deps: AppDeps) {
     .use(recipientEndpoints(deps))
     .use(suppressionEndpoints(deps))
     .use(consentEndpoints(deps))
-    .use(forgetEndpoints(deps))
     .use(verificationEndpoints(deps))
     .use(whatIfEndpoints(deps))
     .use(exportEndpoints(deps))
@@ -50,11 +52,22 @@ export function features(deps: AppDeps) {
 /** The operations that read, a line each. */
 function readingOperations(deps: AppDeps) {
   const context = () => openReader(deps);
-  return feature("operations", "")
+  return feature("reading-operations", "")
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/runs", ...serveRead(listRuns, context))
+    .get("/social/recipients", ...serveRead(listRecipients, context))
+    .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context));
+}
+
+/** The operations that write, a line each. */
+function writingOperations(deps: AppDeps) {
+  const context = () => deps;
+  return feature("writing-operations", "")
+    .post("/social/recipients/suppress", ...serveWrite(suppressRecipient, context, { form: {} }))
+    .post("/social/recipients/forget", ...serveWrite(forgetRecipient, context, { form: { body: readConfirmed } }))
+    .post("/api/tracking/forget", ...serveWrite(forgetClicks, context, { form: {} }));
 }
 
 function openReader({ eventLog: { store }, projector, past, clock, config, awaySince }: AppDeps) {

@@ -6,7 +6,7 @@ import { findRunCallers, readRunCounts } from "../history/run-events.ts";
 import { isoTime } from "../platform/clock.ts";
 import { count, id, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
-import { operation } from "../platform/operation.ts";
+import { operation, pageInput } from "../platform/operation.ts";
 import {
   asOf,
   asOfInput,
@@ -96,21 +96,7 @@ export const listRuns = operation({
   description: `Dry runs are listed too: their figures are what they would have sent and skipped. The newest ${RUNS_MAX} runs are kept in the list; the log has all of them.`,
   personalRead: false,
   input: {
-    limit: Type.Optional(
-      Type.Integer({
-        title: "number",
-        minimum: 1,
-        maximum: RUNS_SHOWN_MAX,
-        description: `How many; default: ${RUNS_SHOWN}`,
-      }),
-    ),
-    after: Type.Optional(
-      Type.Integer({
-        title: "number",
-        minimum: 1,
-        description: "Only runs before the one with this number: the `next` of an answer",
-      }),
-    ),
+    ...pageInput(RUNS_SHOWN, RUNS_SHOWN_MAX),
     ...asOfInput,
   },
   output: {
@@ -132,6 +118,7 @@ export const listRuns = operation({
     next: orNull(count),
     ...asOf,
   },
+  list: "runs",
   async run({ store, at }: LogReader, { limit = RUNS_SHOWN, after = Infinity, as_of }) {
     const found = await at(as_of, "runs", "run");
     const { runs, run } = found.states;

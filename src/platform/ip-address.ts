@@ -1,5 +1,14 @@
 import { isIP, isIPv4 } from "node:net";
+import { FormatRegistry, Type } from "@sinclair/typebox";
 import ipaddr from "ipaddr.js";
+
+FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
+
+export const ipAddress = Type.String({
+  format: "ip-address",
+  description: "An IPv4 or IPv6 address.",
+  examples: ["203.0.113.7"],
+});
 
 /** The bits of an IPv6 address that a provider gives to one customer, who has all addresses in it. */
 const NETWORK_BITS = 64;

@@ -6,15 +6,63 @@ export type RefusalKind = "not_found" | "conflict" | "invalid";
 /** A refusal that an operation declares. Its name, with hyphens, is the slug of its problem. */
 export interface DeclaredRefusal {
   readonly kind: RefusalKind;
-  /** One sentence for people, the same on every surface. */
+  /** One sentence for people, the same on every surface. `{name}` stands for a value that {@link refuse} gives. */
   readonly sentence: string;
+  /** Members that its problem has besides those of all problems. */
+  readonly more: readonly string[];
 }
 
-export function refusal(kind: RefusalKind, sentence: string): DeclaredRefusal {
-  return { kind, sentence };
+export function refusal(kind: RefusalKind, sentence: string, ...more: readonly string[]): DeclaredRefusal {
+  return { kind, sentence, more };
 }
 
 export type DeclaredRefusals = Readonly<Record<string, DeclaredRefusal>>;
+
+/** A declared refusal with its particulars. */
+export interface Refused<Name extends string = string> {
+  readonly refusal: Name;
+  /** The values that its sentence names. */
+  readonly values: Readonly<Record<string, string | number>>;
+  /** The members that its problem has besides those of all problems. */
+  readonly more: Readonly<Record<string, unknown>>;
+}
+
+/** Refuses by a declared refusal. Without particulars, its name alone does the same. */
+export function refuse<const Name extends string>(
+  name: Name,
+  values: Refused["values"],
+  more: Refused["more"] = {},
+): Refused<Name> {
+  return { refusal: name, values, more };
+}
+
+/** A refusal as surfaces show it. */
+export interface ShownRefusal extends Omit<DeclaredRefusal, "more">, Pick<Refused, "more"> {
+  readonly name: string;
+}
+
+/** Reads what an operation returned as a refusal; undefined if it is the answer. */
+export function readRefusal(refusals: DeclaredRefusals = {}, found: string | object): ShownRefusal | undefined {
+  if (typeof found === "object" && !("refusal" in found)) return undefined;
+  const { refusal: name, values, more } = typeof found === "string" ? refuse(found, {}) : (found as Refused);
+  const { kind, sentence } = refusals[name]!;
+  const said = sentence.replaceAll(/\{(\w+)\}/g, (_, value: string) => String(values[value]));
+  return { name, kind, sentence: said, more };
+}
+
+/** The caller of an act, as its events record it. */
+export interface Caller {
+  /** Name of the API token; `command-line` or `mcp`. */
+  readonly caller?: string;
+  readonly request_id?: string;
+  readonly traceparent?: string;
+}
+
+/** What an answer shows of personal data: the one recipient that it is about, and the number of records. */
+export interface Disclosure {
+  readonly recipient?: { readonly id?: string; readonly username?: string };
+  readonly records?: number;
+}
 
 /** Rows with as many cells as the head. */
 export interface TextTable {
@@ -45,20 +93,46 @@ export interface Operation<
   readonly description: string;
   /** The personal data in the answer; false if it holds none. */
   readonly personalRead: string | false;
+  /** What an answer shows of it; `nothing`: this one holds none. */
+  discloses?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): Disclosure | "nothing";
   readonly input: Input;
   /** Members of the input that are arguments on the command line, in their order. The others are options. */
   readonly positional?: readonly (keyof Input & string)[];
   /** Every member of the answer; what is not named here is never shown. */
   readonly output: Output;
+  /**
+   * The member of the answer that is a page of a list. Such an operation also answers `count` (of all pages) and `next`, and
+   * takes `limit` and `after`: see {@link pageInput}.
+   */
+  readonly list?: keyof Output & string;
   readonly refusals?: Refusals;
-  /** Returns the answer, or the name of a refusal. Throws a ServiceError (usage) for an input that no schema can refuse. */
-  run(context: Context, input: Static<TObject<Input>>): Promise<Static<TObject<Output>> | (keyof Refusals & string)>;
+  /** The question before an act that cannot be undone. The command line asks it, unless `--yes` is given. */
+  confirm?(input: Static<TObject<Input>>): string;
+  /** True if the act may take longer than a connection may be idle. */
+  readonly isSlow?: true;
+  /** Returns the answer, or a refusal. Throws a ServiceError (usage) for an input that no schema can refuse. */
+  run(
+    context: Context,
+    input: Static<TObject<Input>>,
+    caller: Caller,
+  ): Promise<Static<TObject<Output>> | (keyof Refusals & string) | Refused<keyof Refusals & string>>;
+  /** A file that the command line writes about the act, if the operator names one. */
+  readonly file?: OperationFile<Static<TObject<Output>>, Static<TObject<Input>>>;
   /** The rows of an answer that is a list; undefined if this answer is none. */
   table?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): TextTable | undefined;
   /** The answer for people: what stands below the table, or all of it. */
   text(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): string;
   /** Arguments of the command line, each an example. */
   readonly examples: readonly string[];
+}
+
+/** A file about an act, which holds one JSON object. */
+export interface OperationFile<Answer, Input> {
+  /** The name of the command line's option, which takes a path. */
+  readonly option: string;
+  readonly description: string;
+  /** `context`: that of a command which writes. */
+  describe(context: never, answer: Answer, input: Input): Promise<object>;
 }
 
 /** Returns the description unchanged, with the types that its schemas say. */
@@ -74,10 +148,38 @@ export function operation<
 /** The description without its types, for surfaces that know no operation by name. */
 export type AnyOperation = Operation;
 
+/** True if the operation changes nothing. */
+export function isReading({ access: [, scope] }: Pick<AnyOperation, "access">): boolean {
+  return scope === "read";
+}
+
+/** The input of each operation that answers a list in pages. */
+export function pageInput(shown: number, max: number) {
+  return {
+    limit: Type.Optional(
+      Type.Integer({ title: "number", minimum: 1, maximum: max, description: `How many; default: ${shown}` }),
+    ),
+    after: Type.Optional(
+      Type.Integer({ title: "number", minimum: 1, description: "Only what follows: the `next` of an answer" }),
+    ),
+  };
+}
+
 /** The value of an input's member as its schema wants it, from the text of a query or a command line. */
 export function readMember(schema: TProperties[string], text: string): unknown {
-  const isNumber = schema["type"] === "integer" && /^\d{1,15}$/.test(text);
-  return isNumber ? Number(text) : text;
+  if (schema["type"] === "integer" && /^\d{1,15}$/.test(text)) return Number(text);
+  if (isFlag(schema) && /^(?:true|false)$/.test(text)) return text === "true";
+  return text;
+}
+
+/** True if the member is given by its name alone on a command line. */
+export function isFlag(schema: TProperties[string]): boolean {
+  return schema["type"] === "boolean";
+}
+
+/** The schema of a list's members; undefined if it is no list. */
+export function itemSchema(schema: TProperties[string]): TProperties[string] | undefined {
+  return schema["type"] === "array" ? (schema["items"] as TProperties[string]) : undefined;
 }
 
 /** The values that a member is limited to; undefined if it is any text or number. */

@@ -1,7 +1,15 @@
+import { Type } from "@sinclair/typebox";
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { usageError } from "../platform/service-error.ts";
 import { readHandle } from "./file/id-and-handle.ts";
+
+/** A recipient as an operator names them. */
+export const recipientName = Type.String({
+  pattern: String.raw`^(@?[A-Za-z0-9_]{1,15}|[0-9]{16,19}|(https?://)?((www|mobile|m)\.)?(x|twitter)\.com/@?[A-Za-z0-9_]{1,15}([/?#].{0,200})?)$`,
+  description: "An id, a handle, @handle or the address of a profile.",
+  examples: ["@sara_sells", "1786543210987654321"],
+});
 
 /** Digits of the ids that the network gives today; fewer may be a handle. */
 const ID = /^\d{16,19}$/;

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import type { DataOf, Recorded } from "../../events/catalog.ts";
-import { runCommand } from "../../src/commands/shared/command.ts";
+import { isRunnable, runCommand } from "../../src/commands/shared/command.ts";
 import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
@@ -50,13 +50,14 @@ const OTHERS = [
   ..."init clock-corrected serve demo sandbox doctor ready settings stats quota runs clicks replay backup restore restored migrate".split(
     " ",
   ),
-  ..."upgrade-check forget mcp completion".split(" "),
+  ..."upgrade-check mcp completion".split(" "),
   ...["import", "consent", "suppress", "retry", "release", "forget"].map((name) => `recipients ${name}`),
   "suppressions import",
   ...["run", "stop", "reconcile"].map((name) => `outreach ${name}`),
   ...["add", "list", "import"].map((name) => `links ${name}`),
   ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),
   ...["list", "lag", "retry", "discard", "settle", "resume", "test"].map((name) => `deliveries ${name}`),
+  "clicks forget",
   "archive",
   "witness serve",
   "account show",
@@ -67,8 +68,8 @@ const OTHERS = [
 ];
 
 function leavesOf(command: CommandUnknownOpts, path: readonly string[] = []): readonly string[] {
-  if (command.commands.length === 0) return [path.join(" ")];
-  return command.commands.flatMap((one) => leavesOf(one, [...path, one.name()]));
+  const own = isRunnable(command) ? [path.join(" ")] : [];
+  return [...own, ...command.commands.flatMap((one) => leavesOf(one, [...path, one.name()]))];
 }
 
 async function openWorld(more: Record<string, string> = {}): Promise<CommandHarness> {

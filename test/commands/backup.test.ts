@@ -11,9 +11,7 @@ import { putBack } from "../../src/commands/backup/put-back.ts";
 import { writeBackup } from "../../src/commands/backup/write-backup.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { audit } from "../../src/commands/audit.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { key } from "../../src/commands/key.ts";
-import { recipients } from "../../src/commands/recipients.ts";
 import { restoreCommand, restored as sayRestored } from "../../src/commands/restore.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
@@ -28,6 +26,7 @@ import { capture, type Captured, NO_TERMINAL } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { forget, recipients } from "../harness/memory/operation-commands.ts";
 
 const KEY = Buffer.alloc(32, 7).toString("base64");
 const NOW = Date.now();

@@ -6,12 +6,12 @@ import { StoreOwned } from "eventstore-lite";
 import { contacts, findContact } from "../../projections/contacts.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { key } from "../../src/commands/key.ts";
-import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { locateLog } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { recipients } from "../harness/memory/operation-commands.ts";
 
 let world: CommandHarness;
 beforeEach(async () => {

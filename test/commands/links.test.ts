@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { links } from "../../src/commands/links.ts";
 import { openCommands } from "../harness/memory/commands.ts";
+import { links } from "../harness/memory/operation-commands.ts";
 
 test("links are added, imported and listed; refused rows are named, and a repeat changes nothing", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { formatPublicKey } from "eventstore-lite";
 import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
 import { audit } from "../../src/commands/audit.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { fileClock } from "../../src/log/log-clock.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock.ts";
@@ -14,6 +13,7 @@ import { capture } from "../harness/capture.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { SILENT } from "../harness/memory/log.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { forget, forgetClicks } from "../harness/memory/operation-commands.ts";
 
 const IP = "203.0.113.7";
 
@@ -71,7 +71,7 @@ test("the proof holds no personal data; what keys still open is beside it on req
 });
 
 const ERASURES: readonly (readonly [string, (world: CommandHarness) => Promise<void>])[] = [
-  ["forget", async ({ run }) => void (await run(forget, IP, "--yes"))],
+  ["forget", async ({ run }) => void (await run(forgetClicks, IP, "--yes"))],
   [
     "retention",
     async ({ store }) => {
@@ -108,7 +108,7 @@ test("a certificate of an erasure says why and on whose request, and holds the p
   await using proved = await openProved();
   const file = join(proved.world.directory, "certificate.json");
   const why = ["--ground", "consent_withdrawn", "--requested-by", "recipient"];
-  expect(await proved.world.run(forget, IP, "--yes", ...why, "--certificate", file)).toMatchObject({ code: 0 });
+  expect(await proved.world.run(forgetClicks, IP, "--yes", ...why, "--certificate", file)).toMatchObject({ code: 0 });
   const { proofs, ...certificate } = JSON.parse(readFileSync(file, "utf8")) as { readonly proofs: readonly string[] };
   const [erasure] = await Array.fromAsync(proved.world.store.read({ types: ["PersonForgotten"] }));
   expect(certificate).toMatchObject({
@@ -160,7 +160,7 @@ test("nothing is erased where the certificate's file exists or its folder does n
     [file, { kind: "conflict", message: `${file} exists already: nothing is overwritten` }],
     [absent, { code: "ENOENT", path: join(world.directory, "absent") }],
   ] as const) {
-    const refused = await world.run(forget, IP, "--yes", "--certificate", place).catch((error: unknown) => error);
+    const refused = await world.run(forgetClicks, IP, "--yes", "--certificate", place).catch((error: unknown) => error);
     expect(refused).toMatchObject(fault);
   }
   expect(readFileSync(file, "utf8")).toBe("kept");

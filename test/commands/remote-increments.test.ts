@@ -9,7 +9,6 @@ import { backup } from "../../src/commands/backup.ts";
 import { archive as archiveCommand } from "../../src/commands/backup/archive.ts";
 import { refuseArchive } from "../../src/commands/backup/backup-place.ts";
 import { contacts } from "../../src/commands/contacts.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { type Config, loadConfig } from "../../src/config/config.ts";
@@ -18,6 +17,7 @@ import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { forget } from "../harness/memory/operation-commands.ts";
 
 type Env = Record<string, string>;
 

@@ -9,8 +9,6 @@ import { backup } from "../../src/commands/backup.ts";
 import { readManifest } from "../../src/commands/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { doctor } from "../../src/commands/doctor.ts";
-import { forget } from "../../src/commands/forget.ts";
-import { recipients } from "../../src/commands/recipients.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { loadConfig } from "../../src/config/config.ts";
@@ -21,6 +19,7 @@ import { openLog } from "../../src/service/open.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { forget, recipients } from "../harness/memory/operation-commands.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 

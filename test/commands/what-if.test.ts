@@ -4,13 +4,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { WHAT_IF_RULES } from "../../src/config/what-if.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { forget } from "../harness/memory/operation-commands.ts";
 
 const TEMPLATE = "Hi {{name|there}}";
 const ENVIRONMENT = { MESSAGE_TEMPLATE: TEMPLATE, DAILY_LIMIT: "100" };

@@ -42,7 +42,7 @@ test("PostgreSQL: the log is lost after a recipient was forgotten: no service be
   await using place = await openOnServer();
   const { world, url, monday } = place;
   const service = await world.serve();
-  expect(await world.command("forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
+  expect(await world.command("recipients", "forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
   expect(await stop(service)).toBe(0);
   await loseLog(url);
 

@@ -8,7 +8,6 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { toArguments, TOOLS } from "../../src/commands/mcp/tools.ts";
-import { recipients } from "../../src/commands/recipients.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -20,6 +19,7 @@ import { openCommands, type CommandHarness } from "../harness/memory/commands.ts
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { safeFetchTo, serve } from "../harness/memory/servers.ts";
 import { snapshotOf } from "../projector/rebuilding.ts";
+import { recipients } from "../harness/memory/operation-commands.ts";
 
 /** Codes of the form that the product gives out, one of them without digits. */
 const [CODE, OTHER] = ["x7AbcDefGhiJk", "Zz9yXwVuTsRqP"] as const;

@@ -5,7 +5,6 @@ import { findContact, isHeldBy } from "../../projections/contacts.ts";
 import { createStates } from "../../projections/states.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { foldRange } from "../../src/projector/fold-range.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -19,6 +18,7 @@ import { openCommands, type CommandHarness } from "../harness/memory/commands.ts
 import { RULES } from "../harness/memory/outreach.ts";
 import { encrypted } from "./encrypted.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
+import { forget, forgetClicks } from "../harness/memory/operation-commands.ts";
 
 const ANN = { id: "1777000000000001001", username: "ann_builds" };
 const BEA = { id: "1777000000000001002", username: "bea_codes" };
@@ -206,14 +206,14 @@ test("who only writes notices within a moment that keys were deleted", async () 
   const key = async (): Promise<string> =>
     keyring.refOf(await encrypted(keyring, { kind: "click", ip: "203.0.113.7" }, "x"));
   const before = await key();
-  await world.run(forget, "203.0.113.7", "--yes");
+  await world.run(forgetClicks, "203.0.113.7", "--yes");
   for (let asked = 0; (await key()) === before && asked < ASKED_MAX; asked++);
   expect(await key()).not.toBe(before);
 });
 
 describe("forget IP", () => {
   test("erases the clicks of that address and of no other", async () => {
-    expect(await world.run(forget, "::ffff:203.0.113.7", "--yes")).toMatchObject({
+    expect(await world.run(forgetClicks, "::ffff:203.0.113.7", "--yes")).toMatchObject({
       code: 0,
       out: expect.stringContaining("1 events"),
     });
@@ -222,15 +222,15 @@ describe("forget IP", () => {
     expect(text).toContain("203.0.113.8");
     expect(text).toContain("https://shop.example/tea?for=bea/1");
     expect(text).toContain('"original_url":"https://shop.example/tea"');
-    expect(await world.run(forget, "203.0.113.7", "--yes")).toMatchObject({ code: 1 });
+    expect(await world.run(forgetClicks, "203.0.113.7", "--yes")).toMatchObject({ code: 1 });
   });
 
   test("an address that clicks again is recorded again, and can be erased again", async () => {
-    await world.run(forget, "203.0.113.7", "--yes");
+    await world.run(forgetClicks, "203.0.113.7", "--yes");
     await shown();
     await world.append(STREAMS.link("go.example", "x"), [clicked("203.0.113.7", "ann/2")]);
     expect(await shown()).toContain("ann/2");
-    expect(await world.run(forget, "203.0.113.7", "--yes")).toMatchObject({ code: 0 });
+    expect(await world.run(forgetClicks, "203.0.113.7", "--yes")).toMatchObject({ code: 0 });
     expect(await shown()).not.toContain("ann/2");
   });
 });

@@ -4,10 +4,10 @@ import { cpSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { capture } from "../harness/capture.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
+import { forget } from "../harness/memory/operation-commands.ts";
 
 const TIMEOUT_MS = 1_200_000;
 
@@ -39,7 +39,7 @@ test(
     let told = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const copy = copyOf(world, `round-${round}`);
-      const killed = world.start(["forget", "ada_builds", "--yes"], copy.env);
+      const killed = world.start(["recipients", "forget", "ada_builds", "--yes"], copy.env);
       // The first thing that it writes to the log is the event.
       while (copy.written() === 0 && killed.exitCode === null) await Bun.sleep(0);
       const until = performance.now() + round;

@@ -138,8 +138,8 @@ test(
       [],
     );
 
-    expect(await world.command("forget", "@Ada_Builds", "--yes")).toMatchObject({ code: 0, err: "" });
-    expect(await world.command("forget", IP, "--yes")).toMatchObject({ code: 0, err: "" });
+    expect(await world.command("recipients", "forget", "@Ada_Builds", "--yes")).toMatchObject({ code: 0, err: "" });
+    expect(await world.command("clicks", "forget", IP, "--yes")).toMatchObject({ code: 0, err: "" });
     const gone = async (): Promise<string[]> => found(traces, { contacts: (await world.command("contacts")).out });
     await until(gone, (left) => left.length === 0);
 
@@ -179,8 +179,8 @@ test(
     await using _ = world;
     const kept = join(world.directory, "kept");
     expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
-    await world.command("forget", "ada_builds", "--yes");
-    await world.command("forget", IP, "--yes");
+    await world.command("recipients", "forget", "ada_builds", "--yes");
+    await world.command("clicks", "forget", IP, "--yes");
     await stop(service);
 
     // The older key file: what the log tells of erasures is heeded before anything is shown.

@@ -40,7 +40,7 @@ const LINES = [
   "replay",
   "replay --json",
   "doctor",
-  "forget 1005",
+  "recipients forget 1005",
 ];
 
 describe("texts of others", () => {

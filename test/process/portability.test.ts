@@ -54,7 +54,7 @@ test(
     await authorize(service, world.sandbox);
     const run = (of: Running) => of.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
     expect(await (await run(service)).json()).toMatchObject({ sent: 2 });
-    expect(await world.command("forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
+    expect(await world.command("recipients", "forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
     const post = async (): Promise<string> => {
       const answer = await service.post("/api/tracking/event", CLICK, BEARER);
       expect(answer.status).toBe(202);
@@ -65,7 +65,7 @@ test(
     const folder = join(world.directory, "backup");
     const [made, forgotten] = await Promise.all([
       world.command("backup", folder, "--json"),
-      world.command("forget", "grace_codes", "--yes"),
+      world.command("recipients", "forget", "grace_codes", "--yes"),
     ]);
     expect([made.code, made.err, forgotten.code]).toEqual([0, "", 0]);
     await Promise.all(clicks);

@@ -6,7 +6,6 @@ import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { countPeopleAt, dropReplacedUpTo, type Contacts } from "../../projections/contacts.ts";
 import { encodeState } from "../../projections/snapshot.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { foldLog } from "../harness/fold-log.ts";
@@ -17,6 +16,7 @@ import { openCommands, type CommandHarness } from "../harness/memory/commands.ts
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
 import { rebuildAll } from "./rebuilding.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
+import { forget } from "../harness/memory/operation-commands.ts";
 
 /** So that short logs have snapshots of the past. */
 const PAST_EVERY = 40;

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type States } from "../../projections/all.ts";
-import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";
@@ -12,6 +11,7 @@ import { startProjector, type Projector } from "../../src/projector/projector.ts
 import { foldLog } from "../harness/fold-log.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
+import { forget } from "../harness/memory/operation-commands.ts";
 
 let world: CommandHarness;
 let projector: Projector;

@@ -1,14 +1,14 @@
 import { fromJsonSchema, McpServer, type CallToolResult } from "@modelcontextprotocol/server";
 import type { TObject } from "@sinclair/typebox";
 import { closedObject } from "../../platform/common-schemas.ts";
-import type { AnyOperation } from "../../platform/operation.ts";
+import { isReading, type AnyOperation } from "../../platform/operation.ts";
 import { VERSION } from "../../platform/version.ts";
 import { runCommand } from "../shared/command.ts";
-import { openReader } from "../shared/operation-command.ts";
+import { openContext, runOnce } from "../shared/run-operation.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { toExitCode, describeFault } from "../shared/system-fault.ts";
 import { ANSWERS_MAX, toArguments, TOOLS, type Input, type Tool } from "./tools.ts";
-import type { ContactJson } from "../contacts.ts";
+import type { RecipientJson } from "../../recipients/recipient-json.ts";
 
 const INSTRUCTIONS =
   "Reads the log of a reachlog service: outreach by direct messages on X, clicks, and their deliveries. Nothing can be " +
@@ -22,7 +22,7 @@ export function createMcpServer(
   operations: readonly AnyOperation[],
 ): McpServer {
   const server = new McpServer({ name: "reachlog", version: VERSION }, { instructions: INSTRUCTIONS });
-  for (const described of operations.filter(({ access: [, scope] }) => scope === "read")) {
+  for (const described of operations.filter(isReading)) {
     const { name, summary, description, input } = described;
     const tool = { title: summary, description: `${summary} ${description}`, annotations: READS_ONLY };
     const inputSchema = toInputSchema<object>(closedObject(input));
@@ -50,11 +50,9 @@ async function answerOperation(
   input: object,
 ): Promise<CallToolResult> {
   try {
-    await using reader = await openReader({ ...terminal, out() {}, err() {}, interactive: false });
-    const found = await described.run(reader as never, input as never);
-    return typeof found === "string"
-      ? toRefusal(described.refusals![found]!.sentence)
-      : toResult(JSON.stringify(found));
+    const silent: Terminal = { ...terminal, out() {}, err() {}, caller: "mcp", interactive: false };
+    await using context = await openContext(silent, described);
+    return toResult(JSON.stringify(await runOnce(silent, described, context, input)));
   } catch (fault) {
     if (toExitCode(fault) === undefined) throw fault;
     return toRefusal(describeFault(fault as Error));
@@ -83,7 +81,7 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
 function selectAnswers({ isAnswer }: Tool, input: Input, out: string): string {
   const lines = out.split("\n").filter((line) => line !== "");
   const answers =
-    isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as ContactJson, input));
+    isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as RecipientJson, input));
   if (answers.length === 0) return "none";
   const more = answers.length - ANSWERS_MAX;
   return [...answers.slice(0, ANSWERS_MAX), ...(more > 0 ? [`and ${more} more: ask for less`] : [])].join("\n");

@@ -5,7 +5,8 @@ import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import type { MakeCommand } from "../shared/command.ts";
-import { contacts, type ContactJson } from "../contacts.ts";
+import { contacts } from "../contacts.ts";
+import type { RecipientJson } from "../../recipients/recipient-json.ts";
 import { lag, list } from "../deliveries.ts";
 import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
@@ -30,7 +31,7 @@ export interface Tool {
   /** The members that are options of its command, beside those that are so everywhere. */
   readonly filter?: readonly FilterName[];
   /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
-  readonly isAnswer?: (recipient: ContactJson, input: Input) => boolean;
+  readonly isAnswer?: (recipient: RecipientJson, input: Input) => boolean;
 }
 
 /** Members that are options of every command that has them. */

@@ -52,6 +52,11 @@ export function group(name: string, summary: string, commands: readonly MakeComm
   };
 }
 
+/** True if a command does something itself; a group only holds others. */
+export function isRunnable({ commands, registeredArguments }: typed.CommandUnknownOpts): boolean {
+  return commands.length === 0 || registeredArguments.length > 0;
+}
+
 /** For `--json`, where the answer is one object. */
 export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
 

@@ -32,8 +32,12 @@ export async function openExistingStoredLog(terminal: Terminal): Promise<StoredL
  */
 export async function recordRead(terminal: Terminal, store: LogStore, read: PersonalRead): Promise<void> {
   if (!readConfig(terminal).auditReads) return;
-  const metadata = terminal.caller === undefined ? COMMAND_METADATA : { caller: terminal.caller };
-  await appendRead(createEventLog(store, makeId).append, read, metadata);
+  await appendRead(createEventLog(store, makeId).append, read, readCaller(terminal));
+}
+
+/** The caller of what a command causes. */
+export function readCaller({ caller }: Terminal): EventMetadata {
+  return caller === undefined ? COMMAND_METADATA : { caller };
 }
 
 /** The configuration of a log that exists. */

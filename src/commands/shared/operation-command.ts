@@ -1,90 +1,85 @@
 import type * as typed from "@commander-js/extra-typings";
 import type { TProperties } from "@sinclair/typebox";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { listChoices, isOptional, readMember, type AnyOperation } from "../../platform/operation.ts";
-import type { LogReader } from "../../projector/log-reader.ts";
-import { Command, createNumberParser, JSON_OPTION, Option, readConfig, type MakeCommand } from "./command.ts";
-import { openExistingLog } from "./log-session.ts";
-import { foldToMoment } from "./moment.ts";
-import { parseMoment } from "../../projector/parse-moment.ts";
-import { answer, EXIT, table, type Terminal } from "./terminal.ts";
+import {
+  isFlag,
+  isOptional,
+  itemSchema,
+  listChoices,
+  readMember,
+  type AnyOperation,
+} from "../../platform/operation.ts";
+import { absolutePath, Argument, Command, JSON_OPTION, Option, type MakeCommand } from "./command.ts";
+import { runOperation } from "./run-operation.ts";
 
 /** The command of an operation: arguments and options are the members of its input, and help is made of its words. */
 export function toCommand(described: AnyOperation): MakeCommand {
-  const { name, summary, description, input, positional = [], examples } = described;
+  const { name, summary, description, input, positional = [], confirm, list, file, examples } = described;
   const last = name.split(" ").at(-1)!;
   return (terminal) => {
     const command: typed.CommandUnknownOpts = new Command(last).summary(toPhrase(summary)).description(description);
-    for (const member of positional) {
-      const isLeftOut = isOptional(input[member]!);
-      command.argument(isLeftOut ? `[${member}]` : `<${member}>`, toPhrase(input[member]!.description ?? ""));
-    }
+    for (const member of positional) command.addArgument(toArgument(member, input[member]!));
     const options = Object.entries(input).filter(([member]) => !positional.includes(member));
     for (const [member, schema] of options) command.addOption(toOption(member, schema));
-    command.option(...JSON_OPTION);
+    if (file !== undefined) command.option(`--${file.option} <file>`, toPhrase(file.description), absolutePath);
+    if (confirm !== undefined) command.option("--yes", "do not ask");
+    if (list === undefined) command.option(...JSON_OPTION);
+    else command.option("--json", "answer with one JSON object a row; without --limit, of all pages");
     const action = async (...given: readonly unknown[]): Promise<number> => {
-      const { json, ...chosen } = given[positional.length] as Record<string, unknown> & { json?: true };
+      const { json, yes, ...chosen } = given[positional.length] as Record<string, unknown> & {
+        json?: true;
+        yes?: true;
+      };
       const named = positional.map((member, at) => [member, given[at]] as const);
       const members = options.map(([member]) => [member, chosen[toCamelCase(member)]] as const);
-      return await run(terminal, described, omitUndefined(Object.fromEntries([...named, ...members])), json);
+      const inputs = omitUndefined(Object.fromEntries([...named, ...members]));
+      const path = file && (chosen[toCamelCase(file.option)] as string | undefined);
+      return await runOperation(terminal, described, inputs, { json, yes, file: path });
     };
     command.action(action as Parameters<typeof command.action>[0]);
     return command.examples(...examples.map((one) => `reachlog ${name} ${one}`.trimEnd()));
   };
 }
 
-/** Runs an operation on the configured log, and writes its answer. Returns the exit code. */
-async function run(
-  terminal: Terminal,
-  described: AnyOperation,
-  input: object,
-  json: true | undefined,
-): Promise<number> {
-  await using context = await openReader(terminal);
-  const found = await described.run(context as never, input as never);
-  if (typeof found === "string") {
-    terminal.err(`${described.refusals![found]!.sentence}\n`);
-    return EXIT.fault;
-  }
-  const rows = described.table?.(found, input as never);
-  const text = described.text(found, input as never);
-  answer(terminal, json, found, rows === undefined ? text : `${table(rows.head, rows.rows)}${text}`);
-  return EXIT.ok;
-}
-
-/** Opens the context of an operation that reads, beside a running service. */
-export async function openReader(terminal: Terminal) {
-  const config = readConfig(terminal);
-  const store = await openExistingLog(terminal);
-  const reader: LogReader = {
-    store,
-    clock: store.logClock.now,
-    async at(asOf, ...names) {
-      const moment = parseMoment(asOf, config.outreach.timezone);
-      return { ...(await foldToMoment(terminal, store, names, moment)), moment };
-    },
+/** Adds to a command those of the operations whose names begin with its own, such as `links list` to `links`. */
+export function withOperations(make: MakeCommand, operations: readonly AnyOperation[]): MakeCommand {
+  return (terminal) => {
+    const command = make(terminal);
+    for (const described of operations) {
+      if (described.name.startsWith(`${command.name()} `)) command.addCommand(toCommand(described)(terminal));
+    }
+    return command;
   };
-  return { config, ...reader, [Symbol.asyncDispose]: store[Symbol.asyncDispose] };
 }
 
-/** The option of a member: `as_of` is `--as-of <moment>`. */
+/** The argument of a member; a list takes all arguments that follow. */
+function toArgument(member: string, schema: TProperties[string]): typed.Argument {
+  const item = itemSchema(schema);
+  const name = item === undefined ? member : `${member}...`;
+  const argument = new Argument(isOptional(schema) ? `[${name}]` : `<${name}>`, toPhrase(schema.description ?? ""));
+  const choices = listChoices(item ?? schema);
+  if (choices !== undefined) return argument.choices(choices);
+  if (item === undefined) return argument.argParser((text: string) => readMember(schema, text));
+  return argument.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
+}
+
+/** The option of a member: `as_of` is `--as-of <moment>`. One of a list is given once for each of its members. */
 function toOption(member: string, schema: TProperties[string]): typed.Option {
-  const {
-    title = "text",
-    description = "",
-    minimum = 0,
-    maximum,
-  } = schema as typeof schema & {
-    minimum?: number;
-    maximum?: number;
-  };
+  const item = itemSchema(schema);
+  const { title = "text" } = item ?? schema;
   const flag = `--${member.replaceAll("_", "-")}`;
-  const option = new Option(schema["type"] === "boolean" ? flag : `${flag} <${title}>`, toPhrase(description));
+  const option = new Option(isFlag(schema) ? flag : `${flag} <${title}>`, toPhrase(schema.description ?? ""));
+  option.makeOptionMandatory(!isOptional(schema));
+  if (isFlag(schema)) return option;
   const choices = listChoices(schema);
   if (choices !== undefined) return option.choices(choices);
-  if (schema["type"] !== "integer") return option;
-  const parse = createNumberParser(`${flag} needs a number`, minimum, maximum);
-  return option.argParser((text: string) => parse(String(readMember(schema, text))));
+  if (item === undefined) return option.argParser((text: string) => readMember(schema, text));
+  return option.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
+}
+
+/** The members of a list that were given before this one. */
+function toList(others: unknown): readonly unknown[] {
+  return Array.isArray(others) ? others : [];
 }
 
 /** A sentence as a phrase of help: `Shows the runs.` is `shows the runs`. */

@@ -12,7 +12,6 @@ import { deliveries } from "../deliveries.ts";
 import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
 import { toExitCode, describeFault } from "./system-fault.ts";
-import { forget } from "../forget.ts";
 import { init } from "../setup/init.ts";
 import { links } from "../links.ts";
 import { key } from "../key.ts";
@@ -33,7 +32,7 @@ import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
 import { isOperationWord, loadOperations } from "../../operations.ts";
 import type { AnyOperation } from "../../platform/operation.ts";
-import { toCommand } from "./operation-command.ts";
+import { toCommand, withOperations } from "./operation-command.ts";
 
 /** By topic, in the order of the overview: first steps, daily work, rare work. A text is the name of an operation. */
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
@@ -42,7 +41,7 @@ const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Figures and links": [results, "stats", "quota", "runs", "clicks", links],
   "Log and proof": [replay, audit, witness, archive],
   "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],
-  "Erasure, deliveries and access": [forget, deliveries, account, token, key],
+  "Deliveries and access": [deliveries, account, token, key],
   "For other programs": [mcp, completion],
 };
 
@@ -69,7 +68,8 @@ const createReachlog =
     for (const { topic, one } of COMMANDS) {
       const described = typeof one === "string" ? operations.find(({ name }) => name === one) : undefined;
       const make = typeof one === "string" ? described && toCommand(described) : one;
-      if (make !== undefined) program.addCommand(make(terminal).helpGroup(`${topic}:`));
+      if (make === undefined) continue;
+      program.addCommand(withOperations(make, operations)(terminal).helpGroup(`${topic}:`));
     }
     return program;
   };

@@ -24,7 +24,6 @@ import { problems } from "../server/problem.ts";
 import type { AppendedBy, EventIntake } from "../server/event-intake.ts";
 import { closedObject, id, orNull } from "../../platform/common-schemas.ts";
 
-FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("ip-address-or-blank", (value) => isIP(value) !== 0 || isBlank(value));
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 

@@ -6,7 +6,7 @@ import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { findHeld, release } from "../../recipients/release.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
-import { suppress } from "../../recipients/suppress.ts";
+import { recipientName } from "../../recipients/resolve-recipient.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { objectBody, fileBody } from "../server/body.ts";
@@ -41,12 +41,6 @@ import { recordConsent } from "../../recipients/record-consent.ts";
 /** Column names that a report lists: a file of JSON objects may have others in each. */
 const FIELDS_SHOWN_MAX = 50;
 
-/** A recipient as an operator names them. Whatever matches is a valid name. */
-export const recipientName = Type.String({
-  pattern: "^(@?[A-Za-z0-9_]{1,15}|[0-9]{16,19})$",
-  description: "An id, a handle or @handle.",
-  examples: ["@sara_sells", "1786543210987654321"],
-});
 const recipientBody = objectBody({ recipient: recipientName });
 
 const importReport = Type.Object({
@@ -202,29 +196,6 @@ export function recipientEndpoints(deps: AppDeps) {
         query: listQuery,
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
-      }),
-    )
-    .post(
-      "/recipients/suppress",
-      async ({ body, call }) => {
-        const { isKnown } = await appendedOrNothing(suppress(deps, body.recipient, call.metadata));
-        return { known: isKnown };
-      },
-      route("suppressRecipient", "outreach", ["token", "recipients"], {
-        body: recipientBody,
-        response: {
-          200: reply(
-            "Suppressed.",
-            Type.Object({ known: Type.Boolean({ description: "False: no recipient of that name is known yet." }) }),
-          ),
-        },
-        summary: "Suppresses a recipient for good.",
-        description:
-          "They never get a message again. An unknown handle can be suppressed too: X is asked for its id, and without an answer it holds for any recipient with that handle. A repeat changes nothing.",
-        form: {
-          path: "/console/recipients/suppress",
-          notice: () => "The recipient never gets a message again.",
-        },
       }),
     )
     .post(

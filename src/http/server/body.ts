@@ -1,13 +1,10 @@
 import { type Static, type TSchema, Type, type TObject, type TProperties } from "@sinclair/typebox";
-import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
+import { createCheck } from "../../platform/check-schema.ts";
 import { closedObject } from "../../platform/common-schemas.ts";
 import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */
 export const BODY_BYTES_MAX = 64 * 1024;
-
-/** Misfits looked at; a body may have tens of thousands. */
-const MISFITS_MAX = 64;
 
 /**
  * A route's `body`: what an endpoint takes, as callers see it and as the service reads it. Elysia reads and checks nothing
@@ -72,23 +69,14 @@ function textBody<Schema extends TSchema>(
   return { "~standard": UNCHECKED, schema, type, fit, read };
 }
 
-/** Compiled at the first request: commands read the table of endpoints too, and check no body. */
+/** Throws the problem 422 for a value that does not fit. */
 export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  let compiled: TypeCheck<Schema> | undefined;
+  const check = createCheck(schema);
   return (value) => {
-    compiled ??= TypeCompiler.Compile(schema);
-    return compiled.Check(value) ? value : refuse(compiled, value);
+    const misfits = check(value);
+    if (misfits.length > 0) throw problems.invalid(misfits);
+    return value as Static<Schema>;
   };
-}
-
-/** Throws the problem 422, which says where the value does not fit, and not what it is: it may be personal or a secret. */
-function refuse(check: TypeCheck<TSchema>, value: unknown): never {
-  const messages = new Map<string, string>();
-  for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
-    // The first schema of a member that may be null says its other form.
-    if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
-  }
-  throw problems.invalid([...messages].map(([path, message]) => ({ path, message })));
 }
 
 /**

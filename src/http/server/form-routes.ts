@@ -126,6 +126,14 @@ export function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
+/** The fields of a form that asks to type the name of what is lost: the browser checks that too. Throws the problem 400. */
+export function readConfirmed({ name, confirm, ...fields }: Fields): Fields {
+  if (name === undefined || confirm?.trim() !== name) {
+    throw problems.malformed(`Nothing was erased: type ${name ?? "the recipient's name"} to confirm.`);
+  }
+  return leaveOutEmpty(fields);
+}
+
 function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {
   return declare(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
     apiOperationId: id,

@@ -227,7 +227,10 @@ function listProblems(endpoint: Endpoint): readonly Listed[] {
   const named = [...new Set(all)].map((name) => ({ name, problem: sample(name) }));
   return [
     ...named,
-    ...Object.entries(refusals).map(([name, declared]) => ({ problem: declaredProblem(name, declared) })),
+    ...Object.entries(refusals).map(([name, declared]) => {
+      const more = Object.fromEntries(declared.more.map((member) => [member, undefined]));
+      return { problem: declaredProblem({ ...declared, name, more }) };
+    }),
   ];
 }
 

@@ -4,7 +4,7 @@ import { MomentFolding } from "../../projector/log-reader.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/page-context.ts";
-import type { DeclaredRefusal, RefusalKind } from "../../platform/operation.ts";
+import type { RefusalKind, ShownRefusal } from "../../platform/operation.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type HttpResponse, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
@@ -116,12 +116,6 @@ export const problems = {
   noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or not the one named."),
   unknownRecipient: () =>
     new Problem(404, "unknown-recipient", "No recipient has that name: they were erased already, or never recorded."),
-  unknownAddress: () =>
-    new Problem(
-      404,
-      "unknown-address",
-      "No readable event has that address: it was erased already, or never recorded.",
-    ),
   suppressed: () => new Problem(409, "suppressed", "This recipient is suppressed: no message is sent."),
   nothingToRetry: () => new Problem(409, "nothing-to-retry", "This recipient has no failed message to retry."),
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
@@ -228,8 +222,8 @@ export type ProblemName = keyof typeof problems;
 const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = { not_found: 404, conflict: 409, invalid: 422 };
 
 /** The problem of a refusal that an operation declares. */
-export function declaredProblem(name: string, { kind, sentence }: DeclaredRefusal): Problem {
-  return new Problem(STATUS_OF_REFUSAL[kind], name.replaceAll("_", "-"), sentence);
+export function declaredProblem({ name, kind, sentence, more }: ShownRefusal): Problem {
+  return new Problem(STATUS_OF_REFUSAL[kind], name.replaceAll("_", "-"), sentence, { more });
 }
 
 /** The log, or the keys without which nothing personal gets into it, refused an append. */

@@ -2,23 +2,30 @@ import { Type, type Static, type TObject, type TProperties } from "@sinclair/typ
 import type { ReadResource } from "../../../events/access.ts";
 import { closedObject } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { readMember, type DeclaredRefusals, type Operation } from "../../platform/operation.ts";
-import { fitting } from "./body.ts";
-import { reply, route, type Access } from "./endpoint.ts";
-import { declaredProblem } from "./problem.ts";
+import {
+  itemSchema,
+  readMember,
+  readRefusal,
+  type DeclaredRefusals,
+  type Operation,
+} from "../../platform/operation.ts";
+import { fitting, objectBody, type Fields } from "./body.ts";
+import { reply, route, type Access, type RequestContext } from "./endpoint.ts";
+import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
 import { parseGiven, refuseQuery } from "./query.ts";
 
-/** A request, as far as an operation that reads needs it. */
+/** A request of an operation that reads. */
 interface ReadRequest {
   /** Its query holds the members of the input that the path does not name. */
   readonly request: Request;
-  /** The members that the path names. */
-  readonly params: Readonly<Record<string, string>>;
+  /** The members that the path names; undefined if it names none. */
+  readonly params: Readonly<Record<string, string>> | undefined;
+  readonly call: RequestContext;
 }
 
 /**
- * Returns handler and declaration of an operation that reads, for a route of Elysia's chain: its input is the path and the
- * query. `context` is called for each request, so a table of endpoints can be made without one. The handler throws the
+ * Returns handler and declaration of an operation that reads, for a GET route of Elysia's chain: its input is the path and
+ * the query. `context` is called for each request, so a table of endpoints can be made without one. The handler throws the
  * problem 422 for an input that does not fit, and that of the refusal which the operation returns.
  */
 export function serveRead<
@@ -27,31 +34,121 @@ export function serveRead<
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
 >(described: Operation<Context, Input, Output, Refusals>, context: () => Context) {
-  const { id, tag, access, summary, description, personalRead, input, output, refusals } = described;
+  const { input } = described;
   const fit = fitting(closedObject(input));
-  const handler = async ({ request, params }: ReadRequest): Promise<Static<TObject<Output>>> => {
-    const texts = { ...Object.fromEntries(new URL(request.url).searchParams), ...params };
-    const given = fit(readMembers(input, texts));
-    const answer = await parseGiven(() => described.run(context(), given), refuseQuery);
-    if (typeof answer !== "string") return answer;
-    throw declaredProblem(answer, refusals![answer]!);
+  const handler = async ({ request, params, call }: ReadRequest): Promise<Static<TObject<Output>>> => {
+    const given = fit(readMembers(input, new URL(request.url).searchParams, params));
+    const found = await parseGiven(() => described.run(context(), given, call.metadata), refuseQuery);
+    throwRefusal(described, found);
+    const answer = found as Static<TObject<Output>>;
+    call.disclosed = described.discloses?.(answer, given);
+    return answer;
   };
-  const declared = route(id, tag, access as unknown as Access, {
+  const members = Object.fromEntries(
+    Object.entries(input).map(([name, { description: about = "" }]) => [name, `${about}.`]),
+  );
+  return [handler, declareOperation(described, { members, problems: ["invalid"] as const })] as const;
+}
+
+/** A request of an operation that writes. */
+interface WriteRequest<Input extends TProperties> {
+  readonly body: Static<TObject<Input>>;
+  readonly call: RequestContext;
+}
+
+interface WriteOptions {
+  /** The console has a form for it, at `/console/` and the words of its name. */
+  readonly form?: {
+    /** The input for these fields; default: those that are not empty. Throws problems. */
+    readonly body?: (fields: Fields) => unknown;
+  };
+  /** Turns the faults of the log into problems; default: the act's append is the first thing that it does. */
+  readonly guard?: typeof appendedOrNothing;
+}
+
+/**
+ * Returns handler and declaration of an operation that writes, for a POST route of Elysia's chain: its input is the body.
+ * The events name the caller of the request. A service that stops gives up the work that waits for its signal.
+ */
+export function serveWrite<
+  Context,
+  Input extends TProperties,
+  Output extends TProperties,
+  Refusals extends DeclaredRefusals,
+>(
+  described: Operation<Context, Input, Output, Refusals>,
+  context: () => Context & { readonly stopping: AbortSignal },
+  { form, guard = appendedOrNothing }: WriteOptions = {},
+) {
+  const handler = async ({ body, call }: WriteRequest<Input>): Promise<Static<TObject<Output>>> => {
+    const running = context();
+    const { stopping } = running;
+    const work = parseGiven(() => described.run(running, body, call.metadata), refuseBody);
+    const found = await guard(work).catch((fault: unknown) => {
+      throw stopping.aborted && fault === stopping.reason ? problems.logUnavailable(true) : fault;
+    });
+    throwRefusal(described, found);
+    const answer = found as Static<TObject<Output>>;
+    call.disclosed = described.discloses?.(answer, body);
+    return answer;
+  };
+  const toForm = ({ body }: NonNullable<typeof form>) => ({
+    path: `/console/${described.name.replaceAll(" ", "/")}` as const,
+    ...omitUndefined({ body }),
+    notice: (answer: never, fields: Fields) => described.text(answer, fields as Static<TObject<Input>>),
+  });
+  const declared = declareOperation(described, omitUndefined({ form: form && toForm(form), isSlow: described.isSlow }));
+  return [handler, { ...declared, body: objectBody(described.input) }] as const;
+}
+
+const refuseBody = (message: string) => problems.invalid([{ path: "", message }]);
+
+/** Throws the problem of a refusal, if it is one. */
+function throwRefusal({ refusals }: { readonly refusals?: DeclaredRefusals }, found: string | object): void {
+  const refused = readRefusal(refusals, found);
+  if (refused !== undefined) throw declaredProblem(refused);
+}
+
+type Declared = Omit<Parameters<typeof route>[3], "response" | "summary" | "description" | "body">;
+
+function declareOperation<Output extends TProperties>(
+  {
+    id,
+    tag,
+    access,
+    summary,
+    description,
+    personalRead,
+    output,
+    refusals,
+  }: Pick<
+    Operation<never, TProperties, Output>,
+    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals"
+  >,
+  more: Declared,
+) {
+  return route(id, tag, access as unknown as Access, {
     response: { 200: reply("The answer.", Type.Object(output)) },
     summary,
     description,
     personalRead: personalRead as ReadResource | false,
-    members: Object.fromEntries(
-      Object.entries(input).map(([name, { description: about = "" }]) => [name, `${about}.`]),
-    ),
-    problems: ["invalid"],
     ...omitUndefined({ refusals }),
+    ...more,
   });
-  return [handler, declared] as const;
 }
 
 /** Reads the members that a query gives. Empty ones count as absent; unknown ones are left out, as on all paths. */
-function readMembers(input: TProperties, texts: Readonly<Record<string, string>>): Record<string, unknown> {
-  const known = Object.entries(input).filter(([name]) => (texts[name] ?? "") !== "");
-  return Object.fromEntries(known.map(([name, schema]) => [name, readMember(schema, texts[name]!)]));
+function readMembers(
+  input: TProperties,
+  query: URLSearchParams,
+  params: ReadRequest["params"],
+): Record<string, unknown> {
+  const members = Object.entries(input).flatMap(([name, schema]) => {
+    const texts = (params?.[name] === undefined ? query.getAll(name) : [params[name]]).filter((text) => text !== "");
+    const [last] = texts.slice(-1);
+    if (last === undefined) return [];
+    const item = itemSchema(schema);
+    return [[name, item === undefined ? readMember(schema, last) : texts.map((text) => readMember(item, text))]];
+  });
+  return Object.fromEntries(members) as Record<string, unknown>;
 }

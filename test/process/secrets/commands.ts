@@ -17,6 +17,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "recipients evidence grace_codes --out DIRECTORY/evidence.json",
     "recipients suppress ada_builds",
     "recipients retry grace_codes",
+    "recipients forget ada_builds --yes",
   ],
   suppressions: ["suppressions import DIRECTORY/elsewhere.env --format csv", "suppressions export"],
   outreach: ["outreach preview", "outreach preview --json", "outreach reconcile"],
@@ -26,7 +27,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   quota: ["quota --json"],
   runs: ["runs", "runs --json"],
   links: ["links list", "links list --json", "links add spring https://shop.example/"],
-  clicks: ["clicks", "clicks go.example/s --json"],
+  clicks: ["clicks", "clicks go.example/s --json", "clicks forget 203.0.113.7 --yes --json"],
   replay: ["replay --json"],
   audit: [
     "audit verify",
@@ -52,7 +53,6 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   restored: ["restored", "restored --json"],
   "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
-  forget: ["forget ada_builds --yes", "forget 203.0.113.7 --yes --json"],
   // They show or exchange a secret, each in a way of its own.
   token: ["token list", "token list --json", "token remove ffff"],
   key: ["key show", "key show --json"],

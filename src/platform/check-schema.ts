@@ -1,0 +1,32 @@
+import type { TSchema } from "@sinclair/typebox";
+import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
+
+/** The misfits that are listed; a body may have tens of thousands. */
+const MISFITS_MAX = 64;
+
+/** The place where a value does not fit its schema, and what the schema wants there. */
+export interface Misfit {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Returns a check that lists where a value does not fit: nowhere if it fits. It never says what the value is: it may be
+ * personal or a secret. The schema is compiled at the first check: commands read all schemas, and check few values.
+ */
+export function createCheck<Schema extends TSchema>(schema: Schema): (value: unknown) => readonly Misfit[] {
+  let compiled: TypeCheck<Schema> | undefined;
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema);
+    return compiled.Check(value) ? [] : listMisfits(compiled, value);
+  };
+}
+
+function listMisfits(check: TypeCheck<TSchema>, value: unknown): readonly Misfit[] {
+  const messages = new Map<string, string>();
+  for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
+    // The first schema of a member that may be null says its other form.
+    if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
+  }
+  return [...messages].map(([path, message]) => ({ path, message }));
+}
