@@ -14,8 +14,8 @@ export interface Misfit {
  * Returns a check that lists where a value does not fit: nowhere if it fits. It never says what the value is: it may be
  * personal or a secret. The schema is compiled at the first check: commands read all schemas, and check few values.
  */
-export function createCheck<Schema extends TSchema>(schema: Schema): (value: unknown) => readonly Misfit[] {
-  let compiled: TypeCheck<Schema> | undefined;
+export function createCheck(schema: TSchema): (value: unknown) => readonly Misfit[] {
+  let compiled: TypeCheck<TSchema> | undefined;
   return (value) => {
     compiled ??= TypeCompiler.Compile(schema);
     return compiled.Check(value) ? [] : listMisfits(compiled, value);

@@ -59,9 +59,14 @@ describe("recipients suppress", () => {
 
   test("says that no recipient of that name is known yet, and suppresses the name all the same", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
-    expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({ out: "@ann never gets a message\n" });
+    expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({
+      out: "The recipient never gets a message again.\n",
+    });
     const { code, out } = await world.run(recipients, "suppress", "@nan");
-    expect([code, out]).toEqual([0, "@nan never gets a message; no recipient with that name is known yet\n"]);
+    expect([code, out]).toEqual([
+      0,
+      "The recipient never gets a message again; no recipient of that name is known yet.\n",
+    ]);
     expect(findContact(await state(), { username: "nan" })).toMatchObject({ suppressed: true });
   });
 
@@ -105,8 +110,7 @@ test("recipients list --held shows who waits for a decision, and release decides
 
 test("recipients suppress and retry answer programs", async () => {
   expect(JSON.parse((await world.run(recipients, "suppress", "ann", "--json")).out)).toEqual({
-    recipient: "ann",
-    is_known: false,
+    known: false,
   });
   const refused = await world.run(recipients, "retry", "ann", "--json");
   expect([refused.code, JSON.parse(refused.out)]).toEqual([1, { recipient: "ann", refusal: "suppressed" }]);

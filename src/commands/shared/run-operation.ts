@@ -46,7 +46,9 @@ export async function runOperation(
   const shown = text.endsWith("\n") ? text : `${text}\n`;
   answer(terminal, json, found, rows === undefined ? shown : `${table(rows.head, rows.rows)}${shown}`);
   if (file === undefined) return EXIT.ok;
-  return await writeFile(terminal, described, file, () => described.file!.describe(context as never, found, input as never));
+  return await writeFile(terminal, described, file, () =>
+    described.file!.describe(context as never, found, input as never),
+  );
 }
 
 /** Throws a ServiceError (usage) that names the argument or option that does not fit. */

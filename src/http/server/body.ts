@@ -75,7 +75,7 @@ export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown
   return (value) => {
     const misfits = check(value);
     if (misfits.length > 0) throw problems.invalid(misfits);
-    return value as Static<Schema>;
+    return value;
   };
 }
 
