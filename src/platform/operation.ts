@@ -19,7 +19,7 @@ export function refusal(kind: RefusalKind, sentence: string, ...more: readonly s
 export type DeclaredRefusals = Readonly<Record<string, DeclaredRefusal>>;
 
 /** A declared refusal with its particulars. */
-export interface Refused<Name extends string = string> {
+export interface GivenRefusal<Name extends string = string> {
   readonly refusal: Name;
   /** The values that its sentence names. */
   readonly values: Readonly<Record<string, string | number>>;
@@ -30,28 +30,28 @@ export interface Refused<Name extends string = string> {
 /** Refuses by a declared refusal. Without particulars, its name alone does the same. */
 export function refuse<const Name extends string>(
   name: Name,
-  values: Refused["values"],
-  more: Refused["more"] = {},
-): Refused<Name> {
+  values: GivenRefusal["values"],
+  more: GivenRefusal["more"] = {},
+): GivenRefusal<Name> {
   return { refusal: name, values, more };
 }
 
 /** A refusal as surfaces show it. */
-export interface ShownRefusal extends Omit<DeclaredRefusal, "more">, Pick<Refused, "more"> {
+export interface ShownRefusal extends Omit<DeclaredRefusal, "more">, Pick<GivenRefusal, "more"> {
   readonly name: string;
 }
 
 /** Reads what an operation returned as a refusal; undefined if it is the answer. */
 export function readRefusal(refusals: DeclaredRefusals = {}, found: string | object): ShownRefusal | undefined {
   if (typeof found === "object" && !("refusal" in found)) return undefined;
-  const { refusal: name, values, more } = typeof found === "string" ? refuse(found, {}) : (found as Refused);
+  const { refusal: name, values, more } = typeof found === "string" ? refuse(found, {}) : (found as GivenRefusal);
   const { kind, sentence } = refusals[name]!;
   const said = sentence.replaceAll(/\{(\w+)\}/g, (_, value: string) => String(values[value]));
   return { name, kind, sentence: said, more };
 }
 
 /** The caller of an act, as its events record it. */
-export interface Caller {
+export interface OperationCaller {
   /** Name of the API token; `command-line` or `mcp`. */
   readonly caller?: string;
   readonly request_id?: string;
@@ -114,8 +114,8 @@ export interface Operation<
   run(
     context: Context,
     input: Static<TObject<Input>>,
-    caller: Caller,
-  ): Promise<Static<TObject<Output>> | (keyof Refusals & string) | Refused<keyof Refusals & string>>;
+    caller: OperationCaller,
+  ): Promise<Static<TObject<Output>> | (keyof Refusals & string) | GivenRefusal<keyof Refusals & string>>;
   /** A file that the command line writes about the act, if the operator names one. */
   readonly file?: OperationFile<Static<TObject<Output>>, Static<TObject<Input>>>;
   /** The rows of an answer that is a list; undefined if this answer is none. */

@@ -22,6 +22,8 @@ export const READINGS = [
   "GET /social/results session",
   "GET /social/quota session",
   "GET /social/runs session",
+  "GET /social/recipients session",
+  "GET /api/links session",
   "GET /api/clicks session",
   "GET /api/deliveries session",
   "GET /api/audit/verify token",

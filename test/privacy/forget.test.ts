@@ -128,7 +128,7 @@ describe("forget RECIPIENT", () => {
     expect(last).toMatchObject({ type: "PersonForgotten", data: { hashes: [expect.any(String)] } });
     expect(await world.run(replay)).toMatchObject({ code: 0, err: "" });
     expect(await world.run(replay)).toMatchObject({ code: 0, out: expect.not.stringContaining("differences,") });
-    expect(world.run(forget, "ann_builds", "--yes")).rejects.toThrow("No recipient has that name");
+    expect(await world.run(forget, "ann_builds", "--yes").catch(String)).toContain("No recipient has that name");
   });
 
   test("who follows the log has the states of a rebuild, and no trace of them", async () => {
@@ -222,7 +222,7 @@ describe("forget IP", () => {
     expect(text).toContain("203.0.113.8");
     expect(text).toContain("https://shop.example/tea?for=bea/1");
     expect(text).toContain('"original_url":"https://shop.example/tea"');
-    expect(world.run(forgetClicks, "203.0.113.7", "--yes")).rejects.toThrow("No readable event has that address");
+    expect(await world.run(forgetClicks, "203.0.113.7", "--yes").catch(String)).toContain("No readable event has");
   });
 
   test("an address that clicks again is recorded again, and can be erased again", async () => {
