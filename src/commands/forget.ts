@@ -8,9 +8,9 @@ import { forgetAddress, forgetPerson, type Forgotten } from "../privacy/forget.t
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
 import { answer, fail, type Terminal, printable } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
-import { checkNewFile, makeNewFile } from "./shared/new-file.ts";
+import { checkNewFile, makeNewFile } from "../platform/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
-import { describeFault } from "./shared/system-fault.ts";
+import { describeFault } from "../platform/system-fault.ts";
 
 export const forget: MakeCommand = (terminal) =>
   new Command("forget")

@@ -23,7 +23,7 @@ import {
   type WhatIfReport,
 } from "../outreach/what-if/report.ts";
 import { createSuppressionHashes } from "../recipients/suppress.ts";
-import { withPath } from "./shared/system-fault.ts";
+import { withPath } from "../platform/system-fault.ts";
 
 export const replay: MakeCommand = (terminal) =>
   new Command("replay")

@@ -9,8 +9,8 @@ import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { locateLog } from "../../src/service/log-place.ts";
-import { openLog } from "../../src/service/open.ts";
+import { locateLog } from "../../src/privacy/log-place.ts";
+import { openLog } from "../../src/privacy/open-log.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
 let world: CommandHarness;

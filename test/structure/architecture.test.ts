@@ -65,14 +65,14 @@ const MACHINE_TIME = [
   // When a backup was made, or a head signed.
   "src/commands/audit.ts",
   "src/commands/audit/prove.ts",
-  "src/commands/backup.ts",
-  "src/commands/backup/put-back.ts",
-  "src/commands/backup/migrate.ts",
+  "src/backup/make-backup.ts",
+  "src/backup/put-back.ts",
+  "src/backup/migrate.ts",
   "src/commands/witness.ts",
   // Where no clock is given.
   "src/networks/safe-fetch.ts",
   "src/service/networks.ts",
-  "src/service/segment-storage.ts",
+  "src/networks/s3/segment-storage.ts",
 ];
 
 test("nothing else asks the machine for the time: what is decided is decided by the log's", () => {

@@ -6,10 +6,10 @@ import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import type { StorePlace } from "../../log/store-backends.ts";
 import { refuseForeignSecrets } from "../../privacy/secrets-binding.ts";
-import { locateLog } from "../../service/log-place.ts";
-import { bindNext } from "../backup/put-back.ts";
+import { locateLog } from "../../privacy/log-place.ts";
+import { bindNext } from "../../backup/put-back.ts";
 import { startProgress } from "../shared/progress.ts";
-import { addPath, withPath } from "../shared/system-fault.ts";
+import { addPath, withPath } from "../../platform/system-fault.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { countLinesBeforeFault } from "../../platform/decode-utf8.ts";
 

@@ -19,8 +19,8 @@ import { discloseEvent } from "../../privacy/read-audit.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, EXIT, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
-import { makeNewFile } from "../shared/new-file.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { makeNewFile } from "../../platform/new-file.ts";
+import { withPath } from "../../platform/system-fault.ts";
 import { readKeyOption } from "./verify.ts";
 
 export const prove: MakeCommand = (terminal) =>

@@ -18,7 +18,7 @@ import {
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
 import { COMMAND_METADATA, openExistingLog, openSessionWith, recordRead } from "../shared/log-session.ts";
 import { contactsNow } from "../shared/moment.ts";
-import { writeNewFile } from "../shared/new-file.ts";
+import { writeNewFile } from "../shared/write.ts";
 import { withProgress } from "../shared/progress.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
 

@@ -125,7 +125,7 @@ function inParagraphs(text: string): string {
 
 /** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
 export function readConfig({ env }: Pick<Terminal, "env">): Config {
-  return loadConfig(env, readText);
+  return loadConfig(env, readSettingsFile);
 }
 
 /**
@@ -134,11 +134,12 @@ export function readConfig({ env }: Pick<Terminal, "env">): Config {
  */
 export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");
-  const config = loadConfig(env, readText, describePaths);
+  const config = loadConfig(env, readSettingsFile, describePaths);
   return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
 }
 
-function readText(path: string): string {
+/** Reads a file that settings name. Throws NotUtf8, and the system's errors. */
+export function readSettingsFile(path: string): string {
   return decodeUtf8(readFileSync(path));
 }
 

@@ -1,16 +1,14 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import { makeId, sleep } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
-import { redactedUrl } from "../../config/database.ts";
 import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
 import { createFindLinkKeys } from "../../recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../recipients/suppress.ts";
-import { locateLog } from "../../service/log-place.ts";
-import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
+import { refuseNoLog } from "../../privacy/log-place.ts";
+import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../privacy/open-log.ts";
 import { createEraseHandler } from "../../privacy/retention.ts";
 import { appendRead, type PersonalRead } from "../../privacy/read-audit.ts";
 import { startProjector } from "../../projector/projector.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { readConfig } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -41,15 +39,6 @@ export async function requireLog(terminal: Pick<Terminal, "env">): Promise<Confi
   const config = readConfig(terminal);
   await refuseNoLog(config);
   return config;
-}
-
-/** For commands that would otherwise create files beside a missing log. */
-export async function refuseNoLog(config: Config): Promise<void> {
-  if (await locateLog(config).store.isThere()) return;
-  throw new ServiceError(
-    "not_found",
-    `there is no log at ${redactedUrl(config.log)}: DATABASE_URL names another one, or the service was never started`,
-  );
 }
 
 /** What a command decides with: a log, what belongs to it, and its projections. */

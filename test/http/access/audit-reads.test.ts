@@ -11,7 +11,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { SAME_READ_MS } from "../../../src/http/access/audit-reads.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
-import { openLog } from "../../../src/service/open.ts";
+import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
 import { capture } from "../../harness/capture.ts";
 import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/memory/app.ts";

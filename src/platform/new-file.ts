@@ -14,10 +14,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { ServiceError } from "./service-error.ts";
 import { systemCode, withPath } from "./system-fault.ts";
-import { printable, fail, type Terminal } from "./terminal.ts";
-import { writeText } from "./write.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 
 /** What commands write is full of personal data, or proves something. */
 const OWNER_ONLY = 0o600;
@@ -44,32 +42,6 @@ export async function makeNewFile(
     rmSync(partial, { force: true });
   }
   syncFolder(folder);
-}
-
-/**
- * Writes an export to a new file, or to stdout where `file` is undefined. Half an export would pass for a whole one:
- * interrupted, no file is made. Answers the exit code; throws what {@link makeNewFile} throws.
- */
-export async function writeNewFile(
-  terminal: Terminal,
-  file: string | undefined,
-  write: (write: (text: string) => void) => Promise<void>,
-): Promise<number | void> {
-  if (file === undefined) return write(terminal.out);
-  const { signal } = terminal;
-  try {
-    return await makeNewFile(file, (descriptor) =>
-      write((text) => {
-        signal.throwIfAborted();
-        writeText(descriptor, text);
-      }),
-    );
-  } catch (fault) {
-    if (!signal.aborted || fault !== signal.reason) throw fault;
-    fail(terminal, `interrupted: ${printable(file)} was not made`);
-    // The signal's reason is the code that a shell expects of it.
-    return Number(signal.reason);
-  }
 }
 
 /**

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ServiceError } from "../../platform/service-error.ts";
-import { type SecretContents, type Binding, type SecretPlace } from "../../vault/secret-database.ts";
-import { makeNewFile } from "../shared/new-file.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { type SecretContents, type Binding, type SecretPlace } from "../vault/secret-database.ts";
+import { makeNewFile } from "../platform/new-file.ts";
+import { withPath } from "../platform/system-fault.ts";
 import { type BackupFile, type Copied, NAMES } from "./manifest.ts";
 
 const CHUNK_BYTES = 1_048_576;

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openSegment, SegmentDamaged } from "eventstore-lite";
-import { ServiceError } from "../../platform/service-error.ts";
-import type { OpenedLog } from "../../service/open.ts";
-import { systemCode, withPath } from "../shared/system-fault.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { OpenedLog } from "../privacy/open-log.ts";
+import { systemCode, withPath } from "../platform/system-fault.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
 /** Forms of the names that a backup writes into its folder, also if it is killed. */

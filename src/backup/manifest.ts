@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { SigningKey } from "eventstore-lite";
-import { ServiceError } from "../../platform/service-error.ts";
-import { encrypt, open } from "../../vault/encrypt.ts";
-import { deriveKey, damaged, keyId, KeyMismatch } from "../../vault/derive-keys.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { encrypt, open } from "../vault/encrypt.ts";
+import { deriveKey, damaged, keyId, KeyMismatch } from "../vault/derive-keys.ts";
+import { withPath } from "../platform/system-fault.ts";
 
 /** What is in a backup's folder, beside its manifest. */
 export const NAMES = {

@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 import { hash } from "node:crypto";
-import { type Increments, secretFile, segmentFile } from "../../../../src/commands/backup/increments-manifest.ts";
-import { SECRET_FILES } from "../../../../src/commands/backup/manifest.ts";
-import { addBackup, readAll } from "../../../../src/commands/backup/remote-backups.ts";
-import { listObjects, parseRemoteName } from "../../../../src/commands/backup/remote-names.ts";
-import { ServiceError } from "../../../../src/platform/service-error.ts";
-import { createRandom } from "../../../harness/random.ts";
+import { type Increments, secretFile, segmentFile } from "../../../src/backup/increments-manifest.ts";
+import { SECRET_FILES } from "../../../src/backup/manifest.ts";
+import { addBackup, readAll } from "../../../src/backup/remote-backups.ts";
+import { listObjects, parseRemoteName } from "../../../src/backup/remote-names.ts";
+import { ServiceError } from "../../../src/platform/service-error.ts";
+import { createRandom } from "../../harness/random.ts";
 import { createModelStore, Killed, type ModelStore } from "./store.ts";
 
 const LOG = "3f6a0c1e-model";

@@ -1,8 +1,8 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { randomInt } from "node:crypto";
-import type { Increments } from "../../../src/commands/backup/increments-manifest.ts";
-import { hashedName, isFormer } from "../../../src/commands/backup/remote-names.ts";
+import type { Increments } from "../../src/backup/increments-manifest.ts";
+import { hashedName, isFormer } from "../../src/backup/remote-names.ts";
 import { playHistory, type Tally } from "./remote-model/history.ts";
 
 /** Enough to find what one history in fifty shows. */

@@ -1,14 +1,18 @@
 import { createSegmentFolder, type SegmentStorage } from "eventstore-lite";
-import type { Config } from "../config/config.ts";
-import { createObjectFetch } from "../networks/safe-fetch.ts";
-import { isS3Address, parseS3Address } from "../networks/s3/address.ts";
-import { createS3Client, type S3Deps } from "../networks/s3/client.ts";
-import { createS3Storage } from "../networks/s3/storage.ts";
-import { sleep, systemClock } from "../platform/clock.ts";
-import { ServiceError, usageError } from "../platform/service-error.ts";
+import { createObjectFetch } from "../safe-fetch.ts";
+import { isS3Address, parseS3Address } from "./address.ts";
+import { createS3Client, type S3Access, type S3Deps } from "./client.ts";
+import { createS3Storage } from "./storage.ts";
+import { sleep, systemClock } from "../../platform/clock.ts";
+import { ServiceError, usageError } from "../../platform/service-error.ts";
+
+/** The access to a store, if the settings give one. */
+export interface StoreSettings {
+  readonly objectStore: S3Access | undefined;
+}
 
 /** Where the archived events of a log are: a folder, or an address as {@link openSegmentStorage} takes it, which throws. */
-export function locateSegments(place: string, config: Pick<Config, "objectStore">): SegmentStorage {
+export function locateSegments(place: string, config: StoreSettings): SegmentStorage {
   return isS3Address(place) ? openSegmentStorage(place, config) : createSegmentFolder(place);
 }
 
@@ -17,7 +21,7 @@ export function locateSegments(place: string, config: Pick<Config, "objectStore"
  */
 export function openSegmentStorage(
   address: string,
-  { objectStore }: Pick<Config, "objectStore">,
+  { objectStore }: StoreSettings,
   deps: Partial<S3Deps> = {},
 ): SegmentStorage {
   const place = parseS3Address(address);

@@ -2,21 +2,20 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Head } from "eventstore-lite";
-import { findLoss, signHead } from "../../log/checkpoint.ts";
-import { createEventLog, STREAMS, eventAt } from "../../log/event-log.ts";
-import type { StorePlace } from "../../log/store-backends.ts";
-import { isoTime, makeId, type Clock } from "../../platform/clock.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { VERSION } from "../../platform/version.ts";
-import type { OpenedLog } from "../../service/open.ts";
-import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
-import type { MasterKeyPlace } from "../../vault/master-key.ts";
-import { openSecretStore } from "../../vault/encrypted-secrets.ts";
-import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
-import type { Terminal } from "../shared/terminal.ts";
-import { COMMAND_METADATA } from "../shared/log-session.ts";
-import { makeNewFile, syncFolder } from "../shared/new-file.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { findLoss, signHead } from "../log/checkpoint.ts";
+import { createEventLog, type EventMetadata, STREAMS, eventAt } from "../log/event-log.ts";
+import type { StorePlace } from "../log/store-backends.ts";
+import { isoTime, makeId, type Clock } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { VERSION } from "../platform/version.ts";
+import type { OpenedLog } from "../privacy/open-log.ts";
+import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
+import type { MasterKeyPlace } from "../vault/master-key.ts";
+import { openSecretStore } from "../vault/encrypted-secrets.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
+import { makeNewFile, syncFolder } from "../platform/new-file.ts";
+import { withPath } from "../platform/system-fault.ts";
 import { copySecrets, measure, measureAll } from "./copy-file.ts";
 import {
   encryptSigningKey,
@@ -27,8 +26,8 @@ import {
   type BackupFile,
   type Manifest,
 } from "./manifest.ts";
-import { isVisitorRef } from "../../privacy/day-keys.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { isVisitorRef } from "../privacy/day-keys.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** A log that is in use, and what belongs to it. */
 export interface BackupSource {
@@ -109,15 +108,21 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
   }
 }
 
+/** The author of the event that records a backup, and where a failure to record it is told. */
+export interface Recording {
+  readonly metadata: EventMetadata;
+  readonly monitor: WorkMonitor;
+}
+
 /**
  * Says in the log at `place` that a backup of it was made or rehearsed; another log, or another history, says nothing. A
  * failure is only told to the operator: the backup is good all the same.
  */
 export async function recordBackup(
-  { err }: Terminal,
   type: "BackupMade" | "BackupRehearsed",
   { log: { id, position, hash }, made_at }: Pick<Manifest, "log" | "made_at">,
   place: StorePlace,
+  { monitor, metadata }: Recording,
 ): Promise<void> {
   try {
     if (!(await place.isThere())) return;
@@ -126,8 +131,8 @@ export async function recordBackup(
     if (store.id !== id || (await store.head()).position < position) return;
     if (position > 0 && (await eventAt(store, position)).hash !== hash) return;
     const { append } = createEventLog(store, makeId);
-    await append(STREAMS.log, [{ type, data: { position, hash, made_at } }], COMMAND_METADATA);
+    await append(STREAMS.log, [{ type, data: { position, hash, made_at } }], metadata);
   } catch (fault) {
-    err(`the log does not record this: ${fault instanceof Error ? fault.message : String(fault)}\n`);
+    monitor.warn(`the log does not record this: ${fault instanceof Error ? fault.message : String(fault)}`);
   }
 }

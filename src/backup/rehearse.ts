@@ -1,19 +1,19 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { LogStore } from "../../../events/catalog.ts";
-import { logFiles, type LogFiles } from "../../log/log-files.ts";
-import { readKnownHeads } from "../../log/checkpoint.ts";
-import { verifyLog } from "../../log/verifier.ts";
-import { secret } from "../../platform/secret.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import type { Keyring } from "../../privacy/keyring.ts";
-import { missingKeys } from "../../privacy/missing-keys.ts";
-import { filePlace } from "../../service/log-place.ts";
-import { openLogAt } from "../../service/open.ts";
-import { makeNewFile } from "../shared/new-file.ts";
+import type { LogStore } from "../../events/catalog.ts";
+import { logFiles, type LogFiles } from "../log/log-files.ts";
+import { readKnownHeads } from "../log/checkpoint.ts";
+import { verifyLog } from "../log/verifier.ts";
+import { secret } from "../platform/secret.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { Keyring } from "../privacy/keyring.ts";
+import { missingKeys } from "../privacy/missing-keys.ts";
+import { filePlace } from "../privacy/log-place.ts";
+import { openLogAt } from "../privacy/open-log.ts";
+import { makeNewFile } from "../platform/new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, refuseForged, type BackupFile, type Manifest, openSigningKey } from "./manifest.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** In the scratch folder. */
 export const SCRATCH_LOG = "reachlog.sqlite";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
-import { ServiceError } from "../../platform/service-error.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import type { Increments } from "./increments-manifest.ts";
 import {
   claimName,

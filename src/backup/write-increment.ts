@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { replacePrivateFile, sealSegments, StoreOwned, takeOwnership } from "eventstore-lite";
-import { isoTime } from "../../platform/clock.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { VERSION } from "../../platform/version.ts";
-import type { OpenedLog } from "../../service/open.ts";
-import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
-import { syncFolder, makeNewFile } from "../shared/new-file.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { isoTime } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { VERSION } from "../platform/version.ts";
+import type { OpenedLog } from "../privacy/open-log.ts";
+import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
+import { syncFolder, makeNewFile } from "../platform/new-file.ts";
+import { withPath } from "../platform/system-fault.ts";
 import { listFiles, refuseOtherFiles, refuseUnprovedFiles, removeRemains } from "./backup-folder.ts";
 import { measure } from "./copy-file.ts";
 import {

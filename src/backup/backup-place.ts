@@ -1,15 +1,14 @@
 import { existsSync, realpathSync } from "node:fs";
-import { basename, dirname, join, sep } from "node:path";
-import type { Config } from "../../config/config.ts";
-import { isS3Address, parseS3Address } from "../../networks/s3/address.ts";
-import { logFiles } from "../../log/log-files.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { absolutePath } from "../shared/command.ts";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import type { Config } from "../config/config.ts";
+import { isS3Address, parseS3Address } from "../networks/s3/address.ts";
+import { logFiles } from "../log/log-files.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import { SEGMENTS } from "./increments-manifest.ts";
 
-/** A folder, or the address of a store. */
-export function backupPlace(text: string): string {
-  return isS3Address(text) ? text : absolutePath(text);
+/** Parses a folder, or the address of a store. */
+export function parseBackupPlace(text: string): string {
+  return isS3Address(text) ? text : resolve(text);
 }
 
 export function withoutSlash(address: string): string {

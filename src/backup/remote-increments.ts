@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SegmentStorage } from "eventstore-lite";
-import type { Config } from "../../config/config.ts";
-import { isS3Address } from "../../networks/s3/address.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { openSegmentStorage } from "../../service/segment-storage.ts";
+import type { Config } from "../config/config.ts";
+import { isS3Address } from "../networks/s3/address.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { openSegmentStorage } from "../networks/s3/segment-storage.ts";
 import { listFiles } from "./backup-folder.ts";
 import { withoutSlash } from "./backup-place.ts";
-import { temporaryFolder } from "../shared/new-file.ts";
+import { temporaryFolder } from "../platform/new-file.ts";
 import { type Increments, readIncrements } from "./increments-manifest.ts";
 import { MANIFEST } from "./manifest.ts";
 import { addBackup, readAll, type RemoteBackups } from "./remote-backups.ts";

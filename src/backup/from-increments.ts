@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint } from "eventstore-lite";
-import { formatOrigin, signChain } from "../../log/checkpoint.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { VERSION } from "../../platform/version.ts";
-import type { Moment } from "../../projector/parse-moment.ts";
-import { keyId } from "../../vault/derive-keys.ts";
+import { formatOrigin, signChain } from "../log/checkpoint.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { VERSION } from "../platform/version.ts";
+import type { Moment } from "../projector/parse-moment.ts";
+import { keyId } from "../vault/derive-keys.ts";
 import { copyUnchanged, measureAll, refuseAltered } from "./copy-file.ts";
 import { BEGINNING, type Increments, readIncrements, readSegment, secretFile } from "./increments-manifest.ts";
 import { MANIFEST, type Manifest, NAMES, openSigningKey, SECRET_FILES, signManifest } from "./manifest.ts";
-import { makeNewFile } from "../shared/new-file.ts";
+import { makeNewFile } from "../platform/new-file.ts";
 
 /** Backups that may be made while a folder is read. */
 const READS_MAX = 5;

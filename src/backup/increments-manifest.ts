@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { type Head, openSegment, type OpenedSegment } from "eventstore-lite";
-import { ServiceError } from "../../platform/service-error.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { withPath } from "../platform/system-fault.ts";
 import { refuseAltered } from "./copy-file.ts";
 import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, SECRET_FILES } from "./manifest.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { ServiceError } from "../../platform/service-error.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import {
   type Increments,
   type SegmentEntry,

@@ -1,25 +1,24 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Config } from "../../config/config.ts";
-import { redactedUrl, type PostgresLog } from "../../config/database.ts";
-import { signHead } from "../../log/checkpoint.ts";
-import { refuseServed } from "../../log/instance-heartbeats.ts";
-import { logFiles } from "../../log/log-files.ts";
-import { restoreToServer, sqliteStore } from "../../log/store-backends.ts";
-import { verifyLog } from "../../log/verifier.ts";
-import { systemClock } from "../../platform/clock.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { keysIn } from "../../privacy/key-store.ts";
-import { openKeyring } from "../../privacy/keyring.ts";
-import { keysLost, newestKeys, refuseForeignSecrets } from "../../privacy/secrets-binding.ts";
-import { locateFiles, locateLog, type LogPlace } from "../../service/log-place.ts";
-import { openLogAt } from "../../service/open.ts";
-import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
-import { openSecretStore } from "../../vault/encrypted-secrets.ts";
-import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
-import { temporaryFolder } from "../shared/new-file.ts";
-import type { Terminal } from "../shared/terminal.ts";
-import { withProgress } from "../shared/progress.ts";
+import type { Config } from "../config/config.ts";
+import { redactedUrl, type PostgresLog } from "../config/database.ts";
+import { signHead } from "../log/checkpoint.ts";
+import { refuseServed } from "../log/instance-heartbeats.ts";
+import { logFiles } from "../log/log-files.ts";
+import { restoreToServer, sqliteStore } from "../log/store-backends.ts";
+import { verifyLog } from "../log/verifier.ts";
+import { systemClock } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { keysIn } from "../privacy/key-store.ts";
+import { openKeyring } from "../privacy/keyring.ts";
+import { keysLost, newestKeys, refuseForeignSecrets } from "../privacy/secrets-binding.ts";
+import { locateFiles, locateLog, type LogPlace } from "../privacy/log-place.ts";
+import { openLogAt } from "../privacy/open-log.ts";
+import type { Binding, SecretPlace } from "../vault/secret-database.ts";
+import { openSecretStore } from "../vault/encrypted-secrets.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import { temporaryFolder } from "../platform/new-file.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
 import { copySecrets, copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, type Manifest } from "./manifest.ts";
 import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse.ts";
@@ -79,7 +78,7 @@ interface PutBackOptions extends Pick<RehearseOptions, "acceptLostKeys"> {
  * proved there once more. Throws a ServiceError; then no log is there.
  */
 export async function putBack(
-  terminal: Terminal,
+  monitor: WorkMonitor,
   folder: string,
   config: Config,
   { master, isRehearsal = false, beforePlacing, acceptLostKeys = false }: PutBackOptions,
@@ -89,7 +88,7 @@ export async function putBack(
   if (isFile) for (const file of [log.file, locateFiles(log).keys]) mkdirSync(dirname(file), { recursive: true });
   using temporary = temporaryFolder("reachlog-rehearsal-", isFile ? dirname(log.file) : undefined);
   const { path: scratch } = temporary;
-  const manifest = await withProgress(terminal, "verifying", readManifest(folder).log.position, (onProgress) =>
+  const manifest = await monitor.showProgress("verifying", readManifest(folder).log.position, (onProgress) =>
     rehearse(folder, master, { scratch, onProgress, acceptLostKeys }),
   );
   if (isRehearsal) return manifest;
@@ -107,7 +106,7 @@ export async function putBack(
   const scratchLog = logFiles(join(scratch, SCRATCH_LOG)).log;
   if (!acceptLostKeys) await refuseOtherKeys(secrets.keys, scratchLog, manifest, master);
   if (log.kind === "sqlite") await place(folder, manifest, locateFiles(log), master);
-  else await placeOnServer(terminal, config, log, { file: scratchLog, manifest });
+  else await placeOnServer(monitor, config, log, { file: scratchLog, manifest });
   return manifest;
 }
 
@@ -123,18 +122,18 @@ async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manif
 
 /** Restores the log last and in one piece: a log that exists has all that belongs to it. */
 async function placeOnServer(
-  terminal: Terminal,
+  monitor: WorkMonitor,
   config: Config,
   log: PostgresLog,
   { file, manifest }: { readonly file: string; readonly manifest: Manifest },
 ): Promise<void> {
-  await withProgress(terminal, "copying", manifest.log.position, (onProgress) =>
+  await monitor.showProgress("copying", manifest.log.position, (onProgress) =>
     restoreToServer(log, file, (copied) => {
-      if (terminal.signal.aborted) throw new ServiceError("busy", `interrupted: no log is in ${log.shown}`);
+      if (monitor.isInterrupted()) throw new ServiceError("busy", `interrupted: no log is in ${log.shown}`);
       onProgress(copied);
     }),
   );
-  await withProgress(terminal, "verifying", manifest.log.position, (onProgress) =>
+  await monitor.showProgress("verifying", manifest.log.position, (onProgress) =>
     proveOnServer(config, manifest, onProgress),
   );
 }

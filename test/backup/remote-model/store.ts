@@ -1,5 +1,5 @@
 import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
-import { ServiceError } from "../../../../src/platform/service-error.ts";
+import { ServiceError } from "../../../src/platform/service-error.ts";
 
 /** A process was ended in the middle of a request. */
 export class Killed extends Error {}

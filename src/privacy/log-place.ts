@@ -1,6 +1,6 @@
 import type { SegmentStorage } from "eventstore-lite";
 import type { Config } from "../config/config.ts";
-import type { PostgresLog, SqliteLog } from "../config/database.ts";
+import { type PostgresLog, redactedUrl, type SqliteLog } from "../config/database.ts";
 import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../log/checkpoint.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../log/store-backends.ts";
@@ -10,7 +10,7 @@ import type { MasterKeyPlace } from "../vault/master-key.ts";
 import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { Vault } from "../vault/vault.ts";
-import { locateSegments } from "./segment-storage.ts";
+import { locateSegments } from "../networks/s3/segment-storage.ts";
 
 /** Locates a log and all that belongs to it; hides the engine. */
 export interface LogPlace {
@@ -70,6 +70,15 @@ export function filePlace(
     clock: files.clock,
     checkpoints: async () => checkpointFiles(files),
   };
+}
+
+/** For work that would otherwise create files beside a missing log. Throws a ServiceError (not_found). */
+export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Promise<void> {
+  if (await locateLog(config).store.isThere()) return;
+  throw new ServiceError(
+    "not_found",
+    `there is no log at ${redactedUrl(config.log)}: DATABASE_URL names another one, or the service was never started`,
+  );
 }
 
 /** All files are beside the log, except keys that `KEYS_FILE` puts elsewhere. */
