@@ -3,18 +3,12 @@ import { makeBackup, verifyBackups } from "../backup/make-backup.ts";
 import { migrateLog } from "../backup/migrate.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
+import { readSettingsFile } from "../config/load-env-file.ts";
 import { archiveBefore } from "../log/archive.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { locateLog } from "../privacy/log-place.ts";
 import { keysMissing } from "../privacy/missing-keys.ts";
-import {
-  absolutePath,
-  Command,
-  JSON_OPTION,
-  type MakeCommand,
-  readConfig,
-  readSettingsFile,
-} from "./shared/command.ts";
+import { absolutePath, Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { COMMAND_METADATA, requireLog } from "./shared/log-session.ts";
 import { monitorOn } from "./shared/progress.ts";
 import { answer, EXIT, fail, type Terminal } from "./shared/terminal.ts";

@@ -6,7 +6,8 @@ import { discloseRecipient } from "../privacy/read-audit.ts";
 import { Command, type MakeCommand } from "./shared/command.ts";
 import { answerEach, fail, type Terminal, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
-import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
+import { describeMomentJson } from "../projector/log-reader.ts";
+import { AS_OF_OPTION, contactsNow, openAtMoment } from "./shared/moment.ts";
 import { findNamed } from "../recipients/resolve-recipient.ts";
 
 export const contacts: MakeCommand = (terminal) =>
@@ -39,7 +40,7 @@ export async function showContacts(
   const { states, ...place } = asOf === undefined ? await contactsNow(asked.store) : await asked.fold("contacts");
   const one = wanted === undefined ? undefined : findNamed(states.contacts, wanted);
   if (wanted !== undefined && one === undefined) {
-    return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
+    return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMomentJson(place)})`);
   }
   const all = one === undefined ? [...states.contacts.people.values()] : [one];
   const found = held === true ? all.filter((contact) => contact.held) : all;
@@ -47,7 +48,7 @@ export async function showContacts(
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
-  return answerEach(terminal, json, found.map(toContactJson), `${shown}(${describeMoment(place)})\n`);
+  return answerEach(terminal, json, found.map(toContactJson), `${shown}(${describeMomentJson(place)})\n`);
 }
 
 /** Members that programs get. A new one stays hidden until it is named: some hold codes of recipients' own links. */

@@ -1,11 +1,9 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as typed from "@commander-js/extra-typings";
 import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
-import { warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
+import { readSettingsFile, warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
-import { decodeUtf8 } from "../../platform/decode-utf8.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
@@ -136,11 +134,6 @@ export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");
   const config = loadConfig(env, readSettingsFile, describePaths);
   return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
-}
-
-/** Reads a file that settings name. Throws NotUtf8, and the system's errors. */
-export function readSettingsFile(path: string): string {
-  return decodeUtf8(readFileSync(path));
 }
 
 export const formatOption = () =>

@@ -1,13 +1,12 @@
-import { type Snapshot, SnapshotAhead } from "eventstore-lite";
-import type { LogStore } from "../../../events/catalog.ts";
-import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
-import { createStates } from "../../../projections/states.ts";
-import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
-import { makeId } from "../../platform/clock.ts";
-import { catchUpStates, type Positions } from "../../projector/fold-range.ts";
-import { differences } from "../../projector/differences.ts";
-import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../../projector/snapshots.ts";
-import { COMMAND_METADATA } from "../shared/log-session.ts";
+import { createLogTree, type Snapshot, SnapshotAhead } from "eventstore-lite";
+import type { LogStore } from "../../events/catalog.ts";
+import { type ProjectionName, projectionOf } from "../../projections/all.ts";
+import { createStates } from "../../projections/states.ts";
+import { createEventLog, type EventMetadata, type NewEvent, STREAMS } from "./event-log.ts";
+import { makeId } from "../platform/clock.ts";
+import { catchUpStates, type Positions } from "../projector/fold-range.ts";
+import { differences } from "../projector/differences.ts";
+import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../projector/snapshots.ts";
 
 /** Positions between two saves: about a second's work, of which the save takes a few hundredths. */
 const SAVE_EVERY_POSITIONS = 1_000_000;
@@ -38,6 +37,8 @@ interface FoldOptions {
 }
 
 export interface RebuildOptions extends FoldOptions {
+  /** Who rebuilds: of the event that records it. */
+  readonly metadata: EventMetadata;
   /** Ignores what an interrupted rebuild has saved. */
   readonly restart: boolean;
   /** Does {@link foldPart} in another thread; absent: there is none. */
@@ -77,8 +78,16 @@ export async function rebuild(
     to = head.position;
   }
   const rebuilt = names.map((name) => toReport(work, name, to));
-  await publish(work, rebuilt);
+  await publish(work, rebuilt, options.metadata);
   return rebuilt;
+}
+
+/** Computes the tiles of the log's Merkle tree again; interrupted, the next proof computes what is missing. */
+export async function rebuildTree(store: LogStore, signal: AbortSignal): Promise<void> {
+  const tree = createLogTree(store);
+  const { position } = await store.head();
+  await tree.forget();
+  while (!(await tree.extend(position)) && !signal.aborted);
 }
 
 /** Folds the projections in two threads up to the present end of the log. Resolves with whether it did. */
@@ -164,7 +173,7 @@ function toReport({ states, comparisons }: Work, projection: ProjectionName, pos
 }
 
 /** Saves the states before the event that names them, so that readers of the event find them. */
-async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[]): Promise<void> {
+async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[], metadata: EventMetadata) {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
     const snapshot = { version, position, state: await packState(states.get(projection)) };
@@ -178,7 +187,7 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
     const compared = differences === null ? {} : { differences: differences.length };
     return { type: "ProjectionRebuilt", data: { projection, version, position, ...compared } };
   });
-  await createEventLog(store, makeId).append(STREAMS.projections, newEvents, COMMAND_METADATA);
+  await createEventLog(store, makeId).append(STREAMS.projections, newEvents, metadata);
   await store.snapshots.remove(names.map(partialName));
 }
 

@@ -1,8 +1,8 @@
-import type { Recipient, SkipReason } from "../../../events/outreach.ts";
-import { toRecipient, type Contact } from "../../../projections/contacts.ts";
-import { judgeKnown, messageRecipient, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
-import { isSelected, type RunSelection } from "../../outreach/run-limits.ts";
-import { renderAll, chooseVariant, type Rendered } from "../../template/template.ts";
+import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import { toRecipient, type Contact } from "../../projections/contacts.ts";
+import { judgeKnown, messageRecipient, type OutreachRules, type OutreachState } from "./decide.ts";
+import { isSelected, type RunSelection } from "./run-limits.ts";
+import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
 export type Survey = ReturnType<typeof survey>;
