@@ -1,13 +1,12 @@
 import { isIP } from "node:net";
 import { erasureGround, erasureRequester, type ErasureReason } from "../../events/personal.ts";
-import { proveEvents } from "../log/signed-heads.ts";
-import { isoTime } from "../platform/clock.ts";
-import { ServiceError, usageError } from "../platform/service-error.ts";
+import { usageError } from "../platform/service-error.ts";
 import { findNamed, parseRecipient } from "../recipients/resolve-recipient.ts";
-import { forgetAddress, forgetPerson, type Forgotten } from "../privacy/forget.ts";
+import { certifyErasure, forgetAddress, forgetPerson, type Forgotten } from "../privacy/forget.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
 import { answer, fail, type Terminal, printable } from "./shared/terminal.ts";
-import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import type { Session } from "../service/session.ts";
 import { checkNewFile, makeNewFile } from "../platform/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
 import { describeFault } from "../platform/system-fault.ts";
@@ -91,19 +90,15 @@ async function certify(
   terminal: Terminal,
   file: string,
   { encryptedLog, logClock }: Session,
-  { id, position, lastPosition, events, keys }: Forgotten,
-  { ground, requested_by }: ErasureReason,
+  forgotten: Forgotten,
+  reason: ErasureReason,
 ) {
   try {
-    const positions = Array.from({ length: lastPosition - position + 1 }, (_, at) => position + at);
-    const proved = await proveEvents(encryptedLog, encryptedLog.checkpoints, logClock.now, positions);
-    if ("loss" in proved) throw new ServiceError("invalid", proved.loss);
-    const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
-    const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
-    const certificate = { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
+    const certificate = await certifyErasure(encryptedLog, forgotten, reason, logClock.now);
     await makeNewFile(file, `${JSON.stringify(certificate, undefined, 2)}\n`);
     return undefined;
   } catch (fault) {
+    const { id, position, lastPosition } = forgotten;
     const others = lastPosition === position ? "" : `, and the same with each position up to ${lastPosition}`;
     const proof = `prove it with reachlog audit prove ${id}${others}`;
     const why = fault instanceof Error ? describeFault(fault) : String(fault);

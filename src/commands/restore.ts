@@ -1,12 +1,8 @@
 import { relative } from "node:path";
-import { newestMs } from "../../projections/quota.ts";
 import { redactedUrl } from "../config/database.ts";
-import { handle } from "../log/decide-and-append.ts";
-import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { acceptClock } from "../log/clock-record.ts";
-import { isSkewed, skewInWords } from "../log/log-clock.ts";
-import { dayIn } from "../outreach/quota-day.ts";
-import { isoTime } from "../platform/clock.ts";
+import { skewInWords } from "../log/log-clock.ts";
+import { correctLogTime } from "../outreach/correct-log-time.ts";
 import { locateFiles, locateLog } from "../privacy/log-place.ts";
 import { parseBackupPlace } from "../backup/backup-place.ts";
 import { restoreBackup } from "../backup/restore.ts";
@@ -129,17 +125,9 @@ On PostgreSQL the clock is the server's.`,
       const { clock: record } = locateLog(await requireLog(terminal));
       const isAccepted = record !== undefined && acceptClock(record);
       await using session = await openSession(terminal);
-      const { config, logClock, projector } = session;
-      const now = logClock.now();
-      const aheadMs = newestMs(projector.state("quota"), projector.time) - now;
-      const { timezone } = config.outreach;
-      const data = { at: isoTime(now), day: dayIn(timezone, now), timezone };
-      if (!isSkewed(aheadMs) || aheadMs < 0) {
-        if (!isAccepted) return fail(terminal, NOT_AHEAD);
-        return answer(terminal, json, { at: data.at, day: data.day }, `the clock counts again: today is ${data.day}\n`);
-      }
-      const corrected: NewEvent = { type: "LogTimeCorrected", data };
-      await handle(session, STREAMS.log, () => ({ events: [corrected] }), { metadata: COMMAND_METADATA });
-      const text = `${skewInWords(-aheadMs)} time, and counts from now on: today is ${data.day}\n`;
-      return answer(terminal, json, { at: data.at, day: data.day }, text);
+      const { at, day, aheadMs } = await correctLogTime(session, session.config.outreach, COMMAND_METADATA);
+      if (aheadMs === undefined && !isAccepted) return fail(terminal, NOT_AHEAD);
+      const how =
+        aheadMs === undefined ? "the clock counts again" : `${skewInWords(-aheadMs)} time, and counts from now on`;
+      return answer(terminal, json, { at, day }, `${how}: today is ${day}\n`);
     });

@@ -53,10 +53,14 @@ function ofDispatch(event: Recorded, source: number, requested: ReadonlySet<numb
   return own === undefined ? [] : [own];
 }
 
-export type Waiting = { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined };
+export type WaitingDispatch = {
+  readonly status: "waiting";
+  readonly attempts: number;
+  readonly retry_at: string | undefined;
+};
 
 export type DispatchStatus =
-  Waiting | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" };
+  WaitingDispatch | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" };
 
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 

@@ -59,6 +59,7 @@ const MACHINE_TIME = [
   "src/commands/development/demo-history.ts",
   "src/commands/development/demo.ts",
   "src/commands/doctor.ts",
+  "src/service/examine-installation.ts",
   "src/commands/outreach/reconcile.ts",
   "src/commands/serve.ts",
   "src/commands/token.ts",
@@ -68,7 +69,7 @@ const MACHINE_TIME = [
   "src/backup/make-backup.ts",
   "src/backup/put-back.ts",
   "src/backup/migrate.ts",
-  "src/commands/witness.ts",
+  "src/log/witness-server.ts",
   // Where no clock is given.
   "src/networks/safe-fetch.ts",
   "src/service/networks.ts",

@@ -6,7 +6,7 @@ import {
   type DispatchStatus,
   findDispatchHistories,
   toDispatchStatus,
-  type Waiting,
+  type WaitingDispatch,
 } from "../../delivery/dispatch-status.ts";
 import { isEventName } from "../../history/find-event.ts";
 import { quoteText } from "../../history/words/sentence.ts";
@@ -105,7 +105,7 @@ function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: str
   }[current.status];
 }
 
-function describeWait({ attempts, retry_at }: Waiting, blocked: BlockReason): string {
+function describeWait({ attempts, retry_at }: WaitingDispatch, blocked: BlockReason): string {
   if (blocked === "not configured") return "waits: the channel is not configured here";
   if (blocked !== null) return `waits: the channel is suspended since ${blocked.since}, ${quoteText(blocked.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";

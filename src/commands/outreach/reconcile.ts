@@ -9,7 +9,8 @@ import { connectNetworks } from "../../service/networks.ts";
 import { openAccount, outreachContext } from "../../service/outreach.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, EXIT, type Terminal, printable, table } from "../shared/terminal.ts";
-import { openSession, recordRead, type Session } from "../shared/log-session.ts";
+import { openSession, recordRead } from "../shared/log-session.ts";
+import type { Session } from "../../service/session.ts";
 import { formatRecipient } from "../../history/words/sentence.ts";
 import { startStatusLine } from "../shared/progress.ts";
 
