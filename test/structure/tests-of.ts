@@ -127,6 +127,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "service/finding.ts": "commands/doctor",
   "service/fold-in-worker.ts": "log/rebuild",
   "service/fold-thread.ts": "process/replay",
+  "service/reconcile-attempts.ts": "process/outreach-commands",
   "service/session.ts": "commands/recipients",
   "service/outreach.ts": "outreach/full-day",
   "template/": "template/template",
