@@ -23,10 +23,10 @@ export function rememberFiles(paths: readonly string[]): () => void {
 }
 
 /** Between two looks of a writer at the files beside its database, ms. */
-export const LOOK_EVERY_MS = 20;
+export const FILES_EVERY_MS = 20;
 
 /**
- * As {@link rememberFiles}, for each transaction: each call looks at the database, and at most every {@link LOOK_EVERY_MS} at
+ * As {@link rememberFiles}, for each transaction: each call looks at the database, and at most every {@link FILES_EVERY_MS} at
  * the files beside it. An acknowledged event is in the database, or gets there from its open log when that closes.
  */
 export function rememberDatabase(
@@ -39,7 +39,7 @@ export function rememberDatabase(
   return () => {
     requireDatabase();
     const now = elapsedMs();
-    if (now - lookedAt < LOOK_EVERY_MS) return;
+    if (now - lookedAt < FILES_EVERY_MS) return;
     requireOthers();
     lookedAt = now;
   };
