@@ -25,7 +25,7 @@ export const LONGEST = [
   "test/process/outreach-commands.test.ts",
   "test/process/hostile-text.test.ts",
   "test/networks/channel-contract.test.ts",
-  "test/commands/backup/migrate.test.ts",
+  "test/backup/migrate.test.ts",
   "test/outreach/x-errors.test.ts",
   "test/http/server/idempotency.test.ts",
   "test/process/demo-instances.test.ts",

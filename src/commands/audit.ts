@@ -10,7 +10,7 @@ import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { systemClock } from "../platform/clock.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log-session.ts";
-import { makeNewFile } from "./shared/new-file.ts";
+import { makeNewFile } from "../platform/new-file.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
 
 const head: MakeCommand = (terminal) =>

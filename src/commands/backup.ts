@@ -1,24 +1,17 @@
+import { parseBackupPlace } from "../backup/backup-place.ts";
+import { makeBackup, verifyBackups } from "../backup/make-backup.ts";
+import { migrateLog } from "../backup/migrate.ts";
 import type { Config } from "../config/config.ts";
-import { isS3Address } from "../networks/s3/address.ts";
-import { systemClock } from "../platform/clock.ts";
-import { usageError } from "../platform/service-error.ts";
-import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
-import { locateLog } from "../service/log-place.ts";
-import { openLog } from "../service/open.ts";
-import { nameOfKey } from "../vault/master-key.ts";
+import { redactedUrl } from "../config/database.ts";
+import { readSettingsFile } from "../config/load-env-file.ts";
+import { archiveBefore } from "../log/archive.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { readSettled, verifyIncrements } from "./backup/from-increments.ts";
-import { readIncrements } from "./backup/increments-manifest.ts";
-import { backupPlace, refuseArchive, withoutSlash } from "./backup/backup-place.ts";
-import { openIncrements, writeRemoteIncrement } from "./backup/remote-increments.ts";
-import { recordBackup, writeBackup, type WriteOptions, type BackupSource } from "./backup/write-backup.ts";
-import { type Increment, writeIncrement } from "./backup/write-increment.ts";
-import { Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { loadMasterKey } from "./restore.ts";
+import { locateLog } from "../privacy/log-place.ts";
+import { keysMissing } from "../privacy/missing-keys.ts";
+import { absolutePath, Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
+import { COMMAND_METADATA, requireLog } from "./shared/log-session.ts";
+import { monitorOn } from "./shared/progress.ts";
 import { answer, EXIT, fail, type Terminal } from "./shared/terminal.ts";
-import { refuseNoLog } from "./shared/log-session.ts";
-import { temporaryFolder } from "./shared/new-file.ts";
-import { withProgress } from "./shared/progress.ts";
 
 export const backup: MakeCommand = (terminal) =>
   new Command("backup")
@@ -35,7 +28,7 @@ The backup does not hold the master key, without which its encrypted data cannot
 opened: keep reachlog.key or REACHLOG_KEY apart. reachlog restore proves a backup
 and restores it.`,
     )
-    .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", backupPlace)
+    .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", parseBackupPlace)
     .option("--incremental", "add to the folder what is new since the last backup there; see below")
     .option("--verify", "prove that the incremental backups of the folder can be restored; writes nothing")
     .option(...JSON_OPTION)
@@ -71,60 +64,111 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
     )
     .action(async (folder, { incremental = false, verify = false, json }) => {
       const config = readConfig(terminal);
-      if (verify) return verifyFolder(terminal, config, folder, json);
-      const { secrets, store } = locateLog(config);
-      const write = chooseWriter(config, folder, incremental);
-      if (incremental) refuseArchive(folder, config);
-      await refuseNoLog(config);
-      await using log = await openLog(config);
-      const made = await withProgress(terminal, "verifying", (await log.head()).position, (onProgress) =>
-        write({ log, secrets }, folder, { clock: systemClock, onProgress }),
-      );
-      await recordBackup(terminal, "BackupMade", made, store);
-      const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
+      if (verify) return showVerified(terminal, config, folder, json);
+      const recording = { metadata: COMMAND_METADATA, monitor: monitorOn(terminal) };
+      const made = await makeBackup(config, folder, { isIncremental: incremental, ...recording });
+      const { bytes, number, missingKeys: missing_keys, masterKey } = made;
       const { position, hash } = made.log;
-      const { bytes, number } = made;
       const which = number === undefined ? folder : `${folder}, backup ${number}`;
       const text = `${which}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`;
       answer(terminal, json, { folder, ...omitUndefined({ number }), position, hash, bytes, missing_keys }, text);
-      if (json !== true) terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
+      if (json !== true) terminal.err(`the master key is not in it: ${masterKey}\n`);
       if (missing_keys === 0) return undefined;
       const remedy = "reachlog restore takes this backup with --accept-lost-keys only";
       return fail(terminal, `${keysMissing(missing_keys)}; ${remedy}`);
     });
 
-/** What writes the backup that was asked for. Throws a ServiceError (usage). */
-function chooseWriter(config: Config, folder: string, incremental: boolean): typeof writeWhole {
-  if (!isS3Address(folder)) return incremental ? writeIncrement : writeWhole;
-  if (incremental) return writeRemoteIncrement.bind(undefined, config);
-  throw usageError(`${folder} takes --incremental backups only`);
-}
-
-async function writeWhole(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
-  const { log: copied, made_at, files } = await writeBackup(source, folder, options);
-  const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
-  return { log: copied, made_at, bytes, number: undefined, first: 1 };
-}
-
-async function verifyFolder(terminal: Terminal, config: Config, place: string, json: boolean | undefined) {
-  const master = loadMasterKey(config);
-  using copy = await openIncrements(place, config, master);
-  const { folder } = copy;
-  const { position } = readIncrements(folder, master).backups.at(-1)!;
-  using scratch = temporaryFolder("reachlog-verify-");
-  const { increments, faults: found } = await withProgress(terminal, "verifying", position, (onProgress) =>
-    readSettled(
-      folder,
-      () => verifyIncrements(folder, master, { scratch: scratch.path, onProgress }),
-      ({ faults }) => faults.length === 0,
-    ),
-  );
-  const { backups, segments } = increments;
-  const { hash } = backups.at(-1)!;
-  const faults = found.map((sentence) => sentence.replaceAll(folder, withoutSlash(place)));
-  const whole = `${place}: ${backups.length} backups in ${segments.length} segments are whole; head ${position} ${hash}`;
+async function showVerified(terminal: Terminal, config: Config, folder: string, json: boolean | undefined) {
+  const { faults, ...figures } = await verifyBackups(config, folder, monitorOn(terminal));
+  const { backups, segments, position, hash } = figures;
+  const whole = `${folder}: ${backups} backups in ${segments} segments are whole; head ${position} ${hash}`;
   const ok = faults.length === 0;
-  const figures = { folder: place, ok, backups: backups.length, segments: segments.length, position, hash, faults };
-  answer(terminal, json, figures, (ok ? [whole] : faults).map((sentence) => `${sentence}\n`).join(""));
+  const text = (ok ? [whole] : faults).map((sentence) => `${sentence}\n`).join("");
+  answer(terminal, json, { folder, ok, ...figures, faults }, text);
   return ok ? EXIT.ok : EXIT.fault;
 }
+
+export const migrate: MakeCommand = (terminal) =>
+  new Command("migrate")
+    .summary("move log, vault and keys to another place, such as PostgreSQL")
+    .description(
+      `Moves the log of this configuration, its vault and the keys of personal data to
+where other settings have them: from a file to PostgreSQL, or back. All
+positions, times and hashes stay the same, and so do cursors, idempotency keys,
+tokens, erasures and suppressions. It makes a backup, proves it, and restores it
+to the new place, which must be empty. A copy on a server is verified there once
+more, and its head is signed again. The former place does not change.
+
+The settings are a file in the form of .env, so that no password is on a command
+line: the DATABASE_URL of the new place, and KEYS_DATABASE_URL or KEYS_FILE if
+its keys are elsewhere. The master key stays the same: the content of a key file
+is the REACHLOG_KEY of the new place.`,
+    )
+    .argument("<settings>", "a file with the settings of the new place", absolutePath)
+    .option(...JSON_OPTION)
+    .examples("reachlog migrate postgres.env")
+    .addHelpText(
+      "after",
+      `
+Stop the service first: a running service's log is not moved. The command needs
+room for two copies of the log, beside the one that is a file, or in TMPDIR. You
+may delete a reachlog-*-* there, and a schema "eventstore import ..." on a
+server: a killed migration leaves them. The first start in the new place records
+that the log was restored: no run starts on that day. Never serve both places:
+they would be two histories of one log.`,
+    )
+    .action(async (file, { json }) => {
+      const source = await requireLog(terminal);
+      const settings = { file, env: terminal.env, readFile: readSettingsFile };
+      const { position, hash, to: target, masterKey } = await migrateLog(source, settings, monitorOn(terminal));
+      const to = redactedUrl(target);
+      const text = `${position} events are moved to ${to}, the chain is whole; head ${position} ${hash}\n`;
+      answer(terminal, json, { to, position, hash }, text);
+      terminal.err(
+        `start the service with the settings of ${file} and the same master key (${masterKey}), ` +
+          `and never again on ${redactedUrl(source.log)}\n`,
+      );
+    });
+
+export const archive: MakeCommand = (terminal) =>
+  new Command("archive")
+    .summary("move old events out of the database into compressed segments")
+    .description(
+      `Moves the events before a day, a time or a position into sealed segment files,
+and never the newest event. All commands and the service read them there as before:
+no position, hash, head or proof changes. Each segment is written, read back and
+proved before its events leave the database, in one transaction with its record. A
+killed command loses nothing, and the next one goes on. The log records the work
+(EventsArchived).
+
+Segments are in ARCHIVE_FOLDER, by default beside a log that is a file. From then on
+they are the log: keep them as long, and back them up with it. reachlog backup holds
+their events.
+
+A log in a file becomes smaller only if no service has it: then the rest is rewritten,
+which needs as much free room again. A server reuses the room by itself.`,
+    )
+    .requiredOption(
+      "--before <moment>",
+      "a day such as 2025-01-01, which means its begin in QUOTA_TIMEZONE; a time in ISO 8601; or a position",
+    )
+    .option(...JSON_OPTION)
+    .examples("reachlog archive --before 2025-01-01")
+    .action(async ({ before, json }) => {
+      const config = await requireLog(terminal);
+      const { store: place } = locateLog(config);
+      const archived = await archiveBefore(
+        await place.open(),
+        { before, timezone: config.outreach.timezone },
+        COMMAND_METADATA,
+        monitorOn(terminal),
+      );
+      const kept = archived.events === 0 ? undefined : await place.compact("reachlog archive");
+      const { events, segments, bytes, position } = archived;
+      const text =
+        events === 0
+          ? `nothing to archive: the archive ends at position ${position}\n`
+          : `${events} events are archived in ${segments} segments of ${bytes} bytes; the archive ends at position ${position}\n`;
+      answer(terminal, json, { position, events, segments, bytes }, text);
+      if (kept !== undefined) terminal.err(`${kept}\n`);
+    });

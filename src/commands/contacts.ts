@@ -6,8 +6,9 @@ import { discloseRecipient } from "../privacy/read-audit.ts";
 import { Command, type MakeCommand } from "./shared/command.ts";
 import { answerEach, fail, type Terminal, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
-import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
+import { describeMomentJson } from "../projector/log-reader.ts";
 import { RECIPIENT_HEAD, toRecipientCells, toRecipientJson } from "../recipients/recipient-json.ts";
+import { AS_OF_OPTION, contactsNow, openAtMoment } from "./shared/moment.ts";
 import { findNamed } from "../recipients/resolve-recipient.ts";
 
 export const contacts: MakeCommand = (terminal) =>
@@ -34,14 +35,14 @@ async function showContacts(terminal: Terminal, { asOf, json }: ShowOptions, wan
   const { states, ...place } = asOf === undefined ? await contactsNow(asked.store) : await asked.fold("contacts");
   const one = wanted === undefined ? undefined : findNamed(states.contacts, wanted);
   if (wanted !== undefined && one === undefined) {
-    return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
+    return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMomentJson(place)})`);
   }
   const found = one === undefined ? [...states.contacts.people.values()] : [one];
   const about = discloseRecipient(one && toRecipient(one));
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);
-  return answerEach(terminal, json, found.map(toRecipientJson), `${shown}(${describeMoment(place)})\n`);
+  return answerEach(terminal, json, found.map(toRecipientJson), `${shown}(${describeMomentJson(place)})\n`);
 }
 
 export function formatContacts(people: readonly Contact[]): string {

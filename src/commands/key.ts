@@ -1,15 +1,7 @@
-import { randomBytes } from "node:crypto";
-import type { Config } from "../config/config.ts";
-import { createEventLog, STREAMS } from "../log/event-log.ts";
-import { makeId } from "../platform/clock.ts";
-import { locateLog } from "../service/log-place.ts";
-import { openLog } from "../service/open.ts";
-import { KEY_BYTES, keyId, parseKey } from "../vault/derive-keys.ts";
-import { endRotation, nameOfKey, rotateKey, writeKeyFile } from "../vault/master-key.ts";
+import { endKeyRotation, identifyMasterKey, rotateMasterKey } from "../privacy/rotate-master-key.ts";
 import { absolutePath, Command, group, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { answer, type Terminal } from "./shared/terminal.ts";
 import { COMMAND_METADATA, requireLog } from "./shared/log-session.ts";
-import { usageError } from "../platform/service-error.ts";
+import { answer, type Terminal } from "./shared/terminal.ts";
 
 const show: MakeCommand = (terminal) =>
   new Command("show")
@@ -20,10 +12,7 @@ and discloses nothing else about it.`,
     )
     .option(...JSON_OPTION)
     .action(async ({ json }) => {
-      const config = await requireLog(terminal);
-      await using log = await openLog(config);
-      const source = nameOfKey(locateLog(config).secrets);
-      const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
+      const { id, source, isFormerGiven: is_former_given } = await identifyMasterKey(await requireLog(terminal));
       const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
       answer(terminal, json, { id, source, is_former_given }, `the key ${id}, of ${source}${note}\n`);
     });
@@ -50,30 +39,17 @@ rotation. Console sessions end. Earlier backups still need the former key.`,
     .option(...JSON_OPTION)
     .examples("reachlog key rotate --keep former.key", "reachlog key rotate --end")
     .addHelpText("after", "\nExit codes: 0 done, 75 the service is running, 78 the key is not the right one.")
-    .action(({ keep, end, json }) =>
-      end === true ? endKeyRotation(terminal, json) : rotateMasterKey(terminal, keep, json),
-    );
+    .action(({ keep, end, json }) => (end === true ? showEnd(terminal, json) : showRotation(terminal, keep, json)));
 
 export const key = group("key", "show or rotate the master key", [show, rotate]);
 
-/** Owns the log as the service does, so that no service runs meanwhile. Throws StoreOwned. */
-async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean | undefined): Promise<void> {
+async function showRotation(terminal: Terminal, keep: string | undefined, json: boolean | undefined): Promise<void> {
   const config = await requireLog(terminal);
-  await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
-  const from = store.master;
-  const to = chooseNextKey(config);
-  const ids = { from: keyId(from), to: keyId(to) };
-  if (ids.from === ids.to) throw usageError(`the key ${ids.to} is already in use: put it into REACHLOG_KEY`);
-  if (keep !== undefined) writeKeyFile(keep, from);
-  const { secrets } = locateLog(config);
-  await rotateKey(secrets, store.vault, { from, to });
-  const options = { key: `rotation/${ids.from}/${ids.to}` };
-  const eventLog = createEventLog(store, makeId);
-  await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);
-  answer(terminal, json, { ...ids, kept: keep ?? null }, `the key is now ${ids.to}; it was ${ids.from}\n`);
+  const { from, to, isShared } = await rotateMasterKey(config, keep, COMMAND_METADATA);
+  answer(terminal, json, { from, to, kept: keep ?? null }, `the key is now ${to}; it was ${from}\n`);
   if (json === true) return;
   if (config.key !== undefined) {
-    const end = secrets.isShared ? "reachlog key rotate --end" : "the first start with the new one";
+    const end = isShared ? "reachlog key rotate --end" : "the first start with the new one";
     terminal.out(`put REACHLOG_KEY_NEXT into REACHLOG_KEY: the former key stays valid until ${end}\n`);
   }
   terminal.err(
@@ -83,20 +59,8 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   );
 }
 
-/** Instances with the former key keep running until they stop. */
-async function endKeyRotation(terminal: Terminal, json: boolean | undefined): Promise<void> {
-  const { secrets } = locateLog(await requireLog(terminal));
-  if (!secrets.isShared) throw usageError("--end is for a log on PostgreSQL: a start with the new key ends a rotation");
-  const is_ended = await endRotation(secrets);
+async function showEnd(terminal: Terminal, json: boolean | undefined): Promise<void> {
+  const is_ended = await endKeyRotation(await requireLog(terminal));
   const text = is_ended ? "the former key is retired" : "no rotation is in progress";
   answer(terminal, json, { is_ended }, `${text}\n`);
-}
-
-function chooseNextKey({ key, nextKey: given }: Config): Uint8Array {
-  if (key === undefined && given !== undefined) {
-    throw usageError("REACHLOG_KEY_NEXT has no effect, since the key is in its file: unset it");
-  }
-  if (key === undefined) return new Uint8Array(randomBytes(KEY_BYTES));
-  if (given === undefined) throw usageError("REACHLOG_KEY_NEXT is not set: give the new key in it");
-  return parseKey(given.reveal(), "REACHLOG_KEY_NEXT");
 }

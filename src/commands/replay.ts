@@ -1,14 +1,11 @@
 import { availableParallelism } from "node:os";
-import { createLogTree } from "eventstore-lite";
-import type { LogStore } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS, PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { Command, Option, type MakeCommand, readConfig } from "./shared/command.ts";
 import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal.ts";
 import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/log-session.ts";
 import { startProgress, type Progress, withProgress } from "./shared/progress.ts";
-import { rebuild, type PartOrder, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
-import { once } from "node:events";
-import { Worker } from "node:worker_threads";
+import { rebuild, rebuildTree, type Rebuilt, type RebuildOptions } from "../log/rebuild.ts";
+import { foldInWorker } from "../service/fold-in-worker.ts";
 import { readFileSync } from "node:fs";
 import { parseOtherRules, parseRules } from "../config/what-if.ts";
 import { formatRecipient } from "../history/words/sentence.ts";
@@ -23,7 +20,7 @@ import {
   type WhatIfReport,
 } from "../outreach/what-if/report.ts";
 import { createSuppressionHashes } from "../recipients/suppress.ts";
-import { withPath } from "./shared/system-fault.ts";
+import { withPath } from "../platform/system-fault.ts";
 
 export const replay: MakeCommand = (terminal) =>
   new Command("replay")
@@ -63,6 +60,7 @@ the last saved work.`,
       const rebuilt = await rebuild(store, names, {
         restart: restart === true,
         signal,
+        metadata: COMMAND_METADATA,
         foldInWorker: availableParallelism() > 1 ? inWorker : undefined,
         onBegin(from, to) {
           if (from > 0) terminal.err(`resuming from position ${from}, where an earlier replay was interrupted\n`);
@@ -75,7 +73,7 @@ the last saved work.`,
         terminal.err("interrupted; the next replay resumes from here\n");
         return EXIT.temporary;
       }
-      if (projection === undefined) await rebuildTree(store, terminal);
+      if (projection === undefined) await rebuildTree(store, signal);
       if (rebuilt.some(showsRecipients)) {
         const filters = projection === undefined ? {} : { filters: ["projection"] };
         await recordRead(terminal, store, { resource: "recipients", ...filters });
@@ -91,14 +89,6 @@ function showsRecipients({ projection, differences }: Rebuilt): boolean {
 
 const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);
 
-/** The tiles of the log's Merkle tree are computed from it, as projections are. */
-async function rebuildTree(store: LogStore, { signal }: Terminal): Promise<void> {
-  const tree = createLogTree(store);
-  const { position } = await store.head();
-  await tree.forget();
-  while (!(await tree.extend(position)) && !signal.aborted);
-}
-
 function formatReport({ projection, events, position, differences: found }: Rebuilt): string {
   const outcome =
     found === null
@@ -107,27 +97,6 @@ function formatReport({ projection, events, position, differences: found }: Rebu
         ? "no difference"
         : `${found.length} differences, corrected:\n  ${found.map(printable).join("\n  ")}`;
   return `${projection}: ${events} events up to position ${position}: ${outcome}\n`;
-}
-
-export interface ThreadOrder extends PartOrder {
-  readonly env: Terminal["env"];
-}
-
-/**
- * Folds a part of a rebuild in a thread of its own, which opens the log by the same settings. Resolves once it has kept
- * its work, also that of an interrupted one; rejects when the thread failed.
- */
-export async function foldInWorker(order: ThreadOrder, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const worker = new Worker(new URL("./replay/fold-thread.ts", import.meta.url), { workerData: order });
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
-  const interrupt = (): void => worker.postMessage("interrupt");
-  signal.addEventListener("abort", interrupt, { once: true });
-  try {
-    await once(worker, "exit");
-  } finally {
-    signal.removeEventListener("abort", interrupt);
-  }
 }
 
 /** Answers what other rules would have done, and records that it was asked. Answers the exit code. */

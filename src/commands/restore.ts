@@ -1,30 +1,15 @@
-import { existsSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
-import { newestMs } from "../../projections/quota.ts";
-import type { Config } from "../config/config.ts";
+import { relative } from "node:path";
 import { redactedUrl } from "../config/database.ts";
-import { handle } from "../log/decide-and-append.ts";
-import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { acceptClock } from "../log/clock-record.ts";
-import { isSkewed, skewInWords } from "../log/log-clock.ts";
-import { dayIn } from "../outreach/quota-day.ts";
-import { isoTime } from "../platform/clock.ts";
-import { locateFiles, locateLog } from "../service/log-place.ts";
-import { keyError, parseKey } from "../vault/derive-keys.ts";
-import { loadKeyFile } from "../vault/master-key.ts";
-import { usageError } from "../platform/service-error.ts";
-import { type Moment, parseMoment } from "../projector/parse-moment.ts";
-import { extractBackup, readSettled } from "./backup/from-increments.ts";
-import { isIncremental, readIncrements } from "./backup/increments-manifest.ts";
-import { readManifest } from "./backup/manifest.ts";
-import { putBack, refuseTaken } from "./backup/put-back.ts";
-import { backupPlace } from "./backup/backup-place.ts";
-import { openIncrements } from "./backup/remote-increments.ts";
-import { recordBackup } from "./backup/write-backup.ts";
+import { skewInWords } from "../log/log-clock.ts";
+import { correctLogTime } from "../outreach/correct-log-time.ts";
+import { locateFiles, locateLog } from "../privacy/log-place.ts";
+import { parseBackupPlace } from "../backup/backup-place.ts";
+import { restoreBackup } from "../backup/restore.ts";
 import { COMMAND_METADATA, openSession, requireLog } from "./shared/log-session.ts";
-import { temporaryFolder } from "./shared/new-file.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
 import { AS_OF_OPTION } from "./shared/moment.ts";
+import { monitorOn } from "./shared/progress.ts";
 import { answer, fail, type Terminal } from "./shared/terminal.ts";
 
 export const restoreCommand: MakeCommand = (terminal) =>
@@ -41,7 +26,7 @@ chain is whole; and the log's personal data has its keys.
 A backup does not hold the master key: give it as the service has it, as the end
 of this help says. Run the command as the service's user.`,
     )
-    .argument("<folder>", "what reachlog backup wrote: a folder, or s3://BUCKET/PREFIX", backupPlace)
+    .argument("<folder>", "what reachlog backup wrote: a folder, or s3://BUCKET/PREFIX", parseBackupPlace)
     .option("--backup <number>", "which of the incremental backups; default: the newest")
     .option(...AS_OF_OPTION)
     .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
@@ -70,24 +55,14 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
     )
     .action(async (place, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
       const config = readConfig(terminal);
-      const master = loadMasterKey(config);
-      using copy = await openIncrements(place, config, master);
-      const { folder } = copy;
-      const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
-      const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
-      if (!only) await refuseTaken(config, id, takeOverKeys);
-      // One backup is made of incremental ones, for as long as it is used.
-      using scratch = moment && temporaryFolder("reachlog-rehearsal-", folderBeside(config));
-      const source = scratch === undefined ? folder : join(scratch.path, "backup");
-      if (moment !== undefined)
-        await copy.work(() => readSettled(folder, () => extractBackup(folder, master, source, moment)));
-      const manifest = await putBack(terminal, source, config, { master, isRehearsal: only, ...options });
-      if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
-      const { log, made_at } = manifest;
+      const { acceptLostKeys } = options;
+      const choices = { isRehearsal: only, number, asOf, takeOverKeys, acceptLostKeys };
+      const recording = { metadata: COMMAND_METADATA, monitor: monitorOn(terminal) };
+      const { log, made_at, isOfIncrements } = await restoreBackup(config, place, choices, recording);
       const { position, hash } = log;
       const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
       // What was made of incremental backups has the time of the newest one.
-      const which = source === folder ? `${place} of ${made_at}` : place;
+      const which = isOfIncrements ? place : `${place} of ${made_at}`;
       const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
       answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);
     });
@@ -114,30 +89,6 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
     });
 
-/** What is to be restored of incremental backups; undefined: the folder is one backup. Throws a ServiceError (usage). */
-function chooseMoment(
-  config: Config,
-  folder: string,
-  master: Uint8Array,
-  { number, asOf }: { readonly number: string | undefined; readonly asOf: string | undefined },
-): Moment | undefined {
-  if (number !== undefined && asOf !== undefined) throw usageError("give --backup or --as-of, not both");
-  if (!isIncremental(folder)) {
-    if (number === undefined && asOf === undefined) return undefined;
-    throw usageError(`${folder} is one backup: --backup and --as-of need incremental ones`);
-  }
-  if (number === undefined) return parseMoment(asOf, config.outreach.timezone);
-  const { backups } = readIncrements(folder, master);
-  const chosen = backups[Number(number) - 1];
-  if (chosen === undefined) throw usageError(`${folder} has backups 1 to ${backups.length}, but no ${number}`);
-  return { to: chosen.position };
-}
-
-/** Where the log is to be; undefined: on a server, or in a folder that is not there yet. */
-function folderBeside({ log }: Config): string | undefined {
-  return log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : undefined;
-}
-
 /** Empty for faulty settings and for a log on a server, which has no key file. */
 function describeKeyFile(terminal: Terminal): string {
   try {
@@ -149,14 +100,6 @@ function describeKeyFile(terminal: Terminal): string {
   } catch {
     return "";
   }
-}
-
-/** The configured master key, which no backup holds. Throws a ServiceError (configuration). */
-export function loadMasterKey({ key, log }: Config): Uint8Array {
-  if (key !== undefined) return parseKey(key.reveal(), "REACHLOG_KEY");
-  const file = log.kind === "sqlite" ? locateFiles(log).key : "";
-  if (existsSync(file)) return loadKeyFile(file);
-  throw keyError(`the master key is not in a backup: set REACHLOG_KEY, or put its file at ${file}`);
 }
 
 const NOT_AHEAD =
@@ -182,17 +125,9 @@ On PostgreSQL the clock is the server's.`,
       const { clock: record } = locateLog(await requireLog(terminal));
       const isAccepted = record !== undefined && acceptClock(record);
       await using session = await openSession(terminal);
-      const { config, logClock, projector } = session;
-      const now = logClock.now();
-      const aheadMs = newestMs(projector.state("quota"), projector.time) - now;
-      const { timezone } = config.outreach;
-      const data = { at: isoTime(now), day: dayIn(timezone, now), timezone };
-      if (!isSkewed(aheadMs) || aheadMs < 0) {
-        if (!isAccepted) return fail(terminal, NOT_AHEAD);
-        return answer(terminal, json, { at: data.at, day: data.day }, `the clock counts again: today is ${data.day}\n`);
-      }
-      const corrected: NewEvent = { type: "LogTimeCorrected", data };
-      await handle(session, STREAMS.log, () => ({ events: [corrected] }), { metadata: COMMAND_METADATA });
-      const text = `${skewInWords(-aheadMs)} time, and counts from now on: today is ${data.day}\n`;
-      return answer(terminal, json, { at: data.at, day: data.day }, text);
+      const { at, day, aheadMs } = await correctLogTime(session, session.config.outreach, COMMAND_METADATA);
+      if (aheadMs === undefined && !isAccepted) return fail(terminal, NOT_AHEAD);
+      const how =
+        aheadMs === undefined ? "the clock counts again" : `${skewInWords(-aheadMs)} time, and counts from now on`;
+      return answer(terminal, json, { at, day }, `${how}: today is ${day}\n`);
     });

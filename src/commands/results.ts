@@ -26,7 +26,8 @@ import type { Place } from "../projector/parse-moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
-import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
+import { describeMomentJson, toMomentJson } from "../projector/log-reader.ts";
+import { AS_OF_OPTION, openAtMoment } from "./shared/moment.ts";
 
 export const results: MakeCommand = (terminal) =>
   new Command("results")
@@ -62,13 +63,13 @@ length before stands beside it.`,
       const found = await createResults(folded.states, by, parseInterval(from, to, end));
       await recordRead(terminal, asked.store, { resource: "results", records: found.rows.length });
       const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded, folded.states.results);
-      return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
+      return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toMomentJson(folded) }, text);
     });
 
 function resultsAsText(by: Grouping, answered: ResultTable, place: Place, states: Results): string {
   const { interval, previous, rows, omitted, total } = answered;
   const compared = previous === undefined ? "" : `; before: ${formatDays(previous)}`;
-  const end = `(${formatDays(interval)}, UTC${compared}; ${describeMoment(place)})\n`;
+  const end = `(${formatDays(interval)}, UTC${compared}; ${describeMomentJson(place)})\n`;
   const merged = answered.mergedTo === null ? "" : `${describeMergedDays(answered)}\n`;
   if (rows.length === 0) return `no message was attempted, and no link of one was clicked ${end}${merged}`;
   const columns = isTrackedOnly(by) ? [...MESSAGE_COLUMNS, ...TRACKED_COLUMNS] : [...MESSAGE_COLUMNS, ...LINK_COLUMNS];

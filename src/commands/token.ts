@@ -1,39 +1,30 @@
-import { createHash, randomBytes } from "node:crypto";
 import { DAY_MS } from "../../projections/time.ts";
-import { configurationError, createReport } from "../config/error.ts";
 import {
   DOMAINS_MAX,
   isDomain,
   isScope,
   toLastDay,
   parseTokenEnd,
-  readTokenLines,
-  readTokens,
   SCOPE_NAMES,
   TOKEN_SCOPES,
   toTokenId,
   describeNameFault,
   type TokenScope,
 } from "../config/tokens.ts";
+import {
+  appendEntry,
+  createToken,
+  readAllTokens,
+  type Removal,
+  removeToken,
+  resolveTokensFile,
+} from "../config/tokens-file.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
 import { answer, answerEach, fail, type Terminal, table } from "./shared/terminal.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 import { restoreStates } from "../projector/restore.ts";
 import { openExistingLog } from "./shared/log-session.ts";
-import {
-  appendFileSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, resolve } from "node:path";
-import { commaList, readSetting, refuseShellPath } from "../config/environment.ts";
 
 /** Fewer digits of an id are a typo. */
 const ID_DIGITS_MIN = 4;
@@ -71,7 +62,7 @@ Both are valid meanwhile, and the log shows the name either way.`,
       const unfit = describeNameFault(name);
       if (unfit !== undefined) throw usageError(unfit);
       if (links !== undefined && scope?.includes("track") !== true) throw usageError("--links needs --scope track");
-      const file = resolveTokensFile(terminal);
+      const file = resolveTokensFile(terminal.env);
       if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
       const { token, id, entry } = createToken(name, { scope: scope?.join("+"), expires, links });
       if (add && file !== undefined) appendEntry(file, entry);
@@ -79,14 +70,6 @@ Both are valid meanwhile, and the log shows the name either way.`,
       answer(terminal, json, { name, id, token, entry, added: add }, text);
       if (json !== true) terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
     });
-
-/** A new token, and the entry that configures it, which does not hold it. `rights`: the parts of the entry. */
-export function createToken(name: string, rights: Readonly<Record<string, string | undefined>>) {
-  const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
-  const sha256 = createHash("sha256").update(token).digest("hex");
-  const parts = Object.entries(rights).flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
-  return { token, id: toTokenId(sha256), entry: [name, "sha256", sha256, ...parts].join(":") };
-}
 
 function collectScopes(names: string, earlier: readonly TokenScope[] | undefined): readonly TokenScope[] {
   const scopes = names.split("+");
@@ -118,7 +101,7 @@ export const listTokens: MakeCommand = (terminal) =>
     )
     .option("--json", "answer with one JSON object for each token")
     .action(async ({ json }) => {
-      const { fixed, filed } = readAllTokens(terminal);
+      const { fixed, filed } = readAllTokens(terminal.env);
       const usedOn = await readLastUses(terminal);
       const rows = [...fixed, ...filed].map(({ name, sha256, scopes, links, expiresAt }, at) => ({
         name,
@@ -156,7 +139,7 @@ const remove: MakeCommand = (terminal) =>
     .argument("<id>", `the token's id, or at least ${ID_DIGITS_MIN} digits of its beginning`)
     .option(...JSON_OPTION)
     .examples("reachlog token remove 3f2a9c")
-    .action((id, { json }) => removeToken(terminal, id, json));
+    .action((id, { json }) => removeById(terminal, id, json));
 
 export const token = group(
   "token",
@@ -167,12 +150,6 @@ faulty, empty or missing one changes nothing and is reported in the service's ow
 log. A change of API_TOKENS needs a restart.`,
 );
 
-/** 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
-const TOKEN_BYTES = 32;
-
-/** Lets scanners for leaked secrets find one, and people see what it is. */
-const PREFIX = "reachlog_";
-
 const WHERE = `Configure the entry: API_TOKENS=…,ENTRY and a restart, or as a line of
 API_TOKENS_FILE, which a running service loads.
 `;
@@ -180,76 +157,20 @@ API_TOKENS_FILE, which a running service loads.
 const ONCE = `The token is shown this once. The caller sends it as "Authorization: Bearer TOKEN".
 `;
 
-function removeToken(terminal: Terminal, id: string, json: true | undefined): number | void {
+/** Why a token stays where it is. */
+const REFUSALS: Readonly<Record<Exclude<Removal["kind"], "removed">, string>> = {
+  unknown: "no token has this id",
+  not_in_file: "it is in API_TOKENS: remove it there, and restart",
+  ambiguous: "several ids begin with that: give more digits",
+  only_one: "it is the only token, and a service does not load a file without tokens: create another token first",
+};
+
+function removeById(terminal: Terminal, id: string, json: true | undefined): number | void {
   if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(id)) {
     throw usageError(`token remove needs an id as "token list" shows it, or at least ${ID_DIGITS_MIN} digits of it`);
   }
-  const file = resolveTokensFile(terminal);
-  const { fixed, filed } = readAllTokens(terminal);
-  const found = filed.filter(({ sha256 }) => sha256.startsWith(id));
-  const [token] = found;
-  if (file === undefined || token === undefined) {
-    const isFixed = fixed.some(({ sha256 }) => sha256.startsWith(id));
-    return fail(terminal, isFixed ? "it is in API_TOKENS: remove it there, and restart" : "no token has this id");
-  }
-  if (new Set(found.map(({ sha256 }) => sha256)).size > 1) {
-    return fail(terminal, "several ids begin with that: give more digits");
-  }
-  if (fixed.length === 0 && found.length === filed.length) {
-    const remedy = "a service does not load a file without tokens: create another token first";
-    return fail(terminal, `it is the only token, and ${remedy}`);
-  }
-  rewriteEntries(file, (line) => !matchesToken(line, token.sha256));
-  const removed = { name: token.name, id: toTokenId(token.sha256) };
+  const removal = removeToken(terminal.env, id);
+  if (removal.kind !== "removed") return fail(terminal, REFUSALS[removal.kind]);
+  const removed = { name: removal.name, id: removal.id };
   answer(terminal, json, removed, `${removed.name} ${removed.id} is removed\n`);
-}
-
-function matchesToken(line: string, sha256: string): boolean {
-  const entry = line.trim();
-  if (entry === "" || entry.startsWith("#")) return false;
-  return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);
-}
-
-/** A file may hold tokens in plain text. */
-const OWNER_ONLY = 0o600;
-const OWNER_ENTERS = 0o700;
-
-function resolveTokensFile({ env }: Terminal): string | undefined {
-  const file = readSetting(env, "API_TOKENS_FILE");
-  if (file === undefined) return undefined;
-  const report = createReport();
-  refuseShellPath("API_TOKENS_FILE", file, report);
-  if (report.faults.length > 0) throw configurationError(report.faults);
-  return resolve(file);
-}
-
-/** Appends in one write, after a last line without a line break too. Creates a missing folder. */
-function appendEntry(file: string, entry: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: OWNER_ENTERS });
-  const isOpenEnded = existsSync(file) && !/(?:^|\n)$/.test(readFileSync(file, "utf8"));
-  appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
-}
-
-/** Replaces the file atomically by the lines that `keeps` accepts; owner and mode stay. */
-function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
-  const place = realpathSync(file);
-  const draft = `${place}.${randomBytes(8).toString("hex")}`;
-  const lines = readFileSync(place, "utf8").split("\n").filter(keeps);
-  const { mode, uid, gid } = statSync(place);
-  writeFileSync(draft, lines.join("\n"), { mode: mode & 0o777, flag: "wx" });
-  // Root may do this for a service of another user, which could not read root's file, and would keep the former tokens.
-  if (process.getuid?.() === 0) chownSync(draft, uid, gid);
-  renameSync(draft, place);
-}
-
-/** The tokens of the environment and of the file. Throws a ServiceError (configuration). */
-function readAllTokens(terminal: Terminal) {
-  const report = createReport();
-  const raw = readSetting(terminal.env, "API_TOKENS");
-  const file = resolveTokensFile(terminal);
-  const fixed = commaList(raw).length === 0 ? [] : readTokens(raw, report);
-  const filed =
-    file === undefined || !existsSync(file) ? [] : readTokenLines(readFileSync(file, "utf8"), fixed, report);
-  if (report.faults.length > 0) throw configurationError(report.faults);
-  return { fixed, filed };
 }

@@ -42,6 +42,11 @@ export function readEnvFile(file: string, given: RawEnvironment): EnvFile {
   }
 }
 
+/** Reads a file that settings name. Throws NotUtf8, and the system's errors. */
+export function readSettingsFile(path: string): string {
+  return decodeUtf8(readFileSync(path));
+}
+
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
   EACCES: "may not be read by this user",

@@ -1,6 +1,7 @@
 import type { Query } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { eventAt } from "../log/event-log.ts";
+import { ServiceError, usageError } from "../platform/service-error.ts";
 
 /** Where a history is read from, up to and including a position. */
 export interface Reading {
@@ -39,6 +40,15 @@ export async function findEvent(reading: Reading, id: string): Promise<Recorded 
   }
   const before = await positionBefore(reading, parseIdTime(id));
   return (await search(reading, id, { from: before + 1, to })) ?? search(reading, id, { from: 1, to: before });
+}
+
+/** The event of this name. Throws a ServiceError (usage, not_found). */
+export async function requireEvent(store: LogStore, name: string): Promise<Recorded> {
+  if (!isEventName(name)) throw usageError("give the id or the position of an event");
+  const { position: to } = await store.head();
+  const found = await findEvent({ store, to, onProgress() {} }, name.toLowerCase());
+  if (found !== undefined) return found;
+  throw new ServiceError("not_found", `the log has no event ${name}: it ends at position ${to}`);
 }
 
 /** Events read for one id at the most: between making an id and recording its event others may come. */

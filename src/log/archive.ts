@@ -1,11 +1,20 @@
 import type { ArchivedSegment } from "eventstore-lite";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
-import { sleep } from "../platform/clock.ts";
+import { makeId, sleep } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
-import { type EventLog, type EventMetadata, SERVICE_METADATA, STREAMS, type PartDeps } from "./event-log.ts";
+import {
+  createEventLog,
+  type EventLog,
+  type EventMetadata,
+  SERVICE_METADATA,
+  STREAMS,
+  type PartDeps,
+} from "./event-log.ts";
 import { workUntilDisposed } from "../platform/signals.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
+import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
 /** How soon events are noticed that are old enough. */
 const LOOK_MS = HOUR_MS;
@@ -33,6 +42,31 @@ export async function archiveEvents(
   }
   if (archived !== undefined) await append(STREAMS.log, [{ type: "EventsArchived", data: archived }], metadata);
   return archived;
+}
+
+/**
+ * Archives all before a moment, until it is interrupted, and closes the store. `before`: a day in the time zone, which means
+ * its begin; a time; or a position. Throws a ServiceError (usage) for any other text.
+ */
+export async function archiveBefore(
+  opened: LogStore,
+  { before, timezone }: { readonly before: string; readonly timezone: string },
+  metadata: EventMetadata,
+  { showProgress, isInterrupted }: WorkMonitor,
+): Promise<DataOf<"EventsArchived">> {
+  await using store = opened;
+  const day = startOfDay(before, timezone);
+  const { to, until } = day === undefined ? parseMoment(before, timezone) : { to: undefined, until: day };
+  const end = until === undefined ? Math.max(0, (to ?? 0) - 1) : await lastBefore(store, until.getTime());
+  const { last: start = 0 } = (await store.archived()).at(-1) ?? {};
+  const { append } = createEventLog(store, makeId);
+  const archived = await showProgress("archiving", Math.max(0, end - start), (onProgress) =>
+    archiveEvents({ store, append }, metadata, { to: end }, async ({ last }) => {
+      onProgress(last - start);
+      return !isInterrupted();
+    }),
+  );
+  return archived ?? { position: start, events: 0, segments: 0, bytes: 0 };
 }
 
 /** The last event that was recorded before a time, in ms since 1970; 0: there is none. */

@@ -69,9 +69,11 @@ export async function record(
   { eventLog, projector }: Pick<HandleDeps, "eventLog" | "projector">,
   stream: string,
   events: readonly NewEvent[],
-  { metadata, lease, ...key }: Omit<HandleOptions, "attempts">,
+  { metadata, lease, ...conditions }: Omit<HandleOptions, "attempts"> & Fenced,
 ) {
-  const appended = await fenced(lease, (fence) => eventLog.append(stream, events, metadata, { ...key, ...fence }));
+  const appended = await fenced(lease, (fence) =>
+    eventLog.append(stream, events, metadata, { ...conditions, ...fence }),
+  );
   await projector.until(appended.last);
   return appended;
 }

@@ -3,7 +3,7 @@ import type { DataOf } from "../../events/catalog.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata, eventAt } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
-import type { HeldLease } from "../log/lease.ts";
+import type { Fenced, HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import { requireRunStates, waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
@@ -91,17 +91,22 @@ export function createRunner(context: OutreachContext) {
     if ("kind" in taken) return taken;
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
-    // Another instance may have made the last run, and used up the day while the lease was waited for.
-    await waitForProjections(context);
-    const refusedNow = await refuse(context, request);
-    if (refusedNow !== undefined) return refusedNow;
-    if (context.projector.state("run").current !== null) {
+    // An expired lease has it decided again: if this process stood still, the day or the window may be over.
+    const first = await lease.fenced(async (fence) => {
+      // Another instance may have made the last run, and used up the day while the lease was waited for.
+      await waitForProjections(context);
+      const refusedNow = await refuse(context, request);
+      if (refusedNow !== undefined) return refusedNow;
+      if (context.projector.state("run").current !== null) return undefined;
+      return appendStart(context, fence, runId, request);
+    });
+    if (first === undefined) {
       // The lease was free, so that run's process is dead.
       held.move();
       void recovery.recoverWithLease(lease);
       return await runningNow(context);
     }
-    const first = await appendStart(context, lease, runId, request);
+    if (typeof first === "object") return first;
     if (first !== runId) return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
     held.move();
     return start(lease, runId, request);
@@ -181,7 +186,7 @@ async function runningNow(context: OutreachContext): Promise<Extract<Triggered, 
 /** Appends the run's start. Answers the id of the run: an earlier one's when the key is known and that one counts. */
 async function appendStart(
   context: OutreachContext,
-  lease: HeldLease,
+  fence: Fenced,
   runId: string,
   { dryRun, metadata, selection = {}, key }: TriggerRequest,
 ): Promise<string> {
@@ -189,7 +194,7 @@ async function appendStart(
   const rules = toRunRules(context.rules, context.timezone);
   const append = (under?: IdempotencyKey) => {
     const data = { run_id: runId, dry_run: dryRun, ...selection, ...(limit === undefined ? {} : { limit }), rules };
-    return record(context, STREAMS.outreach, [{ type: "RunStarted", data }], { metadata, lease, ...under });
+    return record(context, STREAMS.outreach, [{ type: "RunStarted", data }], { metadata, ...fence, ...under });
   };
   for (let earlier = 0; ; earlier++) {
     const appended = await append(key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` });

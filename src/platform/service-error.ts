@@ -1,6 +1,6 @@
 /**
  * What kind of failure it is: all that the two edges of the program ask. The first number is the exit code of a command
- * (`commands/shared/system-fault.ts`, after sysexits), the second the HTTP status (`http/server/problem.ts`). "-": a fault of ours, which
+ * (`commands/shared/exit-code.ts`, after sysexits), the second the HTTP status (`http/server/problem.ts`). "-": a fault of ours, which
  * is logged whole; the process ends with 1 and a stack, the request with a 500 that says nothing.
  */
 export type ErrorKind =

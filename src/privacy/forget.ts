@@ -1,9 +1,13 @@
-import type { DataOf, EventType } from "../../events/catalog.ts";
+import type { DataOf, EventType, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
 import { isHeldBy, positionsAbout, type Contact, type Contacts, contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventMetadata, type NewEvent, type PartDeps } from "../log/event-log.ts";
+import type { CheckpointStore } from "../log/checkpoint.ts";
+import { proveEvents } from "../log/signed-heads.ts";
+import { type Clock, isoTime } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import type { Query } from "eventstore-lite";
 import type { StoredEvent } from "../log/export-formats/format.ts";
@@ -225,4 +229,22 @@ async function erase(
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
   return { events, keys: keys.length, id: ids[0]!, position: first, lastPosition: last };
+}
+
+/**
+ * Makes the certificate of an erasure: what was erased, why, and the proof of each event that records it. Throws a
+ * ServiceError (invalid) if the log denies its last checkpoint.
+ */
+export async function certifyErasure(
+  log: LogStore & { readonly checkpoints: CheckpointStore },
+  { id, position, lastPosition, events, keys }: Forgotten,
+  { ground, requested_by }: ErasureReason,
+  clock: Clock,
+): Promise<object> {
+  const positions = Array.from({ length: lastPosition - position + 1 }, (_, at) => position + at);
+  const proved = await proveEvents(log, log.checkpoints, clock, positions);
+  if ("loss" in proved) throw new ServiceError("invalid", proved.loss);
+  const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
+  const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(clock()) };
+  return { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
 }

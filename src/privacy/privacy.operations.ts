@@ -2,14 +2,12 @@ import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { erasureReason, KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
 import type { LogStore } from "../../events/catalog.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
-import { proveEvents } from "../log/signed-heads.ts";
-import { isoTime, type Clock } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import { count, id } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import { ipAddress } from "../platform/ip-address.ts";
 import { operation, refusal, type OperationFile } from "../platform/operation.ts";
-import { ServiceError } from "../platform/service-error.ts";
-import { forgetAddress, type ForgetDeps, type Forgotten } from "./forget.ts";
+import { certifyErasure, forgetAddress, type ForgetDeps, type Forgotten } from "./forget.ts";
 
 /** Context of an operation that erases. */
 export interface ErasureContext extends ForgetDeps {
@@ -52,21 +50,9 @@ interface CertificateContext {
 export const certificate: OperationFile<Erased, ErasureReason> = {
   option: "certificate",
   description: "Write a certificate of the erasure to a new file: what was erased, why, and the proof of its event",
-  async describe({ encryptedLog, clock }: CertificateContext, { events, keys, id: event, position }, reason) {
-    const length = Math.max(1, Math.ceil(keys / KEYS_PER_EVENT_MAX));
-    const positions = Array.from({ length }, (_, at) => position + at);
-    const proved = await proveEvents(encryptedLog, encryptedLog.checkpoints, clock, positions);
-    if ("loss" in proved) throw new ServiceError("invalid", proved.loss);
-    return {
-      statement: `The keys of ${events} events were deleted. Their personal data can no longer be read.`,
-      events,
-      keys,
-      ground: reason.ground ?? null,
-      requested_by: reason.requested_by ?? null,
-      certified_at: isoTime(clock()),
-      event: { id: event, position },
-      proofs: proved.proofs,
-    };
+  describe({ encryptedLog, clock }: CertificateContext, answer, reason) {
+    const events = Math.max(1, Math.ceil(answer.keys / KEYS_PER_EVENT_MAX));
+    return certifyErasure(encryptedLog, { ...answer, lastPosition: answer.position + events - 1 }, reason, clock);
   },
 };
 

@@ -70,7 +70,7 @@ export function toMomentJson({
   return { position, time: at ?? null, ...(isStale ? { stale: true } : {}) };
 }
 
-export function describeMomentJson({ position, time: at }: Static<typeof asOfOutput>): string {
+export function describeMomentJson({ position, time: at }: Place | Static<typeof asOfOutput>): string {
   return `as of position ${position}, ${at ?? "before the first event"}`;
 }
 

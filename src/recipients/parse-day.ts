@@ -37,7 +37,7 @@ export function parseDay(text: string, now: number, order?: DateOrder): Parsed {
   if (text.length > CONSENT_TIME_CHARS_MAX) return { fault: NO_TIME };
   if (SERIAL.test(text))
     return { fault: `${text} is a spreadsheet's number for a date: format the column as 2026-03-02 and export again` };
-  const written = toIsoDay(text, order);
+  const written = DAY.test(text) ? text : toIsoDay(text, order);
   return typeof written === "string" ? parseInstant(written, now) : written;
 }
 

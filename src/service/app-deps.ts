@@ -32,7 +32,7 @@ import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./outreach.ts";
-import type { OpenedLog } from "./open.ts";
+import type { OpenedLog } from "../privacy/open-log.ts";
 import { consoleSettings } from "./shown-configuration.ts";
 
 interface Served extends Pick<

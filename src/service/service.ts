@@ -39,9 +39,9 @@ import { missingPlaceholders } from "../template/template.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { deriveKey } from "../vault/derive-keys.ts";
 import { appDeps } from "./app-deps.ts";
-import { locateLog } from "./log-place.ts";
+import { locateLog } from "../privacy/log-place.ts";
 import { connectNetworks } from "./networks.ts";
-import { type OpenedLog, openLog, openStoredLog, type StoredLog } from "./open.ts";
+import { type OpenedLog, openLog, openStoredLog, type StoredLog } from "../privacy/open-log.ts";
 import { openAccount, outreachContext } from "./outreach.ts";
 import { ownInstance } from "./shown-configuration.ts";
 

@@ -4,8 +4,8 @@ import { openScan } from "eventstore-lite/bench/scan";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
-import { foldInWorker } from "../../src/commands/replay.ts";
-import { rebuild } from "../../src/commands/replay/rebuild.ts";
+import { foldInWorker } from "../../src/service/fold-in-worker.ts";
+import { rebuild } from "../../src/log/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { onCopyOf } from "./copied.ts";
 import { costOf, describeCosts, ratesOf } from "./cost.ts";
@@ -52,6 +52,7 @@ async function rebuildOnTwoThreads(log: string): Promise<void> {
   await using store = await openExistingLog({ env });
   await rebuild(store, PROJECTION_NAMES, {
     restart: true,
+    metadata: { caller: "bench" },
     signal: new AbortController().signal,
     onBegin() {},
     onProgress() {},

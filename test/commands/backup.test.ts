@@ -5,21 +5,22 @@ import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { backup } from "../../src/commands/backup.ts";
-import { measure } from "../../src/commands/backup/copy-file.ts";
-import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile } from "../../src/commands/backup/manifest.ts";
-import { putBack } from "../../src/commands/backup/put-back.ts";
-import { writeBackup } from "../../src/commands/backup/write-backup.ts";
+import { measure } from "../../src/backup/copy-file.ts";
+import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile } from "../../src/backup/manifest.ts";
+import { putBack } from "../../src/backup/put-back.ts";
+import { writeBackup } from "../../src/backup/write-backup.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { key } from "../../src/commands/key.ts";
 import { restoreCommand, restored as sayRestored } from "../../src/commands/restore.ts";
+import { monitorOn } from "../../src/commands/shared/progress.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { locateLog } from "../../src/service/log-place.ts";
+import { locateLog } from "../../src/privacy/log-place.ts";
 import { newDayRef } from "../../src/privacy/day-keys.ts";
 import { newKey } from "../../src/privacy/key-store.ts";
-import { openLog } from "../../src/service/open.ts";
+import { openLog } from "../../src/privacy/open-log.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import type { SqliteLog } from "../../src/config/database.ts";
 import { capture, type Captured, NO_TERMINAL } from "../harness/capture.ts";
@@ -364,7 +365,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     const { file } = config.log as SqliteLog;
     const beforePlacing = async (): Promise<void> => writeFileSync(file, "a log");
     const master = Buffer.from(KEY, "base64");
-    const placed = putBack({ ...NO_TERMINAL, signal: new AbortController().signal }, folder, config, {
+    const placed = putBack(monitorOn(NO_TERMINAL), folder, config, {
       master,
       beforePlacing,
     });

@@ -6,7 +6,7 @@ import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { readManifest } from "../../src/commands/backup/manifest.ts";
+import { readManifest } from "../../src/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
@@ -14,8 +14,10 @@ import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { locateLog } from "../../src/service/log-place.ts";
-import { openLog } from "../../src/service/open.ts";
+import { keysIn } from "../../src/privacy/key-store.ts";
+import { locateLog } from "../../src/privacy/log-place.ts";
+import { openLog } from "../../src/privacy/open-log.ts";
+import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
@@ -138,6 +140,43 @@ describe.each([
       await putKeys(env, older);
       expect(await run(env, restoreCommand, tuesday)).toMatchObject({ code: 0 });
       expect(await peopleOf(env)).toEqual(["ann_builds", "cas"]);
+    });
+
+    test("an older copy of the keys that was used since is refused, unless its missing keys are accepted", async () => {
+      const older = await keysOf(env);
+      await append(env, STREAMS.outreach, imported("103", "cas"));
+      const tuesday = folder.file("tuesday");
+      expect(await run(env, backup, tuesday)).toMatchObject({ code: 0 });
+      const { changes } = await keysOf(env);
+      await putKeys(env, older);
+      for (const id of ["104", "105", "106"]) await append(env, STREAMS.outreach, imported(id, `u${id}`));
+      // The backup's keys are no newer by count, so they do not replace these.
+      expect((await keysOf(env)).changes).toBeGreaterThanOrEqual(changes);
+      await engine.loseLog(env);
+      expect(await refusal(run(env, restoreCommand, tuesday))).toMatchObject({
+        kind: "invalid",
+        message: expect.stringContaining("1 keys that the log names are missing"),
+      });
+      expect(await engine.isLogThere(env)).toBe(false);
+      expect(await run(env, restoreCommand, tuesday, "--accept-lost-keys")).toMatchObject({ code: 0 });
+      expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
+    });
+
+    test("a copy of the keys that encrypts under another id is refused", async () => {
+      await using secrets = await openSecretStore({
+        place: locateLog(configOf(env)).secrets.keys,
+        master: Buffer.from(REACHLOG_KEY, "base64"),
+      });
+      await keysIn(secrets).change(async (keys) => {
+        await keys.remove("pepper");
+        await keys.put("pepper", Buffer.alloc(32, 1));
+      });
+      await engine.loseLog(env);
+      expect(await refusal(run(env, restoreCommand, monday))).toMatchObject({
+        kind: "configuration",
+        message: expect.stringContaining("does not belong to this log"),
+      });
+      expect(await engine.isLogThere(env)).toBe(false);
     });
 
     test("doctor says so, nothing is begun in its place, and a new log is an explicit choice", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import type { OpenedLog } from "../../src/service/open.ts";
+import type { OpenedLog } from "../../src/privacy/open-log.ts";
 import { withLog } from "../harness/capture.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { ended, openInstallation, type Installation } from "../harness/process.ts";

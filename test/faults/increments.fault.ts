@@ -7,7 +7,7 @@ import { backup } from "../../src/commands/backup.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import type { OpenedLog } from "../../src/service/open.ts";
+import type { OpenedLog } from "../../src/privacy/open-log.ts";
 import { capture, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { openInstallation } from "../harness/process.ts";

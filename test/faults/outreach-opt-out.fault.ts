@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { makeId } from "../../src/platform/clock.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { openLog } from "../../src/service/open.ts";
+import { openLog } from "../../src/privacy/open-log.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { idle } from "./days.ts";

@@ -4,7 +4,7 @@ import { startS3, type S3Sandbox } from "../../sandbox/s3/server.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { playHistory, type Tally } from "../commands/backup/remote-model/history.ts";
+import { playHistory, type Tally } from "../backup/remote-model/history.ts";
 import { capture, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { ended, openInstallation } from "../harness/process.ts";

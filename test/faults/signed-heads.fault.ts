@@ -12,7 +12,7 @@ import {
 import { startPostgres } from "eventstore-lite/testing/postgres-server";
 import { rootsOfEvents } from "eventstore-lite/testing/roots-of-events";
 import { loadConfig } from "../../src/config/config.ts";
-import { openStoredLog } from "../../src/service/open.ts";
+import { openStoredLog } from "../../src/privacy/open-log.ts";
 import { BEARER, kill, openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
 import { healthOf, openInstances, untilReady } from "./instances.ts";
 import { startNamedClicks } from "./instances-load.ts";

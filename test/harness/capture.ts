@@ -1,5 +1,5 @@
 import { loadConfig } from "../../src/config/config.ts";
-import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/service/open.ts";
+import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/privacy/open-log.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 

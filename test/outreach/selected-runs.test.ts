@@ -145,6 +145,23 @@ describe("a run outside of the sending window", () => {
     expect(world.network.reads).toEqual([]);
   });
 
+  test("is refused if the window closes while the process stands still before the start is appended", async () => {
+    await using world = await openOutreach("10");
+    const window = windowOf("Sun 00:00-08:01");
+    const { context, runner } = await world.start({ rules: { ...RULES, window } });
+    const { store } = context.eventLog;
+    const { append } = store;
+    Object.assign(store, {
+      append: (...args: Parameters<typeof append>) => {
+        store.append = append;
+        world.time.jump(HOUR_MS);
+        return append(...args);
+      },
+    });
+    expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toMatchObject({ kind: "window_closed" });
+    expect(await world.events("RunStarted")).toEqual([]);
+  });
+
   test("waits where it pauses there, and then sends within the quota of that day", async () => {
     await using world = await openOutreach("10", "11", "12", "13");
     const window = windowOf("Sun 00:00-08:01, Mon 00:01-09:00", { whenClosed: "pause" });

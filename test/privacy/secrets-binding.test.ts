@@ -7,8 +7,8 @@ import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
-import { filePlace } from "../../src/service/log-place.ts";
-import { openLogAt } from "../../src/service/open.ts";
+import { filePlace } from "../../src/privacy/log-place.ts";
+import { openLogAt } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 
 /** Nothing of it is personal, so that it has no ciphertext. */

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { startDemo } from "../harness/demo.ts";
 import { until } from "../harness/process.ts";
 import { MAIN, RUNTIME } from "../harness/runtime.ts";
-import { temporaryFolder } from "../../src/commands/shared/new-file.ts";
+import { temporaryFolder } from "../../src/platform/new-file.ts";
 
 /** A database server and several processes start. */
 const TIMEOUT_MS = 1_200_000;

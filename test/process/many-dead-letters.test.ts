@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
-import { openLog } from "../../src/service/open.ts";
+import { openLog } from "../../src/privacy/open-log.ts";
 import { CLICK } from "../harness/click.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { clickOf } from "../harness/memory/new-events.ts";

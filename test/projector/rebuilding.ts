@@ -2,7 +2,7 @@ import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { encodeState } from "../../projections/snapshot.ts";
-import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/commands/replay/rebuild.ts";
+import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/log/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";
 import { startProjector } from "../../src/projector/projector.ts";
@@ -42,7 +42,8 @@ export function rebuildAll(
   options: Partial<RebuildOptions> = {},
   names: readonly ProjectionName[] = PROJECTION_NAMES,
 ): Promise<readonly Rebuilt[] | undefined> {
-  const quiet = { restart: false, signal: new AbortController().signal, onBegin() {}, onProgress() {} };
+  const metadata = { caller: "test" };
+  const quiet = { restart: false, metadata, signal: new AbortController().signal, onBegin() {}, onProgress() {} };
   return rebuild(store, names, { ...quiet, ...options });
 }
 

@@ -9,7 +9,10 @@ export interface Measures {
   /** Files in the fullest folder, without those in its own folders. */
   readonly filesInAFolder: number;
   readonly linesInAFile: number;
-  /** Files of at most {@link SMALL_LINES} lines that one file of their own room imports, and no other. */
+  /**
+   * Files of at most {@link SMALL_LINES} lines that one file of their own room imports, and no other. A command's file is
+   * none of them: the list of commands imports it, and it is small because it holds no engine.
+   */
   readonly smallFilesWithOneImporter: readonly string[];
   /** Functions whose name ends in `Of`. */
   readonly functionsNamedOf: readonly string[];
@@ -56,6 +59,7 @@ export function measure(root: string): Measures {
     filesInAFolder: Math.max(...[...folders.values()].map((inside) => inside.length)),
     linesInAFile: Math.max(...lines.values()),
     smallFilesWithOneImporter: files.filter((file) => {
+      if (/^src\/commands\/(?!shared\/)/.test(file)) return false;
       const from = new Set(importers.get(file)?.map((one) => one.from));
       const [only = ""] = from;
       return lines.get(file)! <= SMALL_LINES && from.size === 1 && roomOf(only) === roomOf(file);

@@ -1,4 +1,4 @@
-import type { Decode, StoredEvent } from "./codec.ts";
+import type { StoredEvent } from "./codec.ts";
 import type { NewEvent, Query, Recorded } from "./store.ts";
 
 /** {@link Query} whose members may be given as undefined. */
@@ -6,8 +6,8 @@ export type OpenQuery = { readonly [Member in keyof Query]: Query[Member] | unde
 
 /** One batch; what comes before an event that cannot be decoded is still handed out, one by one. */
 export async function* decodeAll<E extends NewEvent>(
-  chunk: readonly StoredEvent[],
-  decode: Decode<E>,
+  chunk: StoredEvent[],
+  decode: (rows: StoredEvent[]) => Promise<readonly Recorded<E>[]>,
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
   let events: readonly Recorded<E>[] | undefined;
   try {

@@ -22,6 +22,29 @@ export function rememberFiles(paths: readonly string[]): () => void {
   };
 }
 
+/** Between two looks of a writer at the files beside its database, ms. */
+export const FILES_EVERY_MS = 20;
+
+/**
+ * As {@link rememberFiles}, for each transaction: each call looks at the database, and at most every {@link FILES_EVERY_MS} at
+ * the files beside it. An acknowledged event is in the database, or gets there from its open log when that closes.
+ */
+export function rememberDatabase(
+  [database, ...others]: readonly [string, ...string[]],
+  elapsedMs: () => number = () => performance.now(),
+): () => void {
+  const requireDatabase = rememberFiles([database]);
+  const requireOthers = rememberFiles(others);
+  let lookedAt = -Infinity;
+  return () => {
+    requireDatabase();
+    const now = elapsedMs();
+    if (now - lookedAt < FILES_EVERY_MS) return;
+    requireOthers();
+    lookedAt = now;
+  };
+}
+
 /** Undefined where there is no file, or none that this process may look at. */
 function statOf(path: string): Stats | undefined {
   try {

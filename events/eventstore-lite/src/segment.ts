@@ -306,7 +306,7 @@ function parseLine(line: Buffer): unknown {
 }
 
 /** Throws {@link SegmentDamaged}. */
-function readEvent(canonical: Buffer, hash: string): Recorded<NewEvent> {
+export function readEvent(canonical: Buffer, hash: string): Recorded<NewEvent> {
   try {
     return toEvent(canonical, hash);
   } catch (cause) {

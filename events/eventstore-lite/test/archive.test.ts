@@ -386,6 +386,49 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     }
   });
 
+  test("an archived event that cannot be read is refused by its segment's name, and those before it are given", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 30);
+    await archiveTo(store, 20);
+    const [name] = filesIn(place.folder);
+    const file = join(place.folder, name!);
+    const text = zstdDecompressSync(readFileSync(file)).toString("utf8");
+    for (const [what, line] of [
+      ["data", 6],
+      ["metadata", 7],
+      ["time", 5],
+    ] as const) {
+      const lines = text.split("\n");
+      // Behind the header stand eight lines for each event; this is the fourth.
+      lines[1 + 3 * 8 + line] = "{no JSON";
+      const bytes = zstdCompressSync(lines.join("\n"));
+      writeFileSync(file, bytes);
+      await place.withoutTriggers(`UPDATE segments SET sha256 = '${hash("sha256", bytes)}', bytes = ${bytes.length}`);
+      await using reader = await place.open();
+      const given: number[] = [];
+      const ways: readonly (readonly [string, () => Promise<unknown>])[] = [
+        ["read", () => take(reader.read())],
+        ["readStored", () => take(reader.readStored({ from: 4, limit: 1 }))],
+        // A fold parses the metadata of no event.
+        ...(what === "metadata" ? [] : ([["readFolded", () => take(reader.readFolded())]] as const)),
+        [
+          "one by one",
+          async () => {
+            for await (const { position } of reader.read()) given.push(position);
+          },
+        ],
+      ];
+      for (const [way, read] of ways) {
+        const refusal = await refusalOf(read());
+        expect([what, way, refusal]).toEqual([what, way, expect.any(SegmentDamaged)]);
+        expect(String(refusal)).toContain(`the segment ${name!} of positions 1 to 20: its event 4 cannot be read`);
+      }
+      expect(given).toEqual([1, 2, 3]);
+      expect(await take(reader.read({ from: 5 }))).toHaveLength(26);
+    }
+  });
+
   test("a file that a cut-off call left is taken as it is, and others are left alone", async () => {
     const place = await makePlace();
     const folder = createSegmentFolder(place.folder);

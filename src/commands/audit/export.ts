@@ -9,7 +9,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
-import { writeNewFile } from "../shared/new-file.ts";
+import { writeNewFile } from "../shared/write.ts";
 import { startProgress } from "../shared/progress.ts";
 import { usageError } from "../../platform/service-error.ts";
 

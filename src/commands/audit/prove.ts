@@ -1,26 +1,19 @@
 import { readFileSync } from "node:fs";
-import {
-  CheckpointRefused,
-  openCheckpoint,
-  openProof,
-  parsePublicKey,
-  parseVerifierKey,
-  proveExtension,
-} from "eventstore-lite";
-import type { Recorded, LogStore } from "../../../events/catalog.ts";
-import { hideCodes } from "../../networks/hide-codes.ts";
-import { findEvent, isEventName } from "../../history/find-event.ts";
+import { parsePublicKey, parseVerifierKey } from "eventstore-lite";
+import { requireEvent } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-formats/format.ts";
+import { openEventProof, proveConsistency } from "../../log/open-proof.ts";
 import { proveEvent } from "../../log/signed-heads.ts";
+import { hideCodes } from "../../networks/hide-codes.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
-import { ServiceError, usageError } from "../../platform/service-error.ts";
+import { makeNewFile } from "../../platform/new-file.ts";
+import { usageError } from "../../platform/service-error.ts";
+import { withPath } from "../../platform/system-fault.ts";
 import { discloseEvent } from "../../privacy/read-audit.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, EXIT, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
-import { makeNewFile } from "../shared/new-file.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { answer, EXIT, fail, printable } from "../shared/terminal.ts";
 import { readKeyOption } from "./verify.ts";
 
 export const prove: MakeCommand = (terminal) =>
@@ -44,7 +37,7 @@ that these encrypted bytes stood at that position.`,
       await using log = plain === true ? await openExistingLog(terminal) : undefined;
       await using stored = log === undefined ? await openExistingStoredLog(terminal) : undefined;
       const store = log ?? stored!;
-      const found = await findNamedEvent(store, event);
+      const found = await requireEvent(store, event);
       const { position } = found;
       if (log !== undefined)
         await recordRead(terminal, log, { resource: "event", ...discloseEvent(found), records: 1 });
@@ -59,14 +52,6 @@ that these encrypted bytes stood at that position.`,
       }
       return undefined;
     });
-
-async function findNamedEvent(store: LogStore, name: string): Promise<Recorded> {
-  if (!isEventName(name)) throw usageError("give the id or the position of an event");
-  const { position: to } = await store.head();
-  const found = await findEvent({ store, to, onProgress() {} }, name.toLowerCase());
-  if (found !== undefined) return found;
-  throw new ServiceError("not_found", `the log has no event ${printable(name)}: it ends at position ${to}`);
-}
 
 export const checkProof: MakeCommand = (terminal) =>
   new Command("check")
@@ -89,21 +74,20 @@ settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
       const witness =
         witnessKey === undefined ? undefined : readKeyOption("--witness-key", witnessKey, parseVerifierKey);
       const proof = withPath(file, () => readFileSync(file, "utf8"));
-      const found = catchRefusal(() => openProof(proof, key, witness));
+      const found = openEventProof(proof, key, witness);
       if (typeof found === "string") {
         answer(terminal, json, { ok: false, fault: found }, `not proved: ${found}\n`);
         return EXIT.fault;
       }
-      const { event, position, checkpoint, cosignedAt } = found;
-      const [, stream = "", , id = "", type = "", timeMs = "", data = ""] = Buffer.from(event).toString().split("\n");
-      const recorded = isoTime(Number(timeMs));
+      const { stream, id, type, recordedMs, data, position, checkpoint, cosignedAt } = found;
+      const recorded = isoTime(recordedMs);
       const { origin, position: size, time = "an unknown time" } = checkpoint;
       const cosigned = cosignedAt === undefined ? "" : ` and cosigned at ${isoTime(cosignedAt * 1_000)}`;
       const shown = { ok: true, origin, position, id, type, stream, time: recorded, head: { position: size, time } };
       const text =
         `proved: exactly these bytes, ${printable(type)} ${printable(id)} of ${recorded}, stood at position ` +
         `${position} of ${printable(origin)} when its head of ${size} events was signed at ${printable(time)}${cosigned}\n`;
-      return answer(terminal, json, { ...shown, data: JSON.parse(data) as unknown }, text);
+      return answer(terminal, json, { ...shown, data }, text);
     });
 
 export const consistency: MakeCommand = (terminal) =>
@@ -126,22 +110,11 @@ it does not hold.`,
         publicKey === undefined
           ? (await store.checkpoints.loadKey()).publicKey
           : readKeyOption("--public-key", publicKey, parsePublicKey);
-      const files = [head1, head2].map((file) => ({ file, note: withPath(file, () => readFileSync(file, "utf8")) }));
-      const heads = catchRefusal(() => files.map(({ note }) => openCheckpoint(note, key)));
-      const found = typeof heads === "string" ? heads : await proveExtension(store, heads);
+      const notes = [head1, head2].map((file) => withPath(file, () => readFileSync(file, "utf8")));
+      const found = await proveConsistency(store, notes, key);
       const fault = typeof found === "string" ? found : undefined;
       const proof = typeof found === "string" ? [] : found.map((hash) => Buffer.from(hash).toString("base64"));
       const held = `the newer head holds all events of the older one; the proof has ${proof.length} hashes`;
       answer(terminal, json, { ok: fault === undefined, fault: fault ?? null, proof }, `${fault ?? held}\n`);
       return fault === undefined ? EXIT.ok : EXIT.fault;
     });
-
-/** The result, or a sentence that says why what was read proves nothing. */
-function catchRefusal<Result>(work: () => Result): Result | string {
-  try {
-    return work();
-  } catch (fault) {
-    if (fault instanceof CheckpointRefused) return fault.message;
-    throw fault;
-  }
-}

@@ -19,7 +19,8 @@ import { Command, Option, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, type Terminal, printable, table } from "../shared/terminal.ts";
 import { formatContact } from "../contacts.ts";
 import { recordRead } from "../shared/log-session.ts";
-import { AS_OF_OPTION, describeMoment, foldToMoment, openAtMoment } from "../shared/moment.ts";
+import { describeMomentJson } from "../../projector/log-reader.ts";
+import { AS_OF_OPTION, foldToMoment, openAtMoment } from "../shared/moment.ts";
 import { withProgress } from "../shared/progress.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../../projections/all.ts";
@@ -69,7 +70,7 @@ Digits are a person's id if there is one, else the position of an event.`,
         subject.findIn({ store, to, onProgress }),
       );
       if (found === undefined) {
-        return fail(terminal, `the log has no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
+        return fail(terminal, `the log has no ${subject.kind} ${printable(wanted)} (${describeMomentJson(place)})`);
       }
       if (projection !== undefined) return await showChange(terminal, store, found, projection, json);
       const { positions, dispatches } = found.history;
@@ -83,7 +84,7 @@ Digits are a person's id if there is one, else the position of an event.`,
       await write(isCut ? positions.slice(0, SHOWN_EVENTS) : positions);
       if (isCut) terminal.out(`… ${between} more; --all shows them …\n`);
       if (isCut) await write(positions.slice(-SHOWN_EVENTS));
-      if (json !== true) terminal.out(`\n${found.summary}(${describeMoment(place)})\n`);
+      if (json !== true) terminal.out(`\n${found.summary}(${describeMomentJson(place)})\n`);
       return undefined;
     });
 

@@ -1,20 +1,23 @@
-import type { EventType, Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
-import { eventsAt, inOrder } from "../../log/event-log.ts";
-import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../../history/dispatch-outcomes.ts";
-import { findEvent, isEventName, type Reading } from "../../history/find-event.ts";
+import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt-outcome.ts";
+import {
+  type DispatchHistory,
+  type DispatchStatus,
+  findDispatchHistories,
+  toDispatchStatus,
+  type WaitingDispatch,
+} from "../../delivery/dispatch-status.ts";
+import { isEventName } from "../../history/find-event.ts";
+import { quoteText } from "../../history/words/sentence.ts";
+import { usageError } from "../../platform/service-error.ts";
 import { discloseEvent } from "../../privacy/read-audit.ts";
 import { toEventJson, formatEventLine } from "../audit/show.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
-import { EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
+import { EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { channelOption, selectChannels, isConfigured } from "./filter-options.ts";
-import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
-import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt-outcome.ts";
-import { quoteText } from "../../history/words/sentence.ts";
-import { usageError } from "../../platform/service-error.ts";
 
 /** Shown of an event about many dispatches: a few screens. audit show lists all. */
 const SHOWN_DISPATCHES_MAX = 20;
@@ -38,7 +41,7 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
       const states = projector.state("deliveries");
       const wanted = name && selectChannels(states, name);
       const dispatches = await withProgress(terminal, "reading", to, (onProgress) =>
-        findByEvent({ store: eventLog.store, to, onProgress }, id, wanted),
+        findDispatchHistories({ store: eventLog.store, to, onProgress }, id, { wanted, limit: SHOWN_DISPATCHES_MAX }),
       );
       if (dispatches === undefined) return fail(terminal, `the log has no event ${id}`);
       const [one, other] = dispatches;
@@ -62,51 +65,7 @@ function parseEventId(text: string): string {
   return text.toLowerCase();
 }
 
-interface Dispatch {
-  /** What requested it, or the event asked for where it requests nothing. */
-  readonly source: Recorded;
-  /** Outcomes and operators' decisions, for each selected channel of the dispatch. */
-  readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;
-  /** The positions of what requested it: of the source, and of each retry. */
-  readonly requested: ReadonlySet<number>;
-}
-
-/** Several if the event records requests that completed together. Undefined: no such event. */
-async function findByEvent(
-  reading: Reading,
-  id: string,
-  wanted: readonly ChannelName[] | undefined,
-): Promise<readonly Dispatch[] | undefined> {
-  const asked = await findEvent(reading, id);
-  if (asked === undefined) return undefined;
-  const requestedBy = await readRequestedChannels(reading);
-  const sources = (await sourcesOfEvent(reading, requestedBy, asked)).slice(0, SHOWN_DISPATCHES_MAX);
-  if (sources.length === 0) return [{ source: asked, channels: new Map(), requested: new Set() }];
-  const channelsOfSource = (source: Recorded) => requestedBy(source).filter((name) => wanted?.includes(name) ?? true);
-  const positions: number[] = [];
-  const dispatches = await findDispatches(
-    reading,
-    new Map(sources.map((source) => [source.position, channelsOfSource(source)])),
-    ({ position }) => void positions.push(position),
-  );
-  const events = await Array.fromAsync(eventsAt(reading.store, inOrder(positions)));
-  return sources.map((source) => {
-    const requested = new Set([...dispatches].flatMap(([position, of]) => (of === source.position ? [position] : [])));
-    const own = events.flatMap((event) => ofDispatch(event, source.position, requested));
-    const names = channelsOfSource(source);
-    // Drops decisions on other channels' letters.
-    const eventsOn = (name: ChannelName) => own.filter(({ data }) => "channel" in data && data.channel === name);
-    return { source, requested, channels: new Map(names.map((name) => [name, eventsOn(name)])) };
-  });
-}
-
-function ofDispatch(event: Recorded, source: number, requested: ReadonlySet<number>): Recorded[] {
-  if (isDecision(event)) return event.data.source === source ? [event] : [];
-  const own = isOutcome(event) ? narrowedTo(event, requested) : undefined;
-  return own === undefined ? [] : [own];
-}
-
-function toDispatchJson({ source, channels, requested }: Dispatch): object {
+function toDispatchJson({ source, channels, requested }: DispatchHistory): object {
   const shown = [...channels].map(([channel, events]) => {
     return { channel, fate: toDispatchStatus(events), events: events.map((event) => toEventJson(event, requested)) };
   });
@@ -115,7 +74,7 @@ function toDispatchJson({ source, channels, requested }: Dispatch): object {
 
 function print(
   terminal: Terminal,
-  { source, channels, requested }: Dispatch,
+  { source, channels, requested }: DispatchHistory,
   blockReason: (channel: ChannelName) => BlockReason,
 ): number {
   const { out } = terminal;
@@ -127,41 +86,6 @@ function print(
   }
   return EXIT.ok;
 }
-
-type Waiting = { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined };
-
-type DispatchStatus =
-  Waiting | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" };
-
-const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
-
-/**
- * The status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and the decisions on it,
- * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
- */
-function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {
-  return events.reduce(next, UNTRIED);
-}
-
-function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus {
-  if (type === "DispatchRetryRequested") return UNTRIED;
-  if (type === "DispatchDiscarded") return { status: "discarded" };
-  if (type === "DispatchSettled") return { status: data.as === "arrived" ? "delivered" : "left" };
-  if (current.status !== "waiting") return current;
-  if (type === "DispatchFailed") {
-    const [request] = data.requests;
-    return { status: "waiting", attempts: request?.attempt ?? 0, retry_at: request?.retry_at };
-  }
-  const status = FINAL[type];
-  return status === undefined ? current : { status };
-}
-
-const FINAL: Partial<Record<EventType, Exclude<DispatchStatus["status"], "waiting">>> = {
-  DispatchSucceeded: "delivered",
-  DispatchSkipped: "skipped",
-  DispatchInDoubt: "in_doubt",
-  DispatchAbandoned: "dead",
-};
 
 /** Why the channel sends nothing now; null: it sends. */
 type BlockReason = Suspended | "not configured" | null;
@@ -181,7 +105,7 @@ function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: str
   }[current.status];
 }
 
-function describeWait({ attempts, retry_at }: Waiting, blocked: BlockReason): string {
+function describeWait({ attempts, retry_at }: WaitingDispatch, blocked: BlockReason): string {
   if (blocked === "not configured") return "waits: the channel is not configured here";
   if (blocked !== null) return `waits: the channel is suspended since ${blocked.since}, ${quoteText(blocked.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";

@@ -7,7 +7,7 @@ import { findFreePort, isPortFree } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/bun-or-node.ts";
 import { untilAborted } from "../../platform/signals.ts";
-import { temporaryFolder } from "../shared/new-file.ts";
+import { temporaryFolder } from "../../platform/new-file.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
 import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";

@@ -6,7 +6,8 @@ import { VERSION } from "../../platform/version.ts";
 import { runCommand } from "../shared/command.ts";
 import { openContext, runOnce } from "../shared/run-operation.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
-import { toExitCode, describeFault } from "../shared/system-fault.ts";
+import { describeFault } from "../../platform/system-fault.ts";
+import { toExitCode } from "../shared/exit-code.ts";
 import { ANSWERS_MAX, toArguments, TOOLS, type Input, type Tool } from "./tools.ts";
 import type { RecipientJson } from "../../recipients/recipient-json.ts";
 

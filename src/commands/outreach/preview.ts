@@ -13,9 +13,9 @@ import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { Command, JSON_OPTION, Option, parseLimit, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, printable, table } from "../shared/terminal.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
-import { describeMoment, toAsOfJson } from "../shared/moment.ts";
+import { describeMomentJson, toMomentJson } from "../../projector/log-reader.ts";
 import { findNamed } from "../../recipients/resolve-recipient.ts";
-import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from "./judge-recipients.ts";
+import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from "../../outreach/judge-recipients.ts";
 import { formatRecipient } from "../../history/words/sentence.ts";
 import type { Place } from "../../projector/parse-moment.ts";
 import { usageError } from "../../platform/service-error.ts";
@@ -51,7 +51,7 @@ that person is not known, 78 without a template.`,
       const place = { position: projector.position, time: projector.time };
       const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
       if (wanted !== undefined && person === undefined) {
-        return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
+        return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMomentJson(place)})`);
       }
       const selection = omitUndefined({ variant: options.variant, basis: options.basis });
       const labels = template.variants.map(({ label }) => label);
@@ -101,7 +101,7 @@ function surveyAsText(survey: Survey, notes: readonly string[], place: Place): s
     lines.push(`${undecided} known by handle only: the id, which X gives when a run begins, decides the variant\n`);
   if (failed > 0) lines.push(`${failed} failed: only reachlog recipients retry allows another try\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);
-  lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${describeMoment(place)})\n`);
+  lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${describeMomentJson(place)})\n`);
   return lines.join("");
 }
 
@@ -115,7 +115,7 @@ function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): object {
     missing: sample === undefined || sample.rendered.ok ? [] : sample.rendered.missing,
   }));
   const skipped = [...skips].map(([reason, { count, people }]) => ({ reason, count, people }));
-  return { ...rest, variants, skips: skipped, asked: asked ?? null, as_of: toAsOfJson(place) };
+  return { ...rest, variants, skips: skipped, asked: asked ?? null, as_of: toMomentJson(place) };
 }
 
 /** `undecided`: recipients who get this variant or another one. */

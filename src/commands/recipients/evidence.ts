@@ -11,12 +11,12 @@ import { eventsAt, inOrder } from "../../log/event-log.ts";
 import { proveEvents } from "../../log/signed-heads.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts";
-import type { OpenedLog } from "../../service/open.ts";
+import type { OpenedLog } from "../../privacy/open-log.ts";
 import { toEventJson } from "../audit/show.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, recordRead } from "../shared/log-session.ts";
-import { makeNewFile } from "../shared/new-file.ts";
+import { makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
 
 export const evidenceCommand: MakeCommand = (terminal) =>

@@ -13,9 +13,10 @@ import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";
 import { answer, EXIT, type Terminal, printable } from "../shared/terminal.ts";
-import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
+import { COMMAND_METADATA } from "../shared/log-session.ts";
+import { openSessionWith } from "../../service/session.ts";
 import { withProgress } from "../shared/progress.ts";
-import { withPath } from "../shared/system-fault.ts";
+import { withPath } from "../../platform/system-fault.ts";
 
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
 export const CHUNK_ROWS = 5_000;

@@ -16,9 +16,10 @@ import {
   toNotes,
 } from "./import.ts";
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
-import { COMMAND_METADATA, openExistingLog, openSessionWith, recordRead } from "../shared/log-session.ts";
+import { COMMAND_METADATA, openExistingLog, recordRead } from "../shared/log-session.ts";
+import { openSessionWith } from "../../service/session.ts";
 import { contactsNow } from "../shared/moment.ts";
-import { writeNewFile } from "../shared/new-file.ts";
+import { writeNewFile } from "../shared/write.ts";
 import { withProgress } from "../shared/progress.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
 

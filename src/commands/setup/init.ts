@@ -7,10 +7,10 @@ import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import { loadSandbox } from "../development/dev-dependencies.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "../shared/command.ts";
-import { makeNewFile } from "../shared/new-file.ts";
+import { makeNewFile } from "../../platform/new-file.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
-import { createToken } from "../token.ts";
+import { createToken } from "../../config/tokens-file.ts";
 
 const FILE = ".env";
 

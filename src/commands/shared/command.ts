@@ -1,11 +1,9 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as typed from "@commander-js/extra-typings";
 import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
-import { warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
+import { readSettingsFile, warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
-import { decodeUtf8 } from "../../platform/decode-utf8.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
@@ -130,7 +128,7 @@ function inParagraphs(text: string): string {
 
 /** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
 export function readConfig({ env }: Pick<Terminal, "env">): Config {
-  return loadConfig(env, readText);
+  return loadConfig(env, readSettingsFile);
 }
 
 /**
@@ -139,12 +137,8 @@ export function readConfig({ env }: Pick<Terminal, "env">): Config {
  */
 export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");
-  const config = loadConfig(env, readText, describePaths);
+  const config = loadConfig(env, readSettingsFile, describePaths);
   return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
-}
-
-function readText(path: string): string {
-  return decodeUtf8(readFileSync(path));
 }
 
 export const formatOption = () =>

@@ -1,16 +1,11 @@
 import type { LogStore } from "../../../events/catalog.ts";
-import { makeId, sleep } from "../../platform/clock.ts";
+import { makeId } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
-import { redactedUrl } from "../../config/database.ts";
 import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
-import { createFindLinkKeys } from "../../recipients/record-consent.ts";
-import { createSuppressionHashes } from "../../recipients/suppress.ts";
-import { locateLog } from "../../service/log-place.ts";
-import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
-import { createEraseHandler } from "../../privacy/retention.ts";
+import { refuseNoLog } from "../../privacy/log-place.ts";
+import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../privacy/open-log.ts";
 import { appendRead, type PersonalRead } from "../../privacy/read-audit.ts";
-import { startProjector } from "../../projector/projector.ts";
-import { ServiceError } from "../../platform/service-error.ts";
+import { openSessionWith, type Session } from "../../service/session.ts";
 import { readConfig } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -47,45 +42,7 @@ export async function requireLog(terminal: Pick<Terminal, "env">): Promise<Confi
   return config;
 }
 
-/** For commands that would otherwise create files beside a missing log. */
-export async function refuseNoLog(config: Config): Promise<void> {
-  if (await locateLog(config).store.isThere()) return;
-  throw new ServiceError(
-    "not_found",
-    `there is no log at ${redactedUrl(config.log)}: DATABASE_URL names another one, or the service was never started`,
-  );
-}
-
-/** What a command decides with: a log, what belongs to it, and its projections. */
-export type Session = Awaited<ReturnType<typeof openSession>>;
-
 /** Opens the existing log beside a running service. Disposing it closes the log. */
-export async function openSession(terminal: Terminal) {
+export async function openSession(terminal: Terminal): Promise<Session> {
   return openSessionWith(await requireLog(terminal));
-}
-
-/** The same; creates a missing log. */
-export async function openSessionWith(config: Config) {
-  await using opening = new AsyncDisposableStack();
-  const encryptedLog = opening.use(await openLog(config));
-  const { keyring, vault, logClock } = encryptedLog;
-  const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const erase = createEraseHandler(keyring);
-  const projector = opening.use(await startProjector(encryptedLog, { erase, saves: () => false }));
-  const eventLog = createEventLog(encryptedLog, makeId);
-  const opened = opening.move();
-  return {
-    config,
-    encryptedLog,
-    logClock,
-    eventLog,
-    keyring,
-    vault,
-    hashesOf,
-    findLinkKeys: createFindLinkKeys(keyring),
-    projector,
-    sleep,
-    random: Math.random,
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
-  };
 }

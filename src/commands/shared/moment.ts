@@ -1,7 +1,7 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
-import { checkMoment, parseMoment, type Moment, type Place } from "../../projector/parse-moment.ts";
+import { checkMoment, parseMoment, type Moment } from "../../projector/parse-moment.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { restoreStates } from "../../projector/restore.ts";
 import { readConfig } from "./command.ts";
@@ -44,12 +44,4 @@ export async function foldToMoment<Name extends ProjectionName>(
 export async function contactsNow(store: LogStore): Promise<FoldedTo<"contacts">> {
   const { states, position, time } = await restoreStates(store, { names: ["contacts"] });
   return { states: states.all(), position, time };
-}
-
-export function describeMoment({ position, time }: Place): string {
-  return `as of position ${position}, ${time ?? "before the first event"}`;
-}
-
-export function toAsOfJson({ position, time }: Place): { readonly position: number; readonly time: string | null } {
-  return { position, time: time ?? null };
 }

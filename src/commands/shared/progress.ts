@@ -1,4 +1,5 @@
 import { grouped } from "../../platform/counts-and-lists.ts";
+import type { WorkMonitor } from "../../platform/work-monitor.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A line on the terminal that says how far a long work is. `end` removes it. */
@@ -40,6 +41,15 @@ export async function withProgress<Result>(
   } finally {
     progress.end();
   }
+}
+
+/** Shows long work on a terminal. */
+export function monitorOn(terminal: Terminal): WorkMonitor {
+  return {
+    showProgress: (what, total, work) => withProgress(terminal, what, total, work),
+    warn: (sentence) => terminal.err(`${sentence}\n`),
+    isInterrupted: () => terminal.signal.aborted,
+  };
 }
 
 function line(what: string, done: number, total: number, seconds: number, from = 0): string {

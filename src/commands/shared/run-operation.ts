@@ -9,14 +9,14 @@ import type { PersonalRead } from "../../privacy/read-audit.ts";
 import type { LogReader, StatesAt } from "../../projector/log-reader.ts";
 import { parseMoment } from "../../projector/parse-moment.ts";
 import { connectNetworks } from "../../service/networks.ts";
-import type { OpenedLog } from "../../service/open.ts";
+import type { OpenedLog } from "../../privacy/open-log.ts";
 import { openAccount } from "../../service/outreach.ts";
 import { readConfig } from "./command.ts";
 import { openExistingLog, openSession, readCaller, recordRead } from "./log-session.ts";
 import { contactsNow, foldToMoment } from "./moment.ts";
-import { checkNewFile, makeNewFile } from "./new-file.ts";
+import { checkNewFile, makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "./progress.ts";
-import { describeFault } from "./system-fault.ts";
+import { describeFault } from "../../platform/system-fault.ts";
 import { answer, EXIT, fail, table, type Terminal } from "./terminal.ts";
 
 /** What the command line adds to the input of an operation. */

@@ -1,7 +1,8 @@
 import { writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { escapeControls } from "../../platform/escape-controls.ts";
-import type { Style } from "./terminal.ts";
+import { makeNewFile } from "../../platform/new-file.ts";
+import { fail, printable, type Style, type Terminal } from "./terminal.ts";
 
 /** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
 const EXIT_CLOSED_PIPE = 141;
@@ -35,5 +36,31 @@ export function writeAll(descriptor: number, text: string): void {
       if (code !== "EAGAIN") throw fault;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_WAIT_MS);
     }
+  }
+}
+
+/**
+ * Writes an export to a new file, or to stdout where `file` is undefined. Half an export would pass for a whole one:
+ * interrupted, no file is made. Answers the exit code; throws what {@link makeNewFile} throws.
+ */
+export async function writeNewFile(
+  terminal: Terminal,
+  file: string | undefined,
+  write: (write: (text: string) => void) => Promise<void>,
+): Promise<number | void> {
+  if (file === undefined) return write(terminal.out);
+  const { signal } = terminal;
+  try {
+    return await makeNewFile(file, (descriptor) =>
+      write((text) => {
+        signal.throwIfAborted();
+        writeText(descriptor, text);
+      }),
+    );
+  } catch (fault) {
+    if (!signal.aborted || fault !== signal.reason) throw fault;
+    fail(terminal, `interrupted: ${printable(file)} was not made`);
+    // The signal's reason is the code that a shell expects of it.
+    return Number(signal.reason);
   }
 }

@@ -17,6 +17,9 @@ const ROUNDED = /^\d{15}0{3,4}$/;
 
 const HANDLE = /^[@＠]?([A-Za-z0-9_]{1,15})$/;
 
+/** Most ids and handles; nothing is taken off such a text. */
+const PLAIN = /^@?[A-Za-z0-9_]+$/;
+
 const PROFILE =
   /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\/(?:#!\/)?@?([A-Za-z0-9_]{1,15})(?:[/?#].*)?$/i;
 
@@ -75,6 +78,7 @@ export function readListedHandle(raw: string): string | Faulty | undefined {
  * spreadsheet is kept from changing the cell.
  */
 function visible(raw: string): string {
+  if (PLAIN.test(raw)) return raw;
   const value = raw.replace(/[\p{Default_Ignorable_Code_Point}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu, "").trim();
   return value
     .replace(/^="(.*)"$/, "$1")

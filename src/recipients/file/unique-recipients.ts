@@ -29,21 +29,23 @@ export function createPeople() {
     if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
       return { value: id, reason: `@${username} has another id on line ${sameName.line}` };
     }
-    const earlier = [...new Set([sameId, sameName])].filter((one) => one !== undefined);
-    for (const one of earlier) replace(one, row);
-    const held = earlier.reduce(withRevocations, row);
+    let held = row;
+    if (sameId !== undefined) held = replace(sameId, held);
+    if (sameName !== undefined && sameName !== sameId) held = replace(sameName, held);
     kept.add(held);
     if (id !== undefined) byId.set(id, held);
     if (username !== undefined) byUsername.set(username, held);
     return undefined;
   }
 
-  function replace(earlier: ImportedRow, row: ImportedRow): void {
+  /** Returns the row with what holds of the earlier one. */
+  function replace(earlier: ImportedRow, row: ImportedRow): ImportedRow {
     const { id, username } = earlier.recipient;
     kept.delete(earlier);
     if (id !== undefined) byId.delete(id);
     if (username !== undefined) byUsername.delete(username.toLowerCase());
     duplicates.push({ line: row.line, of: earlier.line });
+    return withRevocations(row, earlier);
   }
 
   return { add, duplicates, rows: () => [...kept] };

@@ -3,13 +3,14 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../../projections/all.ts";
-import { rebuild } from "../../../src/commands/replay/rebuild.ts";
+import { rebuild } from "../../../src/log/rebuild.ts";
 
 const KEEP_EVERY = 1_000;
 
 const store = await openSqliteStore<Event>({ file: process.argv[2] ?? "", codec });
 await rebuild(store, PROJECTION_NAMES, {
   restart: false,
+  metadata: { caller: "test" },
   signal: new AbortController().signal,
   saveEveryPositions: KEEP_EVERY,
   onBegin() {},

@@ -9,7 +9,8 @@ import {
   StoreOwned,
   StoreUnusable,
 } from "eventstore-lite";
-import { describeFault, toExitCode } from "../../../src/commands/shared/system-fault.ts";
+import { toExitCode } from "../../../src/commands/shared/exit-code.ts";
+import { describeFault } from "../../../src/platform/system-fault.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../../src/platform/service-error.ts";
 

@@ -6,7 +6,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { connectNetworks, outbound } from "../../../src/service/networks.ts";
-import { openLog } from "../../../src/service/open.ts";
+import { openLog } from "../../../src/privacy/open-log.ts";
 import { openAccount, outreachContext } from "../../../src/service/outreach.ts";
 import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";

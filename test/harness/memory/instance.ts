@@ -5,8 +5,8 @@ import type { Clock } from "../../../src/platform/clock.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import { startProjector, type ProjectorOptions } from "../../../src/projector/projector.ts";
-import { locateLog } from "../../../src/service/log-place.ts";
-import { openLogAt } from "../../../src/service/open.ts";
+import { locateLog } from "../../../src/privacy/log-place.ts";
+import { openLogAt } from "../../../src/privacy/open-log.ts";
 import { temporaryFolder } from "../temporary.ts";
 
 /** A new log's place in a file, which lasts as long as `stack`. */

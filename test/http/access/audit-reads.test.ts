@@ -11,7 +11,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { SAME_READ_MS } from "../../../src/http/access/audit-reads.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
-import { openLog } from "../../../src/service/open.ts";
+import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
 import { capture } from "../../harness/capture.ts";
 import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/memory/app.ts";
@@ -53,6 +53,7 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   ],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
   "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
+  "GET /social/recipients": ["/social/recipients?limit=5", { resource: "recipients", filters: ["limit"], records: 1 }],
   "GET /social/recipients/held": ["/social/recipients/held", { resource: "recipients", records: 0 }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
   "GET /api/audit/export": [

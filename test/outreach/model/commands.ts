@@ -145,7 +145,13 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   ),
   command(
     "suppress by hash, then rename",
-    fc.record({ who, isImported: fc.boolean(), which, dryRun: fc.boolean() }),
+    fc.record({
+      who,
+      isImported: fc.boolean(),
+      which,
+      dryRun: fc.boolean(),
+      writes: fc.constantFrom("before", "after", "never"),
+    }),
     suppressThenRename,
   ),
   command("suppress at the next intent", fc.boolean(), ({ witness, append, network }, byId) => {

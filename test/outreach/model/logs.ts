@@ -7,8 +7,8 @@ import { logFiles } from "../../../src/log/log-files.ts";
 import type { StorePlace } from "../../../src/log/store-backends.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { filePlace } from "../../../src/service/log-place.ts";
-import { openLogAt } from "../../../src/service/open.ts";
+import { filePlace } from "../../../src/privacy/log-place.ts";
+import { openLogAt } from "../../../src/privacy/open-log.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 
 /** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */

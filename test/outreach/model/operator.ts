@@ -10,7 +10,7 @@ import { importSuppressions } from "../../../src/recipients/import-suppressions.
 import { suppress } from "../../../src/recipients/suppress.ts";
 import { SILENT } from "../../harness/memory/log.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
-import { listening, MINUTE_MS, named, suppression, trigger } from "./acts.ts";
+import { listening, MINUTE_MS, named, suppression, trigger, writeToUs } from "./acts.ts";
 import { METADATA, type House } from "./house.ts";
 import { NO_SNAPSHOTS } from "./instance.ts";
 import { rename } from "./names.ts";
@@ -80,15 +80,30 @@ export async function suppressByHash(house: House, { who, byId, isImported }: Ha
   await importSuppressions(command, rows, METADATA, { chunkRows: 10, signal: new AbortController().signal });
 }
 
+interface HashThenRename extends Omit<HashRow, "byId"> {
+  readonly which: number;
+  readonly dryRun: boolean;
+  /** When the person writes to us: the log then has both names of theirs, of which one or the other is the suppressed one. */
+  readonly writes: "before" | "after" | "never";
+}
+
 /** The log sees the person with the handle that a list suppresses; then they take another one. */
 export async function suppressThenRename(
   house: House,
-  { who, isImported, which, dryRun }: Omit<HashRow, "byId"> & { readonly which: number; readonly dryRun: boolean },
+  { who, isImported, which, dryRun, writes }: HashThenRename,
 ): Promise<void> {
+  const run = async (isDry: boolean): Promise<void> => {
+    trigger(await listening(house, which), isDry);
+    await house.clockwork.pass(MINUTE_MS);
+  };
+  const write = (): void => writeToUs(house, who, { text: "hello", lateMs: 0 });
+  if (writes === "before") {
+    write();
+    await run(true);
+  }
   await suppressByHash(house, { who, byId: false, isImported });
-  trigger(await listening(house, which), dryRun);
-  await house.clockwork.pass(MINUTE_MS);
+  if (writes !== "before") await run(dryRun);
   await rename(house, { who, list: false });
-  trigger(await listening(house, which), false);
-  await house.clockwork.pass(MINUTE_MS);
+  if (writes === "after") write();
+  await run(false);
 }

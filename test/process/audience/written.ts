@@ -11,7 +11,7 @@ import { results } from "../../../src/commands/results.ts";
 import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { parsePastName, unpackState } from "../../../src/projector/snapshots.ts";
-import { openLog } from "../../../src/service/open.ts";
+import { openLog } from "../../../src/privacy/open-log.ts";
 import { capture } from "../../harness/capture.ts";
 import { BEARER, type Installation, type Running } from "../../harness/process.ts";
 

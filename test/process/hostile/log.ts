@@ -1,7 +1,7 @@
 import { makeId } from "../../../src/platform/clock.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
-import { openLog } from "../../../src/service/open.ts";
+import { openLog } from "../../../src/privacy/open-log.ts";
 import type { Installation } from "../../harness/process.ts";
 import { HOSTILE } from "./texts.ts";
 

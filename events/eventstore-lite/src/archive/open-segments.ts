@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
+import type { Awaitable } from "../awaitable.ts";
 import { SegmentDamaged } from "../errors.ts";
-import { createChain, type ReadSegment, readSegment } from "../segment.ts";
+import { createChain, readSegment } from "../segment.ts";
 import type { StoredKey } from "../store.ts";
 import type { SegmentEntry } from "./catalogue.ts";
 import type { SegmentStorage } from "./storage.ts";
@@ -111,7 +112,7 @@ export async function readFile(
 }
 
 /** Adds the segment's name to what is thrown of it. */
-async function named(entry: SegmentEntry, work: () => Promise<ReadSegment>): Promise<ReadSegment> {
+export async function named<Read>(entry: SegmentEntry, work: () => Awaitable<Read>): Promise<Read> {
   try {
     return await work();
   } catch (error) {

@@ -1,10 +1,12 @@
+import type { Awaitable } from "../awaitable.ts";
 import type { FoldedRow, StoredEvent } from "../codec.ts";
 import { endLongTurn } from "../next-turn.ts";
 import type { OpenQuery } from "../read.ts";
+import { readEvent } from "../segment.ts";
 import type { StoredKey } from "../store.ts";
 import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./keys.ts";
 import type { ArchiveTable, Catalogue, KeyRange, SegmentEntry } from "./catalogue.ts";
-import type { OpenSegment, OpenSegments } from "./open-segments.ts";
+import { named, type OpenSegment, type OpenSegments } from "./open-segments.ts";
 
 /** Events of a segment that are looked at in one go: less than a millisecond. */
 const CHUNK_EVENTS = 128;
@@ -50,6 +52,28 @@ export type CanonicalFields = readonly [
 
 export function toFields(canonical: Buffer): CanonicalFields {
   return canonical.toString("utf8").split("\n") as unknown as CanonicalFields;
+}
+
+/**
+ * Returns `decode`, which throws SegmentDamaged with the segment's name if an archived row is no event. The segment is read
+ * only after a failure: parsing each event twice would slow each fold.
+ */
+export function namingSegments<Row extends { readonly position: number }, Decoded>(
+  { catalogue, open }: Pick<ArchiveReader, "catalogue" | "open">,
+  decode: (rows: Row[]) => Awaitable<Decoded>,
+): (rows: Row[]) => Promise<Decoded> {
+  return async (rows) => {
+    try {
+      return await decode(rows);
+    } catch (error) {
+      for (const { position } of rows) {
+        if (position > catalogue.end) continue;
+        const entry = catalogue.entries()[catalogue.locate(position)]!;
+        await named(entry, async () => readEvent((await open(entry)).canonical(position), ""));
+      }
+      throw error;
+    }
+  };
 }
 
 /** A query whose bounds are known. */

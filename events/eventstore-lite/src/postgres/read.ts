@@ -5,6 +5,7 @@ import {
   foldedFromSegment,
   type FromSegment,
   type LiveChunk,
+  namingSegments,
   readThrough,
   type ResolvedQuery,
   wholeFromSegment,
@@ -39,7 +40,8 @@ export async function* readBatches<E extends NewEvent>(
   decode: Decode<E>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
-  for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decode);
+  const decodeNamed = namingSegments(log.archive, decode);
+  for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decodeNamed);
 }
 
 /** As long as the database is away a subscriber waits for it, and goes on where the reading stopped. */
@@ -71,7 +73,8 @@ export async function* readFolded<E extends NewEvent>(
   decode: (rows: FoldedRow<string>[]) => Awaitable<readonly Folded<E>[]>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Folded<E>[], void, void> {
-  for await (const chunk of readRows(log, FOLDED, foldedFromSegment, query)) yield await decode(chunk);
+  const decodeNamed = namingSegments(log.archive, decode);
+  for await (const chunk of readRows(log, FOLDED, foldedFromSegment, query)) yield await decodeNamed(chunk);
 }
 
 /** The database answers text, of which the driver makes no bytes; a segment has bytes. */

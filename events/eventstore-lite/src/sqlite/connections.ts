@@ -57,8 +57,8 @@ function retryWhileBusy<Result>(prepare: () => Result): Result {
   }
 }
 
-/** The files that SQLite has open for a database. */
-export function filesOf(file: string): readonly string[] {
+/** The files that SQLite has open for a database, which comes first. */
+export function filesOf(file: string): readonly [string, ...string[]] {
   return [file, `${file}-wal`, `${file}-shm`];
 }
 

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import type { Awaitable } from "../awaitable.ts";
 import { openArchive } from "../archive/log-archive.ts";
-import { wholeFromSegment } from "../archive/read-through.ts";
+import { namingSegments, wholeFromSegment } from "../archive/read-through.ts";
 import type { SegmentStorage } from "../archive/storage.ts";
 import { createDecode, identityCodec, type StoredEvent } from "../codec.ts";
 import { StoreUnusable } from "../errors.ts";
@@ -83,21 +83,22 @@ async function newestOf(
     )
     .all() as unknown as StoredEvent[];
   const archived = format < ARCHIVE_FORMAT ? [] : await newestArchived(db, segments);
-  return await createDecode(identityCodec())([...archived, ...rows]);
+  return [...archived, ...(await createDecode(identityCodec())(rows))];
 }
 
 /** Of the types of which the database has no event. */
-async function newestArchived(db: DatabaseSync, segments: Pick<SegmentStorage, "read">): Promise<StoredEvent[]> {
+async function newestArchived(db: DatabaseSync, segments: Pick<SegmentStorage, "read">): Promise<Recorded<NewEvent>[]> {
   const types = db
     .prepare("SELECT name FROM types WHERE NOT EXISTS (SELECT 1 FROM events WHERE type = types.id)")
     .all();
   const archive = openArchive(createArchiveTable(createDatabaseReader(db)), segments);
   await archive.catalogue.refresh();
   const range = { from: 1, to: archive.catalogue.end, backwards: true, limit: 1 };
-  const newest: StoredEvent[] = [];
+  const decode = namingSegments(archive, createDecode(identityCodec()));
+  const newest: Recorded<NewEvent>[] = [];
   for (const { name } of types) {
     for await (const rows of archive.chunks({ ...range, types: [String(name)] }, wholeFromSegment))
-      newest.push(...rows);
+      newest.push(...(await decode(rows)));
   }
   return newest;
 }

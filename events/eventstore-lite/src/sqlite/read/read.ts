@@ -4,6 +4,7 @@ import {
   foldedFromSegment,
   type FromSegment,
   type LiveChunk,
+  namingSegments,
   readThrough,
   type ResolvedQuery,
   wholeFromSegment,
@@ -35,7 +36,8 @@ export async function* readBatches<E extends NewEvent>(
   decode: Decode<E>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
-  for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decode);
+  const decodeNamed = namingSegments(log.archive, decode);
+  for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decodeNamed);
 }
 
 /** Of an archived event the type's name is known, of another one its row. */
@@ -45,7 +47,8 @@ export async function* readFolded<E extends NewEvent>(
   query: OpenQuery,
 ): AsyncGenerator<readonly Folded<E>[], void, void> {
   const rows = readRows<FoldedRow<number | string>>(log, FOLDED, foldedFromSegment, query);
-  for await (const chunk of rows) yield await decode(chunk);
+  const decodeNamed = namingSegments(log.archive, decode);
+  for await (const chunk of rows) yield await decodeNamed(chunk);
 }
 
 export async function* readCanonical(

@@ -5,7 +5,7 @@ import { StoreBusy } from "../../errors.ts";
 import { isPiece, type Notice, type Piece, type Request } from "../../append/messages.ts";
 import type { Started } from "../../append/start-thread.ts";
 import { filesOf, openWriter } from "../connections.ts";
-import { rememberFiles } from "../../same-files.ts";
+import { rememberDatabase } from "../../same-files.ts";
 import { createTransform, loadWriterTransform } from "../../append/writer-transform.ts";
 import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
@@ -26,7 +26,7 @@ const { file, databaseBytesMax, eventBytesMax, writerTransform } = workerData as
 try {
   const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
   const { db, storeId } = openWriter(file, databaseBytesMax);
-  const writer = createWriter(db, transform, rememberFiles(filesOf(file)));
+  const writer = createWriter(db, transform, rememberDatabase(filesOf(file)));
   const stopWatching = watchOthers(db, (position) => {
     port.postMessage({ kind: "notice", position } satisfies Notice);
   });

@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { openSegment, SegmentDamaged } from "eventstore-lite";
+import { ServiceError } from "../platform/service-error.ts";
+import type { OpenedLog } from "../privacy/open-log.ts";
+import { systemCode, withPath } from "../platform/system-fault.ts";
+import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
+
+/** Forms of the names that a backup writes into its folder, also if it is killed. */
+const IN_FOLDER =
+  /^(?:manifest\.json(?<partial>\..+\.partial)?|backup\.(?:lock(?:-journal|-wal|-shm)?|owner)|segments|secrets-(?<secrets>\d{6,}))$/;
+const BELOW = new RegExp(
+  String.raw`^(?:${SEGMENT_FORM}(?<partial>\..+\.partial)?|${SECRET_FORM}(?:-journal|-wal|-shm|\..+\.partial)?)$`,
+);
+
+/** The paths below a folder of backups. */
+export function listFiles(folder: string): readonly string[] {
+  return withPath(folder, () => readdirSync(folder)).flatMap((name) => {
+    const isFolder = name === SEGMENTS || IN_FOLDER.exec(name)?.groups?.["secrets"] !== undefined;
+    return isFolder ? [name, ...listBelow(join(folder, name)).map((below) => `${name}/${below}`)] : [name];
+  });
+}
+
+/** Empty where a backup in progress has just removed the folder. */
+function listBelow(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (fault) {
+    if (systemCode(fault) === "ENOENT") return [];
+    throw fault;
+  }
+}
+
+/** Throws a ServiceError (conflict) for the first path that no backup writes. */
+export function refuseOtherFiles(folder: string, paths: readonly string[]): void {
+  const other = paths.find((path) => !(path.includes("/") ? BELOW : IN_FOLDER).test(path));
+  if (other === undefined) return;
+  throw new ServiceError("conflict", `${folder} holds ${other}, which is no backup's: name another folder`);
+}
+
+/**
+ * Throws a ServiceError (conflict) for keys of a later backup than the next, and without a manifest for segments that do not
+ * hold this log's events. Another log may need such files, or this one, if its manifest is lost.
+ */
+export async function refuseUnprovedFiles(
+  log: Pick<OpenedLog, "id" | "hashAt">,
+  folder: string,
+  paths: readonly string[],
+  known: Increments | undefined,
+): Promise<void> {
+  const next = (known?.backups.length ?? 0) + 1;
+  for (const path of paths) {
+    const { secrets } = IN_FOLDER.exec(path)?.groups ?? {};
+    const { first, partial } = BELOW.exec(path)?.groups ?? {};
+    const isSegment = known === undefined && first !== undefined && partial === undefined;
+    const isProved = isSegment
+      ? await holdsSegment(log, join(folder, path), Number(first))
+      : secrets === undefined || Number(secrets) <= next;
+    if (isProved) continue;
+    throw new ServiceError("conflict", `${folder} holds ${path}, and no manifest that names it: name another folder`);
+  }
+}
+
+/** True if a segment holds events of the log, and no others. */
+async function holdsSegment(log: Pick<OpenedLog, "id" | "hashAt">, file: string, first: number): Promise<boolean> {
+  const before = first === 1 ? BEGINNING.hash : await log.hashAt(first - 1);
+  if (before === undefined) return false;
+  try {
+    const bytes = withPath(file, () => readFileSync(file));
+    const { header } = openSegment(bytes, log.id, { position: first - 1, hash: before });
+    return (await log.hashAt(header.last)) === header.hash;
+  } catch (fault) {
+    if (fault instanceof SegmentDamaged) return false;
+    throw fault;
+  }
+}
+
+/**
+ * Removes partial files, keys of other backups than the newest one, and segments behind its last position: cut-off backups
+ * left them. Segments with earlier positions stay, also where the manifest does not name them.
+ */
+export function removeRemains(folder: string, paths: readonly string[], known: Increments | undefined): void {
+  const named = new Set(known?.segments.map((one) => segmentFile("", one)));
+  const last = known?.backups.at(-1)!.position ?? 0;
+  const number = known?.backups.length ?? 0;
+  const folders: string[] = [];
+  for (const path of paths) {
+    const { secrets, partial } = IN_FOLDER.exec(path)?.groups ?? {};
+    const below = BELOW.exec(path)?.groups ?? {};
+    const isPartial = partial !== undefined || below["partial"] !== undefined;
+    const isBehind = below["first"] !== undefined && !named.has(path) && Number(below["first"]) > last;
+    const isFormer = below["secrets"] !== undefined && Number(below["secrets"]) !== number;
+    if (isPartial || isBehind || isFormer) rmSync(join(folder, path));
+    if (secrets !== undefined && Number(secrets) !== number) folders.push(path);
+  }
+  for (const path of folders) rmdirSync(join(folder, path));
+}

@@ -1,0 +1,56 @@
+import { existsSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import type { Config } from "../config/config.ts";
+import { isS3Address, parseS3Address } from "../networks/s3/address.ts";
+import { logFiles } from "../log/log-files.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { SEGMENTS } from "./increments-manifest.ts";
+
+/** Parses a folder, or the address of a store. */
+export function parseBackupPlace(text: string): string {
+  return isS3Address(text) ? text : resolve(text);
+}
+
+export function withoutSlash(address: string): string {
+  return address.replace(/\/$/, "");
+}
+
+/**
+ * Throws a ServiceError (conflict) where backups would share a place with archived segments, also if nothing is archived
+ * yet: one of the two would take the other's files for its own.
+ */
+export function refuseArchive(place: string, { log }: Pick<Config, "log">): void {
+  const archive = log.archive ?? (log.kind === "sqlite" ? logFiles(log.file).segments : undefined);
+  if (archive === undefined || !overlap(place, archive)) return;
+  throw new ServiceError(
+    "conflict",
+    `${place} and ARCHIVE_FOLDER, ${archive}, are not apart: segments there are the log. Name another place for backups`,
+  );
+}
+
+function overlap(place: string, archive: string): boolean {
+  const [ofBackups, ofArchive] = [parseS3Address(place), parseS3Address(archive)];
+  if (ofBackups !== undefined && ofArchive !== undefined) {
+    return ofBackups.bucket === ofArchive.bucket && isEitherIn(ofBackups.prefix, ofArchive.prefix);
+  }
+  if (ofBackups !== undefined || ofArchive !== undefined) return false;
+  const folder = withSeparator(resolveLinks(archive));
+  // The backups' own segments may be a link to another disk.
+  return [place, join(place, SEGMENTS)].some((one) => isEitherIn(withSeparator(resolveLinks(one)), folder));
+}
+
+function withSeparator(path: string): string {
+  return path.endsWith(sep) ? path : path + sep;
+}
+
+/** Each ends with a slash, or is empty. */
+function isEitherIn(one: string, other: string): boolean {
+  return one.startsWith(other) || other.startsWith(one);
+}
+
+/** The path without links in it, also where its last folders are not there yet. */
+function resolveLinks(path: string): string {
+  return existsSync(path) || path === dirname(path)
+    ? realpathSync(path)
+    : join(resolveLinks(dirname(path)), basename(path));
+}

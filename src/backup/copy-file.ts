@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ServiceError } from "../platform/service-error.ts";
+import { type SecretContents, type Binding, type SecretPlace } from "../vault/secret-database.ts";
+import { makeNewFile } from "../platform/new-file.ts";
+import { withPath } from "../platform/system-fault.ts";
+import { type BackupFile, type Copied, NAMES } from "./manifest.ts";
+
+const CHUNK_BYTES = 1_048_576;
+
+export function measure(file: string): Copied {
+  return readThrough(file, () => {});
+}
+
+/** Of files in the folder of a backup, by their names in its manifest. */
+export function measureAll<Name extends BackupFile>(folder: string, names: readonly Name[]): Record<Name, Copied> {
+  const measured = names.map((name) => [name, measure(join(folder, NAMES[name]))]);
+  return Object.fromEntries(measured) as Record<Name, Copied>;
+}
+
+/**
+ * Copies a file of a backup to a new place, durably, if it is as it was when the backup was made. Throws a ServiceError
+ * (invalid, conflict); nothing has the name then.
+ */
+export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
+  if (!existsSync(from)) throw new ServiceError("invalid", `${from} is missing`);
+  await makeNewFile(to, (descriptor) => {
+    const found = readThrough(from, (chunk) => writeFileSync(descriptor, chunk));
+    refuseOther(from, found, wanted);
+  });
+}
+
+/** Throws a ServiceError (invalid) that names the file unless it is there as the manifest says. */
+export function refuseAltered(file: string, wanted: Copied): void {
+  if (!existsSync(file)) throw new ServiceError("invalid", `${file} is missing`);
+  refuseOther(file, measure(file), wanted);
+}
+
+function refuseOther(file: string, found: Copied, wanted: Copied): void {
+  if (found.bytes === wanted.bytes && found.sha256 === wanted.sha256) return;
+  throw new ServiceError("invalid", `${file} does not match the backup's manifest: it was altered or cut off`);
+}
+
+function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  const descriptor = withPath(file, () => openSync(file, "r"));
+  try {
+    let bytes = 0;
+    for (let read = readSync(descriptor, buffer); read > 0; read = readSync(descriptor, buffer)) {
+      hash.update(buffer.subarray(0, read));
+      take(buffer.subarray(0, read));
+      bytes += read;
+    }
+    return { bytes, sha256: hash.digest("hex") };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Keeps all secrets of a place, as of one moment and beside its users, in another one, and binds them. What `to` has of a
+ * newer copy stays. `isLeftOut`: names that are not copied. Throws a ServiceError (conflict) where it has others.
+ */
+export async function copySecrets(
+  from: SecretPlace,
+  to: SecretPlace,
+  binding: Binding,
+  isLeftOut: (name: string) => boolean = () => false,
+): Promise<void> {
+  await using source = await from.open();
+  await using target = await to.open();
+  const leaveOut = ({ secrets, ...others }: SecretContents): SecretContents => {
+    return { ...others, secrets: secrets.filter(({ name }) => !isLeftOut(name)) };
+  };
+  await target.fill(leaveOut(await source.contents()), binding);
+}

@@ -1,0 +1,146 @@
+import { createReadStream, statSync } from "node:fs";
+import { type Head, ImportRefused } from "eventstore-lite";
+import type { Config } from "../config/config.ts";
+import { EXPORT_FORMATS, type Format } from "../log/export-formats.ts";
+import { LineFault, type StoredEvent } from "../log/export-formats/format.ts";
+import type { StorePlace } from "../log/store-backends.ts";
+import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { addPath, withPath } from "../platform/system-fault.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
+import { locateLog } from "../privacy/log-place.ts";
+import { refuseForeignSecrets } from "../privacy/secrets-binding.ts";
+import { bindNext } from "./put-back.ts";
+
+const STDIN = "-";
+const KIB = 1024;
+
+const CHUNK_BYTES = 256 * KIB;
+
+/** A file that `reachlog audit export` wrote. */
+interface ExportedFile {
+  /** `-` for stdin. */
+  readonly path: string;
+  readonly format: Format;
+  /** Uses vault and keys that belong to another log. */
+  readonly takeOverKeys: boolean;
+}
+
+/**
+ * Creates the configured log from an exported file, and binds vault and keys to it. Nothing is imported unless each event
+ * fits. Throws a ServiceError, and the system's error of the file.
+ */
+export async function importEvents(config: Config, file: ExportedFile, monitor: WorkMonitor): Promise<Head> {
+  const place = locateLog(config);
+  if (!file.takeOverKeys) await refuseForeignSecrets(place, undefined);
+  const head = await importFile(place.store, file, monitor);
+  await bindNext(place);
+  return head;
+}
+
+async function importFile(store: StorePlace, { path, format }: ExportedFile, monitor: WorkMonitor): Promise<Head> {
+  const bytes = path === STDIN ? undefined : withPath(path, () => statSync(path).size);
+  const read = async (onRead?: (kib: number) => void): Promise<Head> => {
+    const place = { line: 1 };
+    const chunks = readChunks(path, (done) => onRead?.(done / KIB));
+    try {
+      return await store.import(readEvents(chunks, format, place, monitor));
+    } catch (fault) {
+      throw fault instanceof ImportRefused ? fileFault(place.line, fault.message) : fault;
+    }
+  };
+  // The size of a pipe's content is unknown.
+  return bytes === undefined ? read() : monitor.showProgress("importing KiB", bytes / KIB, read);
+}
+
+async function* readChunks(path: string, onRead: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
+  const stream = path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  let read = 0;
+  try {
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+      read += chunk.length;
+      onRead(read);
+      yield chunk;
+    }
+  } catch (fault) {
+    throw addPath(path, fault);
+  }
+}
+
+async function* readEvents(
+  chunks: AsyncIterable<Uint8Array>,
+  format: Format,
+  place: { line: number },
+  { isInterrupted }: WorkMonitor,
+): AsyncGenerator<StoredEvent, void, void> {
+  const read = EXPORT_FORMATS[format].createReader();
+  let isEmpty = true;
+  for await (const { first, lines } of readLines(chunks)) {
+    if (isInterrupted()) throw fileFault(first, "interrupted");
+    for (const [index, event] of atLine(first, () => read(lines)).entries()) {
+      if (event === undefined) continue;
+      isEmpty = false;
+      place.line = first + index;
+      yield event;
+    }
+  }
+  if (isEmpty) throw fileFault(1, "the file holds no events");
+}
+
+function atLine<Result>(first: number, read: () => Result): Result {
+  try {
+    return read();
+  } catch (fault) {
+    throw fault instanceof LineFault ? fileFault(first + fault.index, fault.message) : fault;
+  }
+}
+
+/** The file to be imported cannot be read as a log. Nothing was imported. */
+function fileFault(line: number, reason: string): ServiceError {
+  return new ServiceError("invalid", `line ${line}: ${reason}; nothing was imported`);
+}
+
+/**
+ * Longest line taken. An event has at most 256 KiB; quoted once more, as CloudEvents does with `meta`, each of its bytes
+ * may take six. A file without line breaks must not fill the memory.
+ */
+const LINE_BYTES_MAX = 2 * 1024 * 1024;
+
+const LINE_FEED = 0x0a;
+const BYTE_ORDER_MARK = "\ufeff";
+
+/**
+ * The lines of a UTF-8 text without their line breaks (LF or CRLF), as many at a time as a chunk holds; `first`: the number
+ * of the first, counted from 1. Throws a ServiceError (invalid).
+ */
+export async function* readLines(chunks: AsyncIterable<Uint8Array>) {
+  let rest: Uint8Array = new Uint8Array();
+  let first = 1;
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(LINE_FEED);
+    if (end !== -1) {
+      const lines = split(Buffer.concat([rest, chunk.subarray(0, end)]), first);
+      yield { first, lines };
+      first += lines.length;
+      rest = new Uint8Array();
+    }
+    rest = Buffer.concat([rest, chunk.subarray(end + 1)]);
+    if (rest.length > LINE_BYTES_MAX) throw fileFault(first, `it is longer than ${LINE_BYTES_MAX} bytes`);
+  }
+  // The last line break may be missing.
+  if (rest.length > 0) yield { first, lines: split(rest, first) };
+}
+
+function split(bytes: Uint8Array, first: number): string[] {
+  const text = decode(bytes, first);
+  const unmarked = first === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text;
+  return unmarked.split(/\r?\n/).map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+}
+
+function decode(bytes: Uint8Array, first: number): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw fileFault(first + countLinesBeforeFault(bytes), "it is not valid UTF-8");
+  }
+}

@@ -1,0 +1,88 @@
+import type { Config } from "../config/config.ts";
+import { isS3Address } from "../networks/s3/address.ts";
+import { systemClock } from "../platform/clock.ts";
+import { temporaryFolder } from "../platform/new-file.ts";
+import { usageError } from "../platform/service-error.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
+import { locateLog, refuseNoLog } from "../privacy/log-place.ts";
+import { missingKeys } from "../privacy/missing-keys.ts";
+import { openLog } from "../privacy/open-log.ts";
+import { nameOfKey } from "../vault/master-key.ts";
+import { refuseArchive, withoutSlash } from "./backup-place.ts";
+import { readSettled, verifyIncrements } from "./from-increments.ts";
+import { readIncrements } from "./increments-manifest.ts";
+import { openIncrements, writeRemoteIncrement } from "./remote-increments.ts";
+import { loadMasterKey } from "./restore.ts";
+import { recordBackup, writeBackup, type BackupSource, type Recording, type WriteOptions } from "./write-backup.ts";
+import { type Increment, writeIncrement } from "./write-increment.ts";
+
+/** A backup that was made and recorded. */
+export interface MadeBackup extends Increment {
+  /** Keys that the log names, and that neither the log nor the backup has. */
+  readonly missingKeys: number;
+  /** Where the master key is, which the backup does not hold. */
+  readonly masterKey: string;
+}
+
+/**
+ * Backs up the configured log beside a running service, and records it in the log. `place`: a new folder, or with
+ * `isIncremental` one of incremental backups or the address of one. Throws a ServiceError, and what the store throws.
+ */
+export async function makeBackup(
+  config: Config,
+  place: string,
+  { isIncremental, ...recording }: { readonly isIncremental: boolean } & Recording,
+): Promise<MadeBackup> {
+  const { secrets, store } = locateLog(config);
+  const write = chooseWriter(config, place, isIncremental);
+  if (isIncremental) refuseArchive(place, config);
+  await refuseNoLog(config);
+  await using log = await openLog(config);
+  const { position } = await log.head();
+  const made = await recording.monitor.showProgress("verifying", position, (onProgress) =>
+    write({ log, secrets }, place, { clock: systemClock, onProgress }),
+  );
+  await recordBackup("BackupMade", made, store, recording);
+  const { length } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
+  return { ...made, missingKeys: length, masterKey: nameOfKey(secrets) };
+}
+
+/** What writes the backup that was asked for. Throws a ServiceError (usage). */
+function chooseWriter(config: Config, place: string, isIncremental: boolean): typeof writeWhole {
+  if (!isS3Address(place)) return isIncremental ? writeIncrement : writeWhole;
+  if (isIncremental) return writeRemoteIncrement.bind(undefined, config);
+  throw usageError(`${place} takes --incremental backups only`);
+}
+
+async function writeWhole(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
+  const { log: copied, made_at, files } = await writeBackup(source, folder, options);
+  const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
+  return { log: copied, made_at, bytes, number: undefined, first: 1 };
+}
+
+/**
+ * Proves that the incremental backups at a place can be restored, with the configured master key. `faults`: a sentence for
+ * each file that is missing or altered. Throws a ServiceError.
+ */
+export async function verifyBackups(config: Config, place: string, { showProgress }: WorkMonitor) {
+  const master = loadMasterKey(config);
+  using copy = await openIncrements(place, config, master);
+  const { folder } = copy;
+  const { position } = readIncrements(folder, master).backups.at(-1)!;
+  using scratch = temporaryFolder("reachlog-verify-");
+  const { increments, faults } = await showProgress("verifying", position, (onProgress) =>
+    readSettled(
+      folder,
+      () => verifyIncrements(folder, master, { scratch: scratch.path, onProgress }),
+      (found) => found.faults.length === 0,
+    ),
+  );
+  const { backups, segments } = increments;
+  return {
+    backups: backups.length,
+    segments: segments.length,
+    position,
+    hash: backups.at(-1)!.hash,
+    faults: faults.map((sentence) => sentence.replaceAll(folder, withoutSlash(place))),
+  };
+}

@@ -1,0 +1,101 @@
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { SigningKey } from "eventstore-lite";
+import { ServiceError } from "../platform/service-error.ts";
+import { encrypt, open } from "../vault/encrypt.ts";
+import { deriveKey, damaged, keyId, KeyMismatch } from "../vault/derive-keys.ts";
+import { withPath } from "../platform/system-fault.ts";
+
+/** What is in a backup's folder, beside its manifest. */
+export const NAMES = {
+  log: "log.sqlite",
+  vault: "vault.sqlite",
+  /** The keys of personal data. */
+  keys: "keys.sqlite",
+  /** The head of the copied log, as a signed note. */
+  head: "head.txt",
+  /** The key that signed it, which only the master key opens. */
+  signingKey: "signing-key.encrypted",
+} as const;
+
+export type BackupFile = keyof typeof NAMES;
+
+/** All but the log, in the order of the manifest. */
+export const SECRET_FILES = ["vault", "keys", "head", "signingKey"] as const satisfies readonly BackupFile[];
+
+export const MANIFEST = "manifest.json";
+
+export const copied = Type.Object({
+  bytes: Type.Integer({ minimum: 0 }),
+  sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+});
+
+const manifestSchema = Type.Object({
+  format: Type.Literal(1),
+  /** Version of the program that made the backup. */
+  version: Type.String(),
+  made_at: Type.String(),
+  log: Type.Object({ id: Type.String(), position: Type.Integer({ minimum: 0 }), hash: Type.String() }),
+  /** The id of the master key that opens it. */
+  master_key: Type.String(),
+  files: Type.Object({ log: copied, vault: copied, keys: copied, head: copied, signingKey: copied }),
+  /** HMAC of all other fields, in base64url. */
+  mac: Type.String(),
+});
+
+/** Describes a backup. Written last: a folder without a manifest is no backup. */
+export type Manifest = Static<typeof manifestSchema>;
+
+export type Copied = Static<typeof copied>;
+
+/**
+ * Signs the manifest with the master key. Chain, signature and ciphertexts do not prove all that is in the files: the log
+ * has idempotency keys, states of projections, and an engine's own statements beside its events.
+ */
+export function signManifest<Signed extends { mac: string }>(manifest: Omit<Signed, "mac">, master: Uint8Array) {
+  const unsigned = { ...manifest, mac: "" };
+  const mac = createHmac("sha256", deriveKey(master, "backup-manifest")).update(JSON.stringify(unsigned));
+  return { ...unsigned, mac: mac.digest("base64url") };
+}
+
+/** Reads without proving anything. Throws a ServiceError (invalid), or the system's error. */
+export function readManifest(folder: string): Manifest {
+  return decodeManifest(folder, manifestSchema);
+}
+
+/** The same of a manifest with that schema. */
+export function decodeManifest<Schema extends TSchema>(folder: string, schema: Schema): Static<Schema> {
+  const path = join(folder, MANIFEST);
+  const text = withPath(path, () => readFileSync(path, "utf8"));
+  try {
+    return Value.Decode(schema, JSON.parse(text));
+  } catch (cause) {
+    throw new ServiceError("invalid", `${path} is not a backup manifest that this version reads`, { cause });
+  }
+}
+
+/** Throws a ServiceError (configuration, invalid) unless a holder of this master key wrote the manifest. */
+export function refuseForged(folder: string, manifest: Pick<Manifest, "master_key" | "mac">, master: Uint8Array): void {
+  if (keyId(master) !== manifest.master_key) throw new KeyMismatch(folder, keyId(master), [manifest.master_key]);
+  if (signManifest(manifest, master).mac !== manifest.mac) {
+    throw new ServiceError("invalid", `${join(folder, MANIFEST)} was not written by reachlog backup, or altered since`);
+  }
+}
+
+/** Derives the key that encrypts the signing key in a backup. Beside the log, the signing key is a plain file of its owner. */
+const PURPOSE = "backup";
+
+/** `log`: the id of the log whose heads it signs. */
+export function encryptSigningKey({ privateKey }: SigningKey, master: Uint8Array, log: string): Buffer {
+  return encrypt(deriveKey(master, PURPOSE), privateKey.export({ type: "pkcs8", format: "pem" }), log);
+}
+
+/** The key in PEM. Throws a ServiceError (damaged); `place` names the file. */
+export function openSigningKey(encrypted: Uint8Array, master: Uint8Array, log: string, place: string): string {
+  const pem = open(deriveKey(master, PURPOSE), encrypted, log);
+  if (pem === undefined) throw damaged(place, "the key that signs heads");
+  return pem;
+}

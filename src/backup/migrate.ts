@@ -1,0 +1,82 @@
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Config, loadConfig } from "../config/config.ts";
+import { configurationError } from "../config/error.ts";
+import { readEnvFile } from "../config/load-env-file.ts";
+import type { Settings } from "../config/environment.ts";
+import { refuseServed } from "../log/instance-heartbeats.ts";
+import { systemClock } from "../platform/clock.ts";
+import { temporaryFolder } from "../platform/new-file.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
+import { locateLog } from "../privacy/log-place.ts";
+import { openLog, type OpenedLog } from "../privacy/open-log.ts";
+import { keyId } from "../vault/derive-keys.ts";
+import { nameOfKey } from "../vault/master-key.ts";
+import type { Manifest } from "./manifest.ts";
+import { putBack, refuseTaken } from "./put-back.ts";
+import { loadMasterKey } from "./restore.ts";
+import { writeBackup } from "./write-backup.ts";
+
+/** The settings of the new place: a file in the form of `.env`, and for all others the environment. */
+type TargetSettings = Pick<Settings, "env" | "readFile"> & { readonly file: string };
+
+/**
+ * Moves the log of a configuration, its vault and its keys to where other settings have them, by a backup that is proved
+ * and put back there. The former place does not change. Throws a ServiceError.
+ */
+export async function migrateLog(source: Config, settings: TargetSettings, monitor: WorkMonitor) {
+  const { secrets } = locateLog(source);
+  const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
+  await using log = await openLog(source, owner);
+  const target = loadTarget(settings, log.master);
+  await refuseServed(log);
+  // Keys that stay where they are go on with the log.
+  await refuseTaken(target, log.id, true);
+  const { position, hash } = (await copyTo(monitor, log, source, target)).log;
+  return { position, hash, to: target.log, masterKey: nameOfKey(secrets) };
+}
+
+async function copyTo(monitor: WorkMonitor, log: OpenedLog, source: Config, target: Config): Promise<Manifest> {
+  const [beside = tmpdir()] = [source.log, target.log].flatMap((one) =>
+    one.kind === "sqlite" ? [dirname(one.file)] : [],
+  );
+  mkdirSync(beside, { recursive: true });
+  using scratch = temporaryFolder("reachlog-migration-", beside);
+  const folder = join(scratch.path, "backup");
+  const { secrets } = locateLog(source);
+  const { log: copied } = await monitor.showProgress("copying", (await log.head()).position, (onProgress) =>
+    writeBackup({ log, secrets }, folder, { clock: systemClock, onProgress }),
+  );
+  const beforePlacing = async (): Promise<void> => {
+    if (monitor.isInterrupted()) throw new ServiceError("busy", "interrupted: nothing was moved");
+    await refuseServed(log);
+    if ((await log.head()).hash === copied.hash) return;
+    throw new ServiceError("busy", "the log was appended to meanwhile, and nothing was moved: try again");
+  };
+  return await putBack(monitor, folder, target, { master: log.master, beforePlacing });
+}
+
+/** Settings that locate the log; the new place inherits none of them. */
+const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) => [name, `${name}_FILE`]);
+
+/** This configuration with other settings, and the master key in force. Throws a ServiceError (configuration, usage). */
+function loadTarget({ env: current, readFile, file }: TargetSettings, master: Uint8Array): Config {
+  const { values: given, faults } = readEnvFile(file, current);
+  if (faults.length > 0) throw configurationError(faults);
+  if (!PLACE.some((name) => name.startsWith("DATABASE_URL") && given[name] !== undefined)) {
+    throw new ServiceError("usage", `${file} sets no DATABASE_URL`);
+  }
+  const others = Object.entries(current).filter(([name]) => !PLACE.includes(name));
+  const env: Record<string, string | undefined> = { ...Object.fromEntries(others), ...given };
+  if (env["REACHLOG_KEY"] === undefined && env["REACHLOG_KEY_FILE"] === undefined) {
+    env["REACHLOG_KEY"] = Buffer.from(master).toString("hex");
+  }
+  const config = loadConfig(env, readFile);
+  if (keyId(loadMasterKey(config)) === keyId(master)) return config;
+  throw new ServiceError(
+    "configuration",
+    `REACHLOG_KEY of ${file} is another master key: reachlog key rotate replaces it`,
+  );
+}

@@ -1,0 +1,154 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Config } from "../config/config.ts";
+import { redactedUrl, type PostgresLog } from "../config/database.ts";
+import { signHead } from "../log/checkpoint.ts";
+import { refuseServed } from "../log/instance-heartbeats.ts";
+import { logFiles } from "../log/log-files.ts";
+import { restoreToServer, sqliteStore } from "../log/store-backends.ts";
+import { verifyLog } from "../log/verifier.ts";
+import { systemClock } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { keysIn } from "../privacy/key-store.ts";
+import { openKeyring } from "../privacy/keyring.ts";
+import { keysLost, newestKeys, refuseForeignSecrets } from "../privacy/secrets-binding.ts";
+import { locateFiles, locateLog, type LogPlace } from "../privacy/log-place.ts";
+import { openLogAt } from "../privacy/open-log.ts";
+import type { Binding, SecretPlace } from "../vault/secret-database.ts";
+import { openSecretStore } from "../vault/encrypted-secrets.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import { temporaryFolder } from "../platform/new-file.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
+import { copySecrets, copyUnchanged } from "./copy-file.ts";
+import { NAMES, readManifest, type Manifest } from "./manifest.ts";
+import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse.ts";
+
+/**
+ * Throws a ServiceError where the configuration's log is to be: conflict where a log is, busy where a service has an empty
+ * one, configuration where vault or keys belong to another log than `log`, or to one elsewhere and are not taken over.
+ */
+export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
+  await refuseLog(config);
+  if (!takeOverKeys) await refuseForeignSecrets(locateLog(config), log);
+}
+
+async function refuseLog(config: Config): Promise<void> {
+  if (config.log.kind === "sqlite") {
+    const { file } = config.log;
+    const taken = [file, `${file}-wal`, `${file}-shm`].filter((one) => existsSync(one));
+    if (taken.length === 0) return;
+    throw new ServiceError("conflict", `nothing is overwritten: move ${taken.join(", ")} away first`);
+  }
+  const { store } = locateLog(config);
+  if (!(await store.isThere())) return;
+  await using log = await store.open();
+  const { position } = await log.head();
+  if (position === 0) return await refuseServed(log);
+  throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
+}
+
+/** Binds the vault and keys of a place to the log that is there now, and to no other. */
+export async function bindNext(place: LogPlace): Promise<void> {
+  for (const file of ["keys", "vault"] as const) {
+    const secrets = place.secrets[file];
+    if (!(await secrets.isThere())) continue;
+    await using log = await place.store.open();
+    await using database = await secrets.open();
+    await database.transact(async (rows) => {
+      await rows.relabel({ ...(await rows.label()), binding: nextBinding(place, file, log.id) });
+    });
+  }
+}
+
+/** Binds to the log of that id that is opened next; secrets beside the log move with it. */
+function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
+  return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
+}
+
+interface PutBackOptions extends Pick<RehearseOptions, "acceptLostKeys"> {
+  readonly master: Uint8Array;
+  /** Only prove it. */
+  readonly isRehearsal?: boolean;
+  /** Called after the proof, before anything is placed; if it throws, nothing has changed. */
+  readonly beforePlacing?: () => Promise<void>;
+}
+
+/**
+ * Proves a backup in a scratch folder, and then puts it where the configuration has its log. What was put on a server is
+ * proved there once more. Throws a ServiceError; then no log is there.
+ */
+export async function putBack(
+  monitor: WorkMonitor,
+  folder: string,
+  config: Config,
+  { master, isRehearsal = false, beforePlacing, acceptLostKeys = false }: PutBackOptions,
+): Promise<Manifest> {
+  const { log } = config;
+  const isFile = log.kind === "sqlite" && !isRehearsal;
+  if (isFile) for (const file of [log.file, locateFiles(log).keys]) mkdirSync(dirname(file), { recursive: true });
+  using temporary = temporaryFolder("reachlog-rehearsal-", isFile ? dirname(log.file) : undefined);
+  const { path: scratch } = temporary;
+  const manifest = await monitor.showProgress("verifying", readManifest(folder).log.position, (onProgress) =>
+    rehearse(folder, master, { scratch, onProgress, acceptLostKeys }),
+  );
+  if (isRehearsal) return manifest;
+  await beforePlacing?.();
+  // A service may have started while the backup was proved.
+  await refuseLog(config);
+  const target = locateLog(config);
+  const { secrets } = target;
+  for (const file of ["keys", "vault"] as const) {
+    // As the backup has them: the rehearsal has used its own.
+    const copy = join(scratch, `${file}.unused`);
+    await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
+    await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
+  }
+  const scratchLog = logFiles(join(scratch, SCRATCH_LOG)).log;
+  if (!acceptLostKeys) await refuseOtherKeys(secrets.keys, scratchLog, manifest, master);
+  if (log.kind === "sqlite") await place(folder, manifest, locateFiles(log), master);
+  else await placeOnServer(monitor, config, log, { file: scratchLog, manifest });
+  return manifest;
+}
+
+/** Refuses existing keys of another log, or an older copy that was used since. */
+async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manifest, master: Uint8Array) {
+  await using secrets = await openSecretStore({ place, master });
+  const keyring = await openKeyring(keysIn(secrets), systemClock);
+  await using log = await sqliteStore(file).open();
+  const wanted = await newestKeys(log);
+  if (wanted !== undefined && wanted !== keyring.id) throw keysLost(place.name, true);
+  await refuseMissing(place.name, log, keyring, manifest);
+}
+
+/** Restores the log last and in one piece: a log that exists has all that belongs to it. */
+async function placeOnServer(
+  monitor: WorkMonitor,
+  config: Config,
+  log: PostgresLog,
+  { file, manifest }: { readonly file: string; readonly manifest: Manifest },
+): Promise<void> {
+  await monitor.showProgress("copying", manifest.log.position, (onProgress) =>
+    restoreToServer(log, file, (copied) => {
+      if (monitor.isInterrupted()) throw new ServiceError("busy", `interrupted: no log is in ${log.shown}`);
+      onProgress(copied);
+    }),
+  );
+  await monitor.showProgress("verifying", manifest.log.position, (onProgress) =>
+    proveOnServer(config, manifest, onProgress),
+  );
+}
+
+/** Verifies the restored log and signs its head with the signing key of the server's vault. */
+async function proveOnServer(config: Config, manifest: Manifest, onProgress: (checked: number) => void): Promise<void> {
+  await using log = await openLogAt(locateLog(config));
+  const { verification } = await verifyLog(log, [], { onProgress });
+  const { head, fault } = verification;
+  const { position, hash } = manifest.log;
+  if (fault !== undefined || head.position !== position || head.hash !== hash) {
+    throw new ServiceError("damaged", `${redactedUrl(config.log)} does not hold what was written: do not use it`);
+  }
+  await log.goOn();
+  await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));
+  // What an instance knew of the lost log is no loss of this one: it was put back on purpose.
+  await log.checkpoints.acceptLoss();
+}

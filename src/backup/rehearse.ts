@@ -1,0 +1,99 @@
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { LogStore } from "../../events/catalog.ts";
+import { logFiles, type LogFiles } from "../log/log-files.ts";
+import { readKnownHeads } from "../log/checkpoint.ts";
+import { verifyLog } from "../log/verifier.ts";
+import { secret } from "../platform/secret.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { Keyring } from "../privacy/keyring.ts";
+import { missingKeys } from "../privacy/missing-keys.ts";
+import { filePlace } from "../privacy/log-place.ts";
+import { openLogAt } from "../privacy/open-log.ts";
+import { makeNewFile } from "../platform/new-file.ts";
+import { copyUnchanged } from "./copy-file.ts";
+import { NAMES, readManifest, refuseForged, type BackupFile, type Manifest, openSigningKey } from "./manifest.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+
+/** In the scratch folder. */
+export const SCRATCH_LOG = "reachlog.sqlite";
+
+export interface RehearseOptions {
+  /** An empty folder, where the log is placed as a restore would place it. */
+  readonly scratch: string;
+  readonly onProgress?: (checked: number) => void;
+  /** Keys of its personal data may be missing: what they encrypted reads as erased. */
+  readonly acceptLostKeys?: boolean | undefined;
+}
+
+/**
+ * Proves a backup by restoring it into another place: all files are what they were when this master key's service made
+ * it, this key opens all that is encrypted, the head was signed by the log's own key, the log holds it and its chain is
+ * whole, and its personal data has its keys. Throws a ServiceError for the first that is not so.
+ */
+export async function rehearse(
+  folder: string,
+  master: Uint8Array,
+  { scratch, onProgress, acceptLostKeys = false }: RehearseOptions,
+): Promise<Manifest> {
+  const manifest = readManifest(folder);
+  refuseForged(folder, manifest, master);
+  const files = logFiles(join(scratch, SCRATCH_LOG));
+  await place(folder, manifest, files, master);
+  await using log = await openLogAt(filePlace(files, secret(Buffer.from(master).toString("hex"))));
+  const known = await readKnownHeads(log.checkpoints, undefined, undefined);
+  const { verification, compared } = await verifyLog(log, known, omitUndefined({ onProgress }));
+  const { fault, head } = verification;
+  const broken =
+    fault === undefined
+      ? compared.find((one) => one.fault !== undefined)?.fault
+      : `position ${fault.position}: ${fault.reason}`;
+  if (broken !== undefined) throw new ServiceError("invalid", `${folder}: ${broken}`);
+  if (log.id !== manifest.log.id || head.position !== manifest.log.position || head.hash !== manifest.log.hash) {
+    throw new ServiceError("invalid", `${folder}: the log is not the one that the manifest names`);
+  }
+  if (!acceptLostKeys) await refuseMissing(folder, log, log.keyring, manifest);
+  return manifest;
+}
+
+/** Throws a ServiceError (invalid) where keys that the log of a backup names were never in `place`. */
+export async function refuseMissing(place: string, log: LogStore, keyring: Keyring, { made_at }: Manifest) {
+  const missing = await missingKeys(log, keyring, Date.parse(made_at));
+  if (missing.length === 0) return;
+  throw new ServiceError(
+    "invalid",
+    `${place}: ${missing.length} keys that the log names are missing. Use a backup or keys that have ` +
+      "them; or, to continue without, run reachlog restore --accept-lost-keys",
+  );
+}
+
+/**
+ * Puts the files of a backup where they belong, the log last, since where a log is everything is. Vault and keys that are
+ * there already stay, and so does the signing key, if it is the same. Throws a ServiceError where a file is not what the
+ * manifest says, or has a place that another one wants; then nothing was put anywhere. Killed, it leaves no log.
+ */
+export async function place(folder: string, manifest: Manifest, files: LogFiles, master: Uint8Array): Promise<void> {
+  const placed: string[] = [];
+  const former = `${files.checkpoint}.former`;
+  const copy = async (file: BackupFile, to: string): Promise<void> => {
+    await copyUnchanged(join(folder, NAMES[file]), to, manifest.files[file]);
+    placed.push(to);
+  };
+  try {
+    for (const file of ["keys", "vault"] as const) if (!existsSync(files[file])) await copy(file, files[file]);
+    const encrypted = join(folder, NAMES.signingKey);
+    const pem = openSigningKey(readFileSync(encrypted), master, manifest.log.id, encrypted);
+    if (!existsSync(files.signingKey) || readFileSync(files.signingKey, "utf8") !== pem) {
+      await makeNewFile(files.signingKey, pem);
+      placed.push(files.signingKey);
+    }
+    // That of the lost log knew more than the backup holds.
+    if (existsSync(files.checkpoint)) renameSync(files.checkpoint, former);
+    await copy("head", files.checkpoint);
+    await copy("log", files.log);
+  } catch (fault) {
+    for (const file of placed) rmSync(file, { force: true });
+    if (!existsSync(files.checkpoint) && existsSync(former)) renameSync(former, files.checkpoint);
+    throw fault;
+  }
+}

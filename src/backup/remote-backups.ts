@@ -1,0 +1,215 @@
+import { hash } from "node:crypto";
+import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
+import { ServiceError } from "../platform/service-error.ts";
+import type { Increments } from "./increments-manifest.ts";
+import {
+  claimName,
+  hashedName,
+  isFormer,
+  listObjects,
+  parseRemoteName,
+  refuseOtherNames,
+  refuseUnprovedNames,
+} from "./remote-names.ts";
+
+/**
+ * Backups below an address of a store, whose lists may be late. The claims, which are numbered without a gap and never
+ * removed, decide everything: of all backups that read the same manifest, one writes the next claim.
+ */
+export interface RemoteBackups {
+  readonly storage: Pick<SegmentStorage, "list" | "read" | "write" | "remove">;
+  /** The address, for messages. */
+  readonly place: string;
+  /** Throws unless the bytes are a manifest of this master key's holder. */
+  readonly open: (manifest: Uint8Array) => Increments;
+}
+
+/** A manifest that is there, and the names of all that belongs to it. */
+interface FoundManifest {
+  readonly increments: Increments;
+  /** Its bytes. */
+  readonly manifest: Uint8Array;
+}
+
+/**
+ * Adds the backup that `make` makes to follow on the newest one, and removes what is no longer needed. Throws a ServiceError
+ * (busy, conflict, damaged), and what `make` and the storage throw.
+ */
+export async function addBackup<Made extends NewBackup>(
+  remote: RemoteBackups,
+  log: string,
+  make: (former: FoundManifest | undefined) => Promise<Made>,
+): Promise<Made> {
+  const { storage, place } = remote;
+  const before = await storage.list();
+  refuseOtherNames(place, before);
+  const former = await readNewest(remote, before);
+  if (former === undefined) refuseUnprovedNames(place, before, log);
+  const newest = await make(former);
+  const listed = await store(remote, newest);
+  await removeFormer(remote, listed, newest, former);
+  return newest;
+}
+
+/** Reads the newest manifest. Undefined: there is no backup. Throws a ServiceError (busy, damaged), and what the storage throws. */
+async function readNewest(
+  { storage, place, open }: RemoteBackups,
+  listed: readonly string[],
+): Promise<FoundManifest | undefined> {
+  let number = listed.reduce((most, name) => Math.max(most, claimedBy(name)), 0);
+  let claim = number === 0 ? undefined : await storage.read(claimName(number));
+  if (number > 0 && claim === undefined) throw unreadable(place, claimName(number));
+  for (;;) {
+    const next = await storage.read(claimName(number + 1));
+    if (next !== undefined) {
+      number += 1;
+      claim = next;
+      continue;
+    }
+    if (claim === undefined) return undefined;
+    const name = parseClaim(place, number, claim);
+    const manifest = await storage.read(name);
+    if (manifest !== undefined) {
+      const increments = open(manifest);
+      if (increments.backups.length === number) return { increments, manifest };
+      throw new ServiceError("damaged", `${place}/${name} is the manifest of backup ${increments.backups.length}`);
+    }
+    // The next backup removes it: only then is there another claim.
+    if ((await storage.read(claimName(number + 1))) === undefined) throw unreadable(place, name);
+  }
+}
+
+function claimedBy(text: string): number {
+  const name = parseRemoteName(text);
+  return name?.kind === "claim" ? name.number : 0;
+}
+
+function unreadable(place: string, name: string): ServiceError {
+  return new ServiceError("busy", `${place}/${name} is listed and cannot be read: try again later`);
+}
+
+/** The name of the manifest that a claim says. */
+function parseClaim(place: string, number: number, claim: Uint8Array): string {
+  const name = Buffer.from(claim).toString("utf8").trim();
+  if (parseRemoteName(name)?.kind === "manifest") return name;
+  throw new ServiceError(
+    "damaged",
+    `${place}/${claimName(number)} names no manifest: it was altered, or is an earlier build's`,
+  );
+}
+
+export interface NewBackup extends FoundManifest {
+  /** The files that it adds, by their paths below the folder of backups. */
+  readonly added: ReadonlyMap<string, () => Uint8Array>;
+}
+
+/**
+ * Writes a backup, which is made once its claim is written: by then all that it names is there. Resolves with the names that
+ * a list has.
+ */
+async function store({ storage, place }: RemoteBackups, { increments, manifest, added }: NewBackup) {
+  const number = increments.backups.length;
+  const objects = listObjects(increments);
+  for (const [name, file] of objects) {
+    const bytes = added.get(file);
+    if (bytes !== undefined) await writeWhole(storage, name, bytes());
+  }
+  const name = manifestName({ increments, manifest });
+  await writeWhole(storage, name, manifest);
+  const listed = await storage.list();
+  const there = new Set(listed);
+  for (const [object, file] of [...objects, [name, ""] as const]) {
+    if (there.has(object) || (await storage.read(object)) !== undefined) continue;
+    if (file === "" || added.has(file)) throw overtaken(place);
+    throw new ServiceError("damaged", `${place}/${file} is missing, which earlier backups need: name another address`);
+  }
+  try {
+    await storage.write(claimName(number), Buffer.from(`${name}\n`));
+  } catch (fault) {
+    if (!(fault instanceof SegmentDamaged)) throw fault;
+    throw overtaken(place, fault);
+  }
+  return listed;
+}
+
+function overtaken(place: string, cause?: unknown): ServiceError {
+  return new ServiceError("busy", `another backup into ${place} was made meanwhile: try again`, { cause });
+}
+
+/** Replaces a damaged object that a cut-off backup left under the name: no manifest names it. */
+async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await storage.write(name, bytes);
+  } catch (fault) {
+    if (!(fault instanceof SegmentDamaged)) throw fault;
+    await storage.remove(name);
+    await storage.write(name, bytes);
+  }
+}
+
+/**
+ * Removes what no later backup can need, now that `newest` is made: keys and manifest of `former`, also where the list is
+ * late, and what cut-off backups left.
+ */
+async function removeFormer(
+  { storage }: RemoteBackups,
+  listed: readonly string[],
+  newest: FoundManifest,
+  former: FoundManifest | undefined,
+): Promise<void> {
+  const keep = new Set(listNames(newest));
+  for (const name of new Set([...listed, ...(former === undefined ? [] : listNames(former))])) {
+    if (!keep.has(name) && isFormer(name, newest.increments)) await storage.remove(name);
+  }
+}
+
+function listNames(found: FoundManifest): string[] {
+  return [...listObjects(found.increments).keys(), manifestName(found)];
+}
+
+function manifestName({ increments: { log, backups }, manifest }: FoundManifest): string {
+  return hashedName(log, claimName(backups.length), hash("sha256", manifest));
+}
+
+/** Backups that may be made while one copy of them is read. */
+const READS_MAX = 5;
+
+/**
+ * Reads all files of the newest backup; `take` gets each by its path below the folder, and an empty one where it is damaged.
+ * Begins again if another backup removed some meanwhile. Resolves with false where there is no backup.
+ */
+export async function readAll(
+  remote: RemoteBackups,
+  take: (file: string, bytes: Uint8Array) => void,
+): Promise<boolean> {
+  const { storage, place } = remote;
+  const taken = new Set<string>();
+  for (let read = 1; read <= READS_MAX; read++) {
+    const newest = await readNewest(remote, await storage.list());
+    if (newest === undefined) return false;
+    let isWhole = true;
+    for (const [name, file] of listObjects(newest.increments)) {
+      if (taken.has(name)) continue;
+      const bytes = await readObject(storage, name);
+      if (bytes === undefined) {
+        isWhole = false;
+        continue;
+      }
+      take(file, bytes);
+      taken.add(name);
+    }
+    const next = claimName(newest.increments.backups.length + 1);
+    if (isWhole || (await storage.read(next)) === undefined) return true;
+  }
+  throw new ServiceError("busy", `backups into ${place} are made faster than they are read: try again later`);
+}
+
+/** A damaged file is found as altered when its hash is compared, and named with all others. */
+async function readObject(storage: RemoteBackups["storage"], name: string): Promise<Uint8Array | undefined> {
+  try {
+    return await storage.read(name);
+  } catch (fault) {
+    if (fault instanceof SegmentDamaged) return new Uint8Array();
+    throw fault;
+  }
+}

@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Config } from "../config/config.ts";
+import { temporaryFolder } from "../platform/new-file.ts";
+import { usageError } from "../platform/service-error.ts";
+import { locateFiles, locateLog } from "../privacy/log-place.ts";
+import { type Moment, parseMoment } from "../projector/parse-moment.ts";
+import { keyError, parseKey } from "../vault/derive-keys.ts";
+import { loadKeyFile } from "../vault/master-key.ts";
+import { extractBackup, readSettled } from "./from-increments.ts";
+import { isIncremental, readIncrements } from "./increments-manifest.ts";
+import { type Manifest, readManifest } from "./manifest.ts";
+import { putBack, refuseTaken } from "./put-back.ts";
+import { openIncrements } from "./remote-increments.ts";
+import { recordBackup, type Recording } from "./write-backup.ts";
+
+interface RestoreChoices {
+  /** Only prove it; its own log, if it is here, records that. */
+  readonly isRehearsal: boolean;
+  /** Number of an incremental backup, from 1; default: the newest. */
+  readonly number: string | undefined;
+  /** A moment that incremental backups reach. */
+  readonly asOf: string | undefined;
+  readonly takeOverKeys: boolean;
+  readonly acceptLostKeys: boolean | undefined;
+}
+
+/**
+ * Proves the backup at a place, and restores it to where this configuration has its log. Resolves with its manifest, and
+ * with whether it was made of incremental backups: then `made_at` is the time of the newest one. Throws a ServiceError.
+ */
+export async function restoreBackup(
+  config: Config,
+  place: string,
+  { isRehearsal, number, asOf, takeOverKeys, acceptLostKeys }: RestoreChoices,
+  recording: Recording,
+): Promise<Manifest & { readonly isOfIncrements: boolean }> {
+  const master = loadMasterKey(config);
+  using copy = await openIncrements(place, config, master);
+  const { folder } = copy;
+  const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
+  const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
+  if (!isRehearsal) await refuseTaken(config, id, takeOverKeys);
+  // One backup is made of incremental ones, for as long as it is used.
+  using scratch = moment && temporaryFolder("reachlog-rehearsal-", folderBeside(config));
+  const source = scratch === undefined ? folder : join(scratch.path, "backup");
+  if (moment !== undefined)
+    await copy.work(() => readSettled(folder, () => extractBackup(folder, master, source, moment)));
+  const manifest = await putBack(recording.monitor, source, config, { master, isRehearsal, acceptLostKeys });
+  if (isRehearsal) await recordBackup("BackupRehearsed", manifest, locateLog(config).store, recording);
+  return { ...manifest, isOfIncrements: source !== folder };
+}
+
+/** What is to be restored of incremental backups; undefined: the folder is one backup. Throws a ServiceError (usage). */
+function chooseMoment(
+  config: Config,
+  folder: string,
+  master: Uint8Array,
+  { number, asOf }: Pick<RestoreChoices, "number" | "asOf">,
+): Moment | undefined {
+  if (number !== undefined && asOf !== undefined) throw usageError("give --backup or --as-of, not both");
+  if (!isIncremental(folder)) {
+    if (number === undefined && asOf === undefined) return undefined;
+    throw usageError(`${folder} is one backup: --backup and --as-of need incremental ones`);
+  }
+  if (number === undefined) return parseMoment(asOf, config.outreach.timezone);
+  const { backups } = readIncrements(folder, master);
+  const chosen = backups[Number(number) - 1];
+  if (chosen === undefined) throw usageError(`${folder} has backups 1 to ${backups.length}, but no ${number}`);
+  return { to: chosen.position };
+}
+
+/** Where the log is to be; undefined: on a server, or in a folder that is not there yet. */
+function folderBeside({ log }: Config): string | undefined {
+  return log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : undefined;
+}
+
+/** The configured master key, which no backup holds. Throws a ServiceError (configuration). */
+export function loadMasterKey({ key, log }: Config): Uint8Array {
+  if (key !== undefined) return parseKey(key.reveal(), "REACHLOG_KEY");
+  const file = log.kind === "sqlite" ? locateFiles(log).key : "";
+  if (existsSync(file)) return loadKeyFile(file);
+  throw keyError(`the master key is not in a backup: set REACHLOG_KEY, or put its file at ${file}`);
+}

@@ -1,0 +1,138 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Head } from "eventstore-lite";
+import { findLoss, signHead } from "../log/checkpoint.ts";
+import { createEventLog, type EventMetadata, STREAMS, eventAt } from "../log/event-log.ts";
+import type { StorePlace } from "../log/store-backends.ts";
+import { isoTime, makeId, type Clock } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { VERSION } from "../platform/version.ts";
+import type { OpenedLog } from "../privacy/open-log.ts";
+import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
+import type { MasterKeyPlace } from "../vault/master-key.ts";
+import { openSecretStore } from "../vault/encrypted-secrets.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import type { WorkMonitor } from "../platform/work-monitor.ts";
+import { makeNewFile, syncFolder } from "../platform/new-file.ts";
+import { withPath } from "../platform/system-fault.ts";
+import { copySecrets, measure, measureAll } from "./copy-file.ts";
+import {
+  encryptSigningKey,
+  MANIFEST,
+  NAMES,
+  SECRET_FILES,
+  signManifest,
+  type BackupFile,
+  type Manifest,
+} from "./manifest.ts";
+import { isVisitorRef } from "../privacy/day-keys.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+
+/** A log that is in use, and what belongs to it. */
+export interface BackupSource {
+  readonly log: OpenedLog;
+  readonly secrets: Pick<MasterKeyPlace, "vault" | "keys">;
+}
+
+export interface WriteOptions {
+  readonly clock: Clock;
+  readonly onProgress?: (checked: number) => void;
+}
+
+/**
+ * Writes a backup of a log and what belongs to it while instances go on using it. The new folder gets its name only once
+ * all of it is whole and durable. Throws a ServiceError (conflict, damaged, busy), and what the store throws.
+ */
+export async function writeBackup(source: BackupSource, folder: string, options: WriteOptions): Promise<Manifest> {
+  if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
+  const partial = `${folder}.${randomUUID()}.partial`;
+  withPath(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
+  try {
+    const manifest = await fill(source, partial, options);
+    renameSync(partial, folder);
+    syncFolder(dirname(partial));
+    return manifest;
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The log first, the keys after it: a key is there before anything is encrypted with it, so these keys open all that this
+ * log holds. The salts of visitors stay out: they open nothing, and would outlive their day. Whose keys were deleted in between reads as erased, and is known as forgotten by the keys alone.
+ */
+async function fill(source: BackupSource, folder: string, { clock, onProgress }: WriteOptions): Promise<Manifest> {
+  const { log } = source;
+  const file = join(folder, NAMES.log);
+  const { head } = await log.backup(file, omitUndefined({ onProgress }));
+  const unsigned = {
+    format: 1,
+    version: VERSION,
+    made_at: isoTime(clock()),
+    log: { id: log.id, position: head.position, hash: head.hash },
+    master_key: keyId(log.master),
+    files: { log: measure(file), ...(await copyRest(source, folder, { head, clock })) },
+  } as const;
+  const manifest = signManifest<Manifest>(unsigned, log.master);
+  await makeNewFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  return manifest;
+}
+
+/** Writes what belongs to a log whose copy ends at `head`: keys, vault, the signed head and the key that signed it. */
+export async function copyRest(
+  { log, secrets }: BackupSource,
+  folder: string,
+  { head: copied, clock }: { readonly head: Head; readonly clock: Clock },
+): Promise<Omit<Manifest["files"], "log">> {
+  const place = (file: BackupFile): string => join(folder, NAMES[file]);
+  const binding = { log: log.id, epoch: null, place: null };
+  await copySecrets(secrets.keys, sqliteSecrets(place("keys")), binding, isVisitorRef);
+  await copySecrets(secrets.vault, sqliteSecrets(place("vault")), binding);
+  for (const file of ["keys", "vault"] as const) await refuseOtherKey(place(file), log.master);
+  const key = await log.checkpoints.loadKey();
+  const loss = await findLoss(log, log.checkpoints, key);
+  if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
+  await makeNewFile(place("head"), await signHead(log, copied, key, clock));
+  await makeNewFile(place("signingKey"), encryptSigningKey(key, log.master, log.id));
+  return measureAll(folder, SECRET_FILES);
+}
+
+/** Throws if the master key was rotated between the two copies. */
+async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
+  try {
+    await using _open = await openSecretStore({ place: sqliteSecrets(copy), master });
+  } catch (fault) {
+    if (!(fault instanceof KeyMismatch)) throw fault;
+    throw new ServiceError("busy", "the master key was rotated during the backup: repeat the backup");
+  }
+}
+
+/** The author of the event that records a backup, and where a failure to record it is told. */
+export interface Recording {
+  readonly metadata: EventMetadata;
+  readonly monitor: WorkMonitor;
+}
+
+/**
+ * Says in the log at `place` that a backup of it was made or rehearsed; another log, or another history, says nothing. A
+ * failure is only told to the operator: the backup is good all the same.
+ */
+export async function recordBackup(
+  type: "BackupMade" | "BackupRehearsed",
+  { log: { id, position, hash }, made_at }: Pick<Manifest, "log" | "made_at">,
+  place: StorePlace,
+  { monitor, metadata }: Recording,
+): Promise<void> {
+  try {
+    if (!(await place.isThere())) return;
+    // Without vault and keys: where they are missing, this must make none.
+    await using store = await place.open();
+    if (store.id !== id || (await store.head()).position < position) return;
+    if (position > 0 && (await eventAt(store, position)).hash !== hash) return;
+    const { append } = createEventLog(store, makeId);
+    await append(STREAMS.log, [{ type, data: { position, hash, made_at } }], metadata);
+  } catch (fault) {
+    monitor.warn(`the log does not record this: ${fault instanceof Error ? fault.message : String(fault)}`);
+  }
+}

@@ -1,0 +1,35 @@
+import { classifyError } from "../../log/error-kind.ts";
+import type { ErrorKind } from "../../platform/service-error.ts";
+import { systemCode } from "../../platform/system-fault.ts";
+import { EXIT } from "./terminal.ts";
+
+/** Undefined: a bug or a failing machine, whose stack and cause are needed. */
+const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
+  usage: EXIT.usage,
+  configuration: EXIT.config,
+  damaged: EXIT.config,
+  invalid: EXIT.fault,
+  not_found: EXIT.fault,
+  conflict: EXIT.fault,
+  busy: EXIT.temporary,
+  overloaded: EXIT.temporary,
+  full: EXIT.temporary,
+  closed: undefined,
+  in_doubt: undefined,
+  unavailable: EXIT.temporary,
+  rate_limited: EXIT.fault,
+  unauthorized: EXIT.fault,
+  rejected: EXIT.fault,
+  stopped: EXIT.fault,
+};
+
+/** The exit code of a failure that the operator can do something about; undefined for any other. */
+export function toExitCode(fault: unknown): number | undefined {
+  const kind = classifyError(fault);
+  if (kind !== undefined) return EXIT_CODES[kind];
+  const code = systemCode(fault);
+  // Whatever file it comes to first: nothing of the service can be kept there.
+  if (code === "EROFS") return EXIT.config;
+  // A file that is not there, a port in use.
+  return code === undefined ? undefined : EXIT.fault;
+}

@@ -1,0 +1,102 @@
+import { createHash, randomBytes } from "node:crypto";
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
+import { commaList, type RawEnvironment, readSetting, refuseShellPath } from "./environment.ts";
+import { configurationError, createReport } from "./error.ts";
+import { readTokenLines, readTokens, toTokenId } from "./tokens.ts";
+
+/** 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
+const TOKEN_BYTES = 32;
+
+/** Lets scanners for leaked secrets find one, and people see what it is. */
+const PREFIX = "reachlog_";
+
+/** A new token, and the entry that configures it, which does not hold it. `rights`: the parts of the entry. */
+export function createToken(name: string, rights: Readonly<Record<string, string | undefined>>) {
+  const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
+  const sha256 = createHash("sha256").update(token).digest("hex");
+  const parts = Object.entries(rights).flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
+  return { token, id: toTokenId(sha256), entry: [name, "sha256", sha256, ...parts].join(":") };
+}
+
+/** A token that was removed from the file, or why it was not. */
+export type Removal =
+  | { readonly kind: "removed"; readonly name: string; readonly id: string }
+  | { readonly kind: "unknown" | "not_in_file" | "ambiguous" | "only_one" };
+
+/** Removes the token whose id begins with some digits from the file. Throws a ServiceError (configuration). */
+export function removeToken(env: RawEnvironment, id: string): Removal {
+  const file = resolveTokensFile(env);
+  const { fixed, filed } = readAllTokens(env);
+  const found = filed.filter(({ sha256 }) => sha256.startsWith(id));
+  const [token] = found;
+  if (file === undefined || token === undefined) {
+    return { kind: fixed.some(({ sha256 }) => sha256.startsWith(id)) ? "not_in_file" : "unknown" };
+  }
+  if (new Set(found.map(({ sha256 }) => sha256)).size > 1) return { kind: "ambiguous" };
+  // A service does not load a file without tokens.
+  if (fixed.length === 0 && found.length === filed.length) return { kind: "only_one" };
+  rewriteEntries(file, (line) => !matchesToken(line, token.sha256));
+  return { kind: "removed", name: token.name, id: toTokenId(token.sha256) };
+}
+
+function matchesToken(line: string, sha256: string): boolean {
+  const entry = line.trim();
+  if (entry === "" || entry.startsWith("#")) return false;
+  return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);
+}
+
+/** A file may hold tokens in plain text. */
+const OWNER_ONLY = 0o600;
+const OWNER_ENTERS = 0o700;
+
+/** The path of `API_TOKENS_FILE`; undefined: not set. Throws a ServiceError (configuration). */
+export function resolveTokensFile(env: RawEnvironment): string | undefined {
+  const file = readSetting(env, "API_TOKENS_FILE");
+  if (file === undefined) return undefined;
+  const report = createReport();
+  refuseShellPath("API_TOKENS_FILE", file, report);
+  if (report.faults.length > 0) throw configurationError(report.faults);
+  return resolve(file);
+}
+
+/** Appends in one write, after a last line without a line break too. Creates a missing folder. */
+export function appendEntry(file: string, entry: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: OWNER_ENTERS });
+  const isOpenEnded = existsSync(file) && !/(?:^|\n)$/.test(readFileSync(file, "utf8"));
+  appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
+}
+
+/** Replaces the file atomically by the lines that `keeps` accepts; owner and mode stay. */
+function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
+  const place = realpathSync(file);
+  const draft = `${place}.${randomBytes(8).toString("hex")}`;
+  const lines = readFileSync(place, "utf8").split("\n").filter(keeps);
+  const { mode, uid, gid } = statSync(place);
+  writeFileSync(draft, lines.join("\n"), { mode: mode & 0o777, flag: "wx" });
+  // Root may do this for a service of another user, which could not read root's file, and would keep the former tokens.
+  if (process.getuid?.() === 0) chownSync(draft, uid, gid);
+  renameSync(draft, place);
+}
+
+/** The tokens of the environment and of the file. Throws a ServiceError (configuration). */
+export function readAllTokens(env: RawEnvironment) {
+  const report = createReport();
+  const raw = readSetting(env, "API_TOKENS");
+  const file = resolveTokensFile(env);
+  const fixed = commaList(raw).length === 0 ? [] : readTokens(raw, report);
+  const filed =
+    file === undefined || !existsSync(file) ? [] : readTokenLines(readFileSync(file, "utf8"), fixed, report);
+  if (report.faults.length > 0) throw configurationError(report.faults);
+  return { fixed, filed };
+}

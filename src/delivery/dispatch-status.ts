@@ -1,0 +1,93 @@
+import type { EventType, Recorded } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import { isOutcome, narrowedTo } from "../../events/dispatches.ts";
+import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../history/dispatch-outcomes.ts";
+import { findEvent, type Reading } from "../history/find-event.ts";
+import { eventsAt, inOrder } from "../log/event-log.ts";
+
+/** A dispatch with its history. */
+export interface DispatchHistory {
+  /** What requested it, or the event asked for where it requests nothing. */
+  readonly source: Recorded;
+  /** Outcomes and operators' decisions, for each selected channel of the dispatch. */
+  readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;
+  /** The positions of what requested it: of the source, and of each retry. */
+  readonly requested: ReadonlySet<number>;
+}
+
+/**
+ * Finds the dispatch that an event requests or is about; several, at most `limit`, if the event records requests that
+ * completed together. `wanted`: default all channels. Undefined: no such event.
+ */
+export async function findDispatchHistories(
+  reading: Reading,
+  id: string,
+  { wanted, limit }: { readonly wanted: readonly ChannelName[] | undefined; readonly limit: number },
+): Promise<readonly DispatchHistory[] | undefined> {
+  const asked = await findEvent(reading, id);
+  if (asked === undefined) return undefined;
+  const requestedBy = await readRequestedChannels(reading);
+  const sources = (await sourcesOfEvent(reading, requestedBy, asked)).slice(0, limit);
+  if (sources.length === 0) return [{ source: asked, channels: new Map(), requested: new Set() }];
+  const channelsOfSource = (source: Recorded) => requestedBy(source).filter((name) => wanted?.includes(name) ?? true);
+  const positions: number[] = [];
+  const dispatches = await findDispatches(
+    reading,
+    new Map(sources.map((source) => [source.position, channelsOfSource(source)])),
+    ({ position }) => void positions.push(position),
+  );
+  const events = await Array.fromAsync(eventsAt(reading.store, inOrder(positions)));
+  return sources.map((source) => {
+    const requested = new Set([...dispatches].flatMap(([position, of]) => (of === source.position ? [position] : [])));
+    const own = events.flatMap((event) => ofDispatch(event, source.position, requested));
+    const names = channelsOfSource(source);
+    // Drops decisions on other channels' letters.
+    const eventsOn = (name: ChannelName) => own.filter(({ data }) => "channel" in data && data.channel === name);
+    return { source, requested, channels: new Map(names.map((name) => [name, eventsOn(name)])) };
+  });
+}
+
+function ofDispatch(event: Recorded, source: number, requested: ReadonlySet<number>): Recorded[] {
+  if (isDecision(event)) return event.data.source === source ? [event] : [];
+  const own = isOutcome(event) ? narrowedTo(event, requested) : undefined;
+  return own === undefined ? [] : [own];
+}
+
+export type WaitingDispatch = {
+  readonly status: "waiting";
+  readonly attempts: number;
+  readonly retry_at: string | undefined;
+};
+
+export type DispatchStatus =
+  WaitingDispatch | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" };
+
+const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
+
+/**
+ * The status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and the decisions on it,
+ * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
+ */
+export function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {
+  return events.reduce(next, UNTRIED);
+}
+
+function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus {
+  if (type === "DispatchRetryRequested") return UNTRIED;
+  if (type === "DispatchDiscarded") return { status: "discarded" };
+  if (type === "DispatchSettled") return { status: data.as === "arrived" ? "delivered" : "left" };
+  if (current.status !== "waiting") return current;
+  if (type === "DispatchFailed") {
+    const [request] = data.requests;
+    return { status: "waiting", attempts: request?.attempt ?? 0, retry_at: request?.retry_at };
+  }
+  const status = FINAL[type];
+  return status === undefined ? current : { status };
+}
+
+const FINAL: Partial<Record<EventType, Exclude<DispatchStatus["status"], "waiting">>> = {
+  DispatchSucceeded: "delivered",
+  DispatchSkipped: "skipped",
+  DispatchInDoubt: "in_doubt",
+  DispatchAbandoned: "dead",
+};

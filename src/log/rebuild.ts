@@ -1,0 +1,252 @@
+import { createLogTree, type Snapshot, SnapshotAhead } from "eventstore-lite";
+import type { LogStore } from "../../events/catalog.ts";
+import { type ProjectionName, projectionOf } from "../../projections/all.ts";
+import { createStates } from "../../projections/states.ts";
+import { createEventLog, type EventMetadata, type NewEvent, STREAMS } from "./event-log.ts";
+import { makeId } from "../platform/clock.ts";
+import { catchUpStates, type Positions } from "../projector/fold-range.ts";
+import { differences } from "../projector/differences.ts";
+import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../projector/snapshots.ts";
+
+/** Positions between two saves: about a second's work, of which the save takes a few hundredths. */
+const SAVE_EVERY_POSITIONS = 1_000_000;
+
+/** Events that a running service folds itself when it takes over a rebuilt state: some milliseconds' work. */
+const GAP_POSITIONS_MAX = 5_000;
+
+/** Its outcomes are half of the bytes to parse, and no other projection reads them: a second thread folds the others. */
+const FOLDED_ALONE: ProjectionName = "deliveries";
+
+/** Below this many positions a second thread costs more than it saves: its start takes most of a second. */
+const WORKER_POSITIONS_MIN = 1_000_000;
+
+/** Projections that one thread folds, and up to which position. */
+export interface PartOrder {
+  readonly names: readonly ProjectionName[];
+  readonly to: number;
+}
+
+interface FoldOptions {
+  /** Interrupts the work, which is saved. */
+  readonly signal: AbortSignal;
+  /** Where the work begins, if not at the start, and where it ends for now. */
+  readonly onBegin: (from: number, to: number) => void;
+  readonly onProgress: (position: number) => void;
+  /** Default: a million. */
+  readonly saveEveryPositions?: number;
+}
+
+export interface RebuildOptions extends FoldOptions {
+  /** Who rebuilds: of the event that records it. */
+  readonly metadata: EventMetadata;
+  /** Ignores what an interrupted rebuild has saved. */
+  readonly restart: boolean;
+  /** Does {@link foldPart} in another thread; absent: there is none. */
+  readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Smallest log that uses the other thread; default: a million positions. */
+  readonly workerPositionsMin?: number;
+}
+
+export type Rebuilt = ReturnType<typeof toReport>;
+
+/**
+ * Folds the log again from its start, in one pass for all `names`, beside a running service; then keeps the states and
+ * records that in the log. Answers undefined when it was interrupted.
+ */
+export async function rebuild(
+  store: LogStore,
+  names: readonly ProjectionName[],
+  options: RebuildOptions,
+): Promise<readonly Rebuilt[] | undefined> {
+  if (await foldOnTwoThreads(store, names, options)) {
+    return rebuild(store, names, { ...options, foldInWorker: undefined, restart: false, onBegin() {} });
+  }
+  const work = await begin(store, names, options.restart);
+  let to = work.head;
+  options.onBegin(Math.min(...work.positions.values()), to);
+  // Folding is many times faster than any service appends meanwhile: the gap shrinks with each round.
+  for (;;) {
+    await advance(work, to, options);
+    if (options.signal.aborted) {
+      await keep(work);
+      return undefined;
+    }
+    // A state folded before an erasure still holds the erased recipient.
+    if ((await lastForgotten(store)) > work.head) return rebuild(store, names, { ...options, restart: true });
+    const head = await store.head();
+    if (head.position - to <= GAP_POSITIONS_MAX) break;
+    to = head.position;
+  }
+  const rebuilt = names.map((name) => toReport(work, name, to));
+  await publish(work, rebuilt, options.metadata);
+  return rebuilt;
+}
+
+/** Computes the tiles of the log's Merkle tree again; interrupted, the next proof computes what is missing. */
+export async function rebuildTree(store: LogStore, signal: AbortSignal): Promise<void> {
+  const tree = createLogTree(store);
+  const { position } = await store.head();
+  await tree.forget();
+  while (!(await tree.extend(position)) && !signal.aborted);
+}
+
+/** Folds the projections in two threads up to the present end of the log. Resolves with whether it did. */
+async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[], options: RebuildOptions) {
+  const { foldInWorker, restart, signal, workerPositionsMin = WORKER_POSITIONS_MIN } = options;
+  const { position: to } = await store.head();
+  const [own, apart] = [names.filter((name) => name === FOLDED_ALONE), names.filter((name) => name !== FOLDED_ALONE)];
+  if (foldInWorker === undefined || to < workerPositionsMin || apart.length === 0 || own.length === 0) return false;
+  if (restart) await store.snapshots.remove(names.map(partialName));
+  await Promise.all([
+    foldPart(store, { names: own, to }, options),
+    // What a thread that fails has not kept is folded here after all, and whatever is wrong with it is told then.
+    foldInWorker({ names: apart, to }, signal).catch(() => {}),
+  ]);
+  return true;
+}
+
+/** Folds some projections up to a position, and saves the work for a rebuild to resume. */
+export async function foldPart(store: LogStore, { names, to }: PartOrder, options: FoldOptions): Promise<void> {
+  const work = await begin(store, names, false);
+  options.onBegin(Math.min(...work.positions.values()), to);
+  await advance(work, to, options);
+  await keep(work);
+}
+
+type Work = Awaited<ReturnType<typeof begin>>;
+
+async function begin(store: LogStore, names: readonly ProjectionName[], restart: boolean) {
+  const from = new Map<ProjectionName, unknown>();
+  const positions: Positions = new Map();
+  const comparisons = new Map<ProjectionName, Comparison>();
+  for (const name of names) {
+    const partial = restart ? undefined : await loadPartial(store, name);
+    // Kept work that is not gone on with may be ahead of what is kept next.
+    if (partial === undefined) await store.snapshots.remove([partialName(name)]);
+    if (partial !== undefined) from.set(name, partial.state);
+    positions.set(name, partial?.position ?? 0);
+    comparisons.set(name, await createComparison(store, name, partial));
+  }
+  // Asked for after the snapshots, which a running service may save in between.
+  const { position: head } = await store.head();
+  return { store, names, states: createStates(names, from), positions, comparisons, head };
+}
+
+async function advance(work: Work, to: number, options: FoldOptions): Promise<void> {
+  const { signal, onProgress, saveEveryPositions = SAVE_EVERY_POSITIONS } = options;
+  let savedAt = Math.min(...work.positions.values());
+  const stops = new Set([...work.comparisons.values()].flatMap(({ stored }) => stored?.position ?? []));
+  for (let stop = savedAt + saveEveryPositions; stop < to; stop += saveEveryPositions) stops.add(stop);
+  const onStop = async (position: number): Promise<void> => {
+    await compareAt(work);
+    if (position - savedAt < saveEveryPositions) return;
+    savedAt = position;
+    await keep(work);
+  };
+  await compareAt(work);
+  await catchUpStates(work.store, work.states, work.positions, { to, stops, onStop, onProgress, signal });
+}
+
+/** Compares the projections that have reached the position of their snapshot. */
+async function compareAt({ comparisons, positions, states }: Work): Promise<void> {
+  for (const [name, comparison] of comparisons) {
+    const { stored } = comparison;
+    if (stored === undefined || stored.position !== positions.get(name)) continue;
+    comparison.found = await differences(await unpackState(stored.state), states.get(name));
+  }
+}
+
+async function keep(work: Work): Promise<void> {
+  for (const name of work.names) {
+    const { events, differences, position } = toReport(work, name, work.positions.get(name) ?? 0);
+    await savePartial(work.store, name, { position, events, differences, state: work.states.get(name) });
+  }
+}
+
+/**
+ * `events`: folded, including those of an interrupted rebuild that was resumed; `differences`: where the snapshot and the log
+ * disagree, null without a snapshot to compare with.
+ */
+function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number) {
+  const { foldedBefore, found } = comparisons.get(projection)!;
+  return { projection, events: foldedBefore + states.foldedBy(projection), position, differences: found };
+}
+
+/** Saves the states before the event that names them, so that readers of the event find them. */
+async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[], metadata: EventMetadata) {
+  for (const { projection, position } of rebuilt) {
+    const { version } = projectionOf(projection);
+    const snapshot = { version, position, state: await packState(states.get(projection)) };
+    // What is ahead of these would stay: of a restored log, or of an instance that serves a wrong state.
+    await store.snapshots.remove([rebuiltName(projection), projection]);
+    await store.snapshots.save(rebuiltName(projection), snapshot);
+    await store.snapshots.save(projection, snapshot);
+  }
+  const newEvents = rebuilt.map(({ projection, position, differences }): NewEvent => {
+    const { version } = projectionOf(projection);
+    const compared = differences === null ? {} : { differences: differences.length };
+    return { type: "ProjectionRebuilt", data: { projection, version, position, ...compared } };
+  });
+  await createEventLog(store, makeId).append(STREAMS.projections, newEvents, metadata);
+  await store.snapshots.remove(names.map(partialName));
+}
+
+/** Compares a rebuilt projection with its stored snapshot, at the snapshot's position. */
+interface Comparison {
+  /** Undefined: there is nothing to compare with. */
+  readonly stored: Snapshot | undefined;
+  /** Where the two disagree; null: they were not compared. */
+  found: readonly string[] | null;
+  /** Events that an interrupted rebuild folded. */
+  readonly foldedBefore: number;
+}
+
+async function createComparison(
+  store: LogStore,
+  name: ProjectionName,
+  partial: Partial | undefined,
+): Promise<Comparison> {
+  const foldedBefore = partial?.events ?? 0;
+  try {
+    const snapshot = await store.snapshots.load(name);
+    const stored = snapshot?.version === projectionOf(name).version ? snapshot : undefined;
+    return { stored, found: partial?.differences ?? null, foldedBefore };
+  } catch (fault) {
+    if (!(fault instanceof SnapshotAhead)) throw fault;
+    return { stored: undefined, found: [fault.message], foldedBefore };
+  }
+}
+
+/** Saved progress of an interrupted rebuild of one projection. */
+interface Partial {
+  readonly position: number;
+  readonly events: number;
+  /** Null: not compared yet. */
+  readonly differences: readonly string[] | null;
+  readonly state: unknown;
+}
+
+/** What is stored; the hash of the event at its position shows that it belongs to this log. */
+type Kept = Omit<Partial, "position"> & { readonly hash: string };
+
+/** Undefined if nothing is saved, or if it belongs to another log or version of the projection. */
+export async function loadPartial(store: LogStore, name: ProjectionName): Promise<Partial | undefined> {
+  const snapshot = await loadFitting(store, partialName(name));
+  if (snapshot?.version !== projectionOf(name).version) return undefined;
+  const { hash, ...kept } = (await unpackState(snapshot.state)) as Kept;
+  const { position } = snapshot;
+  return hash === (await store.hashAt(position)) ? { ...kept, position } : undefined;
+}
+
+/** No effect before the first event. */
+export async function savePartial(store: LogStore, name: ProjectionName, partial: Partial): Promise<void> {
+  const { position, ...kept } = partial;
+  const hash = position === 0 ? undefined : await store.hashAt(position);
+  if (hash === undefined) return;
+  const state = await packState({ ...kept, hash } satisfies Kept);
+  await store.snapshots.save(partialName(name), { version: projectionOf(name).version, position, state });
+}
+
+function partialName(name: ProjectionName): string {
+  return `rebuild/${name}`;
+}

@@ -1,0 +1,91 @@
+import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import { toRecipient, type Contact } from "../../projections/contacts.ts";
+import { judgeKnown, messageRecipient, type OutreachRules, type OutreachState } from "./decide.ts";
+import { isSelected, type RunSelection } from "./run-limits.ts";
+import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
+
+/** What a run would find of the imported recipients before it asks the network anything. */
+export type Survey = ReturnType<typeof survey>;
+
+export type VariantSample = Survey["variants"][number];
+
+/** The text for the recipient asked for, or for the first of those still open for which it renders. */
+interface Sample {
+  readonly person: Recipient;
+  readonly rendered: Rendered;
+}
+
+export interface Skipped {
+  count: number;
+  /** The first of them. */
+  readonly people: Recipient[];
+}
+
+/**
+ * Judges all imported recipients, as a run does before it asks the network. `person`: the recipient of the texts; `limit`: of
+ * people named for each reason; `selection`: which recipients a run is for.
+ */
+export function survey(
+  state: OutreachState,
+  rules: OutreachRules,
+  { person, limit, selection }: { person: Contact | undefined; limit: number; selection: RunSelection },
+) {
+  const samples = new Map(person === undefined ? [] : renderSamples(rules, person));
+  const open: Contact[] = [];
+  const skips = new Map<SkipReason, Skipped>();
+  let failed = 0;
+  for (const contact of state.contacts.people.values()) {
+    if (!contact.listed) continue;
+    const variant = selection.variant === undefined ? undefined : ownVariant(rules, contact);
+    if (!isSelected(selection, { variant, basis: contact.basis, source: "list" })) continue;
+    const verdict = judgeKnown(state, rules, toRecipient(contact));
+    if (verdict.verdict === "pass") failed++;
+    else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
+    else open.push(contact);
+  }
+  if (person === undefined) for (const contact of open) addSamples(samples, rules, contact);
+  const decided = Map.groupBy(open, (contact) => ownVariant(rules, contact));
+  return {
+    template: rules.template.id,
+    template_name: rules.template.name ?? null,
+    /** In their own order; `recipients`: how many of those still open get it. */
+    variants: rules.template.variants.map(({ label }) => {
+      return { variant: label, recipients: decided.get(label)?.length ?? 0, sample: samples.get(label) };
+    }),
+    /** Still open, but known by handle only: the id, which the network knows, decides their variant. */
+    undecided: decided.get(undefined)?.length ?? 0,
+    skips,
+    /** Their message failed, and they are tried again only when that is allowed by hand. */
+    failed,
+    /** Only when one person is asked for; their variant where their id is known. */
+    asked: person && { verdict: judgeKnown(state, rules, toRecipient(person)), variant: ownVariant(rules, person) },
+  };
+}
+
+/** The variant of a person whose id is known, which is what decides it; a single variant goes to all recipients. */
+function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
+  if (template.variants.length === 1) return template.variants[0]!.label;
+  return id === undefined ? undefined : chooseVariant(template, id).label;
+}
+
+function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipient, limit: number): void {
+  const skipped = skips.getOrInsertComputed(reason, () => ({ count: 0, people: [] }));
+  skipped.count++;
+  if (skipped.people.length < limit) skipped.people.push(who);
+}
+
+function addSamples(samples: Map<string, Sample>, rules: OutreachRules, contact: Contact): void {
+  if (samples.size === rules.template.variants.length) return;
+  for (const [variant, sample] of renderSamples(rules, contact)) {
+    if (sample.rendered.ok && !samples.has(variant)) samples.set(variant, sample);
+  }
+}
+
+function renderSamples({ template }: OutreachRules, contact: Contact): [string, Sample][] {
+  const person = toRecipient(contact);
+  const texts = renderAll(template, messageRecipient(contact, { ...STAND_INS, ...person }));
+  return texts.map(({ variant, rendered }) => [variant, { person, rendered }]);
+}
+
+/** Placeholders for what the network tells only when a message is sent. */
+export const STAND_INS = { name: "[name]", username: "[username]" } as const;

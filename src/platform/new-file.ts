@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { ServiceError } from "./service-error.ts";
+import { systemCode, withPath } from "./system-fault.ts";
+
+/** What commands write is full of personal data, or proves something. */
+const OWNER_ONLY = 0o600;
+
+/**
+ * Makes a file that exists as a whole or not at all, durably: `content`, a text or what writes it, fills one beside it,
+ * which gets the name at the end. A process that is killed leaves only a `.partial`, as a backup does. Throws a
+ * ServiceError (conflict) when there is such a file.
+ */
+export async function makeNewFile(
+  file: string,
+  content: string | Uint8Array | ((descriptor: number) => Promise<void> | void),
+): Promise<void> {
+  const folder = dirname(file);
+  if (existsSync(file)) throw taken(file);
+  const partial = `${file}.${randomUUID()}.partial`;
+  const descriptor = withPath(existsSync(folder) ? file : folder, () => openSync(partial, "wx", OWNER_ONLY));
+  try {
+    await (typeof content === "function" ? content(descriptor) : writeFileSync(descriptor, content));
+    fsyncSync(descriptor);
+    giveName(partial, file);
+  } finally {
+    closeSync(descriptor);
+    rmSync(partial, { force: true });
+  }
+  syncFolder(folder);
+}
+
+/**
+ * Refuses where {@link makeNewFile} cannot write: before work that cannot be undone. Throws a ServiceError (conflict), and
+ * a system error with its path.
+ */
+export function checkNewFile(file: string): void {
+  if (existsSync(file)) throw taken(file);
+  const folder = dirname(file);
+  withPath(folder, () => accessSync(folder, constants.W_OK));
+}
+
+/** A hard link, unlike a rename, never replaces an existing file. */
+function giveName(partial: string, file: string): void {
+  try {
+    linkSync(partial, file);
+  } catch (fault) {
+    if (systemCode(fault) === "EEXIST" || existsSync(file)) throw taken(file);
+    // Some file systems know no links.
+    renameSync(partial, file);
+  }
+}
+
+function taken(file: string): ServiceError {
+  return new ServiceError("conflict", `${resolve(file)} exists already: nothing is overwritten`);
+}
+
+/** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
+export function temporaryFolder(prefix: string, parent = tmpdir()): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(parent, prefix));
+  // A process that has to end at once disposes nothing.
+  const remove = (): void => rmSync(path, { recursive: true, force: true });
+  process.on("exit", remove);
+  return {
+    path,
+    [Symbol.dispose]() {
+      process.off("exit", remove);
+      remove();
+    },
+  };
+}
+
+/** Makes new names in a folder durable. */
+export function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

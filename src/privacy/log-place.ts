@@ -1,0 +1,88 @@
+import type { SegmentStorage } from "eventstore-lite";
+import type { Config } from "../config/config.ts";
+import { type PostgresLog, redactedUrl, type SqliteLog } from "../config/database.ts";
+import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../log/checkpoint.ts";
+import { logFiles, type LogFiles } from "../log/log-files.ts";
+import { postgresStore, sqliteStore, type StorePlace } from "../log/store-backends.ts";
+import type { Secret } from "../platform/secret.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { MasterKeyPlace } from "../vault/master-key.ts";
+import { postgresSecrets } from "../vault/postgres-secrets.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import type { Vault } from "../vault/vault.ts";
+import { locateSegments } from "../networks/s3/segment-storage.ts";
+
+/** Locates a log and all that belongs to it; hides the engine. */
+export interface LogPlace {
+  readonly store: StorePlace;
+  readonly secrets: MasterKeyPlace;
+  /** True if the keys are not stored beside the log, so that a copy of the log may lack them. */
+  readonly keysAreApart: boolean;
+  /** Where the clock of its service is recorded; undefined: its server has a clock. */
+  readonly clock?: string;
+  /** Where its checkpoint is. `openVault`: asked where that is the vault, which stays open for as long as it is used. */
+  checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
+}
+
+/** Throws a ServiceError (usage, configuration) where archived events cannot be where the settings say. */
+export function locateLog(config: Pick<Config, "log" | "key" | "objectStore">): LogPlace {
+  const { log, key } = config;
+  const segments = log.archive === undefined ? undefined : locateSegments(log.archive, config);
+  if (log.kind === "postgres") return serverPlace(log, key, segments);
+  return filePlace(locateFiles(log), key, log.keysFile !== undefined, segments);
+}
+
+function serverPlace(log: PostgresLog, key: Secret | undefined, segments: SegmentStorage | undefined): LogPlace {
+  // The configuration is refused without it.
+  if (key === undefined) throw new ServiceError("configuration", "REACHLOG_KEY is missing");
+  return {
+    store: postgresStore({ ...log, segments }),
+    secrets: {
+      vault: postgresSecrets({ ...log, store: "vault" }),
+      keys: postgresSecrets({ ...log.keys, store: "keys" }),
+      key,
+      isShared: true,
+    },
+    keysAreApart: log.keys.url.reveal() !== log.url.reveal(),
+    async checkpoints(openVault) {
+      const vault = await openVault();
+      return checkpointInVault(vault, await vault.stableKey("checkpoints"));
+    },
+  };
+}
+
+/** `key`: the master key where no file holds it; `segments`: default beside the log. */
+export function filePlace(
+  files: LogFiles,
+  key: Secret | undefined,
+  keysAreApart = false,
+  segments?: SegmentStorage,
+): LogPlace {
+  return {
+    store: sqliteStore(files.log, segments),
+    secrets: {
+      vault: sqliteSecrets(files.vault),
+      keys: sqliteSecrets(files.keys),
+      key: key ?? files.key,
+      isShared: false,
+    },
+    keysAreApart,
+    clock: files.clock,
+    checkpoints: async () => checkpointFiles(files),
+  };
+}
+
+/** For work that would otherwise create files beside a missing log. Throws a ServiceError (not_found). */
+export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Promise<void> {
+  if (await locateLog(config).store.isThere()) return;
+  throw new ServiceError(
+    "not_found",
+    `there is no log at ${redactedUrl(config.log)}: DATABASE_URL names another one, or the service was never started`,
+  );
+}
+
+/** All files are beside the log, except keys that `KEYS_FILE` puts elsewhere. */
+export function locateFiles({ file, keysFile }: SqliteLog): LogFiles {
+  const files = logFiles(file);
+  return { ...files, keys: keysFile ?? files.keys };
+}

@@ -1,0 +1,591 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { type Head, loadSigningKey, openCheckpoint, type SigningKey, takeOwnership } from "eventstore-lite";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { audit as auditCommand } from "../../src/commands/audit.ts";
+import { archive as archiveCommand, backup } from "../../src/commands/backup.ts";
+import { measureAll } from "../../src/backup/copy-file.ts";
+import { readSettled } from "../../src/backup/from-increments.ts";
+import { type Increments, readIncrements } from "../../src/backup/increments-manifest.ts";
+import { MANIFEST, NAMES, SECRET_FILES, signManifest } from "../../src/backup/manifest.ts";
+import { contacts } from "../../src/commands/contacts.ts";
+import { key } from "../../src/commands/key.ts";
+import { restoreCommand } from "../../src/commands/restore.ts";
+import type { MakeCommand } from "../../src/commands/shared/command.ts";
+import { signChain, signHead } from "../../src/log/checkpoint.ts";
+import { logFiles } from "../../src/log/log-files.ts";
+import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
+import { capture, type Captured, withLog } from "../harness/capture.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { forget } from "../harness/memory/operation-commands.ts";
+
+const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
+
+type Env = Record<string, string>;
+
+/** Settings of a place where nothing was ever kept. */
+type NewPlace = (folder: TemporaryFolder) => Promise<Env>;
+
+let places = 0;
+const inFiles: NewPlace = async (within) => ({
+  REACHLOG_KEY,
+  DATABASE_URL: `sqlite:${within.file(`data-${(places += 1)}/log.sqlite`)}`,
+});
+const onServer: NewPlace = async () => ({ REACHLOG_KEY, DATABASE_URL: await newDatabase() });
+
+const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
+const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
+
+/** Appends a recipient, under a key of their name. */
+const add = (env: Env, id: string, username: string) =>
+  withLog(env, (log) =>
+    createEventLog(log, () => Bun.randomUUIDv7()).append(
+      STREAMS.outreach,
+      [addedOf({ id, username }, { basis: "dm_first" })],
+      {},
+      { key: `added/${username}` },
+    ),
+  );
+
+interface Made {
+  readonly number: number;
+  readonly position: number;
+  readonly hash: string;
+  readonly bytes: number;
+}
+
+const peopleOf = async (env: Env): Promise<string[]> =>
+  (await run(env, contacts, "--json")).out
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : ((JSON.parse(line) as { username: string | null }).username ?? [])));
+
+let folder: TemporaryFolder;
+let all: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  all = folder.file("all");
+});
+afterEach(() => folder[Symbol.dispose]());
+
+async function back(env: Env): Promise<Made> {
+  const { out, code } = await run(env, backup, all, "--incremental", "--json");
+  expect(code).toBe(0);
+  return JSON.parse(out) as Made;
+}
+
+const segments = () => readdirSync(join(all, "segments")).toSorted();
+const verify = (env: Env) => run(env, backup, all, "--verify");
+
+describe.each([
+  ["files", inFiles, onServer],
+  ["PostgreSQL", onServer, inFiles],
+])("of a log on %s", (_name, make, makeOther) => {
+  let env: Env;
+  let made: Made[];
+  const names: string[] = ["ann_builds", "bob", "cas"];
+  beforeEach(async () => {
+    env = await make(folder);
+    made = [];
+    for (const [index, name] of names.entries()) {
+      await add(env, `10${index}`, name);
+      made.push(await back(env));
+    }
+  });
+
+  test("each backup adds one segment with what is new, and leaves the former ones alone", async () => {
+    expect(made.map(({ number }) => number)).toEqual([1, 2, 3]);
+    expect(segments()).toHaveLength(3);
+    const before = segments().map((name) => [name, statSync(join(all, "segments", name)).mtimeMs]);
+    await back(env);
+    expect(
+      segments()
+        .slice(0, 3)
+        .map((name) => [name, statSync(join(all, "segments", name)).mtimeMs]),
+    ).toEqual(before);
+    expect(await verify(env)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("4 backups in 4 segments are whole"),
+    });
+    expect(readdirSync(all).filter((name) => name.startsWith("secrets-"))).toEqual(["secrets-000004"]);
+  }, 60_000);
+
+  test.each(["the same engine", "the other engine"])(
+    "each is restored to %s by its number, as the head kept elsewhere says",
+    async (which) => {
+      for (const [index, { position, hash }] of made.entries()) {
+        const place = await (which === "the same engine" ? make : makeOther)(folder);
+        expect(await run(place, restoreCommand, all, "--backup", String(index + 1))).toMatchObject({ code: 0 });
+        expect(await peopleOf(place)).toEqual(names.slice(0, index + 1));
+        await withLog(place, async (log) => {
+          expect(await log.head()).toMatchObject({ position, hash });
+          expect(await log.verify()).toMatchObject({ ok: true });
+          expect(log.begunAs).toBe("backup");
+          await withLog(env, async (source) =>
+            expect([log.id, log.epochs.slice(0, -1)]).toEqual([source.id, [...source.epochs]]),
+          );
+        });
+        const { position: end } = await withLog(place, (log) => log.head());
+        // Its key is known, so that a repeat adds nothing.
+        await add(place, `10${index}`, names[index]!);
+        expect(await withLog(place, (log) => log.head())).toMatchObject({ position: end });
+      }
+    },
+    120_000,
+  );
+
+  test("any position, and any time, is restored", async () => {
+    const { position } = made[1]!;
+    const between = position + 1;
+    for (const moment of [between, 1]) {
+      const place = await make(folder);
+      expect(await run(place, restoreCommand, all, "--as-of", String(moment))).toMatchObject({ code: 0 });
+      const hash = await withLog(env, (log) => log.hashAt(moment));
+      expect(await withLog(place, (log) => log.head())).toMatchObject({ position: moment, hash });
+    }
+    const { time } = await withLog(env, async (log) => {
+      for await (const event of log.readStored({ from: between, to: between })) return event;
+      throw new Error("no event");
+    });
+    const last = await withLog(env, async (log) => {
+      let end = 0;
+      for await (const event of log.readStored({ until: new Date(time) })) end = event.position;
+      return end;
+    });
+    const place = await make(folder);
+    expect(await run(place, restoreCommand, all, "--as-of", time)).toMatchObject({ code: 0 });
+    expect(await withLog(place, (log) => log.head())).toMatchObject({ position: last });
+    expect(await refusal(run(await make(folder), restoreCommand, all, "--as-of", "9999"))).toMatchObject({
+      kind: "usage",
+      message: expect.stringContaining("there is no position 9999"),
+    });
+  }, 120_000);
+
+  test("a recipient forgotten since stays forgotten in every earlier backup, also where no newer keys are", async () => {
+    expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
+    await back(env);
+    const place = await make(folder);
+    expect(await run(place, restoreCommand, all, "--backup", "2")).toMatchObject({ code: 0 });
+    expect(await peopleOf(place)).toEqual(["bob"]);
+  }, 60_000);
+
+  test("the folder of another log, and of one that was rolled back, is refused and stays as it was", async () => {
+    const before = readFileSync(join(all, MANIFEST), "utf8");
+    const other = await make(folder);
+    await add(other, "200", "dan");
+    expect(await refusal(run(other, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("holds backups of the log"),
+    });
+    const rolledBack = await make(folder);
+    await run(rolledBack, restoreCommand, all, "--backup", "2");
+    const refused = await refusal(run(rolledBack, backup, all, "--incremental"));
+    expect(refused).toMatchObject({
+      kind: "conflict",
+      message: expect.stringMatching(/ends at \d+: it was rolled back/),
+    });
+    for (let more = 0; more < 4; more += 1) await add(rolledBack, `30${more}`, `eve_${more}`);
+    expect(await refusal(run(rolledBack, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("another event at position"),
+    });
+    expect(readFileSync(join(all, MANIFEST), "utf8")).toBe(before);
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  }, 60_000);
+});
+
+describe("in a file,", () => {
+  let env: Env;
+  beforeEach(async () => {
+    env = await inFiles(folder);
+    await add(env, "101", "ann_builds");
+    await back(env);
+    await add(env, "102", "bob");
+    await back(env);
+  });
+
+  test("the log says that a backup was made, and that one was rehearsed", async () => {
+    expect(await run(env, restoreCommand, all, "--rehearse")).toMatchObject({ code: 0, err: "" });
+    const recorded = await withLog(env, (log) =>
+      Array.fromAsync(log.read({ types: ["BackupMade", "BackupRehearsed"] }), ({ type }) => type),
+    );
+    expect(recorded).toEqual(["BackupMade", "BackupMade", "BackupRehearsed"]);
+  });
+
+  test("what a killed backup left is removed by the next one", async () => {
+    mkdirSync(join(all, "secrets-000003"));
+    const left = [
+      join("secrets-000003", NAMES.keys),
+      join("segments", "0000000000000004-0000000000000009.zst"),
+      join("segments", "0000000000000004-0000000000000009.zst.x.partial"),
+      "manifest.json.x.partial",
+    ];
+    for (const name of left) writeFileSync(join(all, name), "half");
+    expect(await back(env)).toMatchObject({ number: 3 });
+    expect(left.slice(1).filter((name) => existsSync(join(all, name)))).toEqual([]);
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  });
+
+  test("after a key rotation the folder is refused, and says to name another one", async () => {
+    const next = Buffer.alloc(32, 9).toString("base64");
+    expect(await run({ ...env, REACHLOG_KEY_NEXT: next }, key, "rotate")).toMatchObject({ code: 0 });
+    const rotated = { ...env, REACHLOG_KEY: next };
+    expect(await refusal(run(rotated, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: `${all} holds backups of another master key: after a key rotation, name another folder`,
+    });
+    expect(await run(rotated, backup, folder.file("other"), "--incremental")).toMatchObject({ code: 0 });
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  });
+
+  test("one backup at a time writes to a folder", async () => {
+    const release = takeOwnership(join(all, "backup"), "another", Date.now());
+    expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+      kind: "busy",
+      message: expect.stringContaining("another backup into"),
+    });
+    release();
+    expect(await back(env)).toMatchObject({ number: 3 });
+  });
+
+  test("a folder with other content is refused, as is a single backup", async () => {
+    const single = folder.file("single");
+    expect(await run(env, backup, single)).toMatchObject({ code: 0 });
+    expect(await refusal(run(env, backup, single, "--incremental"))).toMatchObject({ kind: "conflict" });
+    expect(await refusal(run(env, restoreCommand, single, "--backup", "1"))).toMatchObject({ kind: "usage" });
+    expect(await refusal(run(env, restoreCommand, all, "--backup", "3"))).toMatchObject({
+      kind: "usage",
+      message: expect.stringContaining("has backups 1 to 2, but no 3"),
+    });
+    expect(await refusal(run(env, restoreCommand, all, "--backup", "1", "--as-of", "1"))).toMatchObject({
+      kind: "usage",
+    });
+    expect(readdirSync(single).toSorted()).toEqual([MANIFEST, ...Object.values(NAMES)].toSorted());
+  });
+
+  test("each file that is altered or missing is named, and nothing is restored of it", async () => {
+    const files = [
+      ...segments().map((name) => join(all, "segments", name)),
+      ...["vault.sqlite", "keys.sqlite", "head.txt", "signing-key.encrypted"].map((name) =>
+        join(all, "secrets-000002", name),
+      ),
+    ];
+    for (const file of files) {
+      const bytes = readFileSync(file);
+      const altered = Buffer.from(bytes);
+      altered[Math.floor(bytes.length / 2)]! ^= 1;
+      writeFileSync(file, altered);
+      expect(await verify(env)).toMatchObject({
+        code: 1,
+        out: expect.stringContaining(`${basename(file)} does not match`),
+      });
+      renameSync(file, `${file}.away`);
+      expect(await verify(env)).toMatchObject({
+        code: 1,
+        out: expect.stringContaining(`${basename(file)} is missing`),
+      });
+      const place = await inFiles(folder);
+      expect(await refusal(run(place, restoreCommand, all))).toBeInstanceOf(Error);
+      expect(existsSync(place["DATABASE_URL"]!.slice("sqlite:".length))).toBe(false);
+      rmSync(`${file}.away`);
+      writeFileSync(file, bytes);
+    }
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  }, 60_000);
+
+  test("a manifest that is altered, or made with another master key, proves nothing", async () => {
+    const text = readFileSync(join(all, MANIFEST), "utf8");
+    const other = { ...env, REACHLOG_KEY: Buffer.alloc(32, 8).toString("base64") };
+    expect(await refusal(verify(other))).toMatchObject({ kind: "configuration" });
+    writeFileSync(join(all, MANIFEST), text.replace('"version":"', '"version":"9'));
+    expect(await refusal(verify(env))).toMatchObject({ kind: "invalid", message: expect.stringContaining(MANIFEST) });
+  });
+});
+
+describe("a manifest of the master key's holder that is wrong", () => {
+  const master = Buffer.alloc(32, 7);
+  let env: Env;
+  let key: SigningKey;
+  let head: Head;
+  beforeEach(async () => {
+    env = await inFiles(folder);
+    await add(env, "101", "ann_builds");
+    await back(env);
+    await add(env, "102", "bob");
+    await back(env);
+    key = loadSigningKey(logFiles(env["DATABASE_URL"]!.slice("sqlite:".length)).signingKey);
+    const { position, hash, made_at } = readIncrements(all, master).backups.at(-1)!;
+    head = { position, hash, time: made_at };
+  });
+
+  /** Signs the manifest again, after `change`, with the sizes and hashes that keys and head have now. */
+  function rewrite(change: (increments: Increments) => void = () => {}): void {
+    const increments = readIncrements(all, master);
+    increments.files = measureAll(join(all, "secrets-000002"), SECRET_FILES);
+    change(increments);
+    writeFileSync(join(all, MANIFEST), JSON.stringify(signManifest<Increments>(increments, master)));
+  }
+
+  const OTHER_HASH = "ab".repeat(32);
+
+  test.each([
+    ["of the root", {}, OTHER_HASH],
+    ["of the last hash", { hash: OTHER_HASH }, undefined],
+    ["of the position", { position: 1 }, undefined],
+    ["of another log", { id: "another" }, undefined],
+  ])("the signed head is another one, %s: it is found", async (_name, changes, otherRoot) => {
+    const id = await withLog(env, async (log) => log.id);
+    const file = join(all, "secrets-000002", NAMES.head);
+    const { root } = openCheckpoint(readFileSync(file, "utf8"), key.publicKey);
+    const sign = (more: { readonly id?: string; readonly position?: number; readonly hash?: string }, to = root!) =>
+      writeFileSync(file, signChain({ id: more.id ?? id }, { ...head, ...more }, key, Date.now, { root: to }));
+    sign({});
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 0 });
+    sign(changes, otherRoot);
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 1, out: expect.stringContaining("head.txt signs another log") });
+  });
+
+  test("the head is signed by another key: it is found", async () => {
+    const other = await inFiles(folder);
+    await add(other, "200", "dan");
+    const foreign = loadSigningKey(logFiles(other["DATABASE_URL"]!.slice("sqlite:".length)).signingKey);
+    const id = await withLog(env, async (log) => log.id);
+    const file = join(all, "secrets-000002", NAMES.head);
+    const { root } = openCheckpoint(readFileSync(file, "utf8"), key.publicKey);
+    writeFileSync(file, signChain({ id }, head, foreign, Date.now, { root: root! }));
+    rewrite();
+    expect(await verify(env)).toMatchObject({ code: 1 });
+  });
+
+  test("a backup has a head that no segment ends with: it is found", async () => {
+    rewrite((increments) => void (increments.backups[0]!.hash = OTHER_HASH));
+    expect(await verify(env)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("backup 1: no segment ends with its head"),
+    });
+  });
+
+  test("a segment ends elsewhere: it is found, and nothing is restored", async () => {
+    rewrite(({ segments: all, backups }) => {
+      all.at(-1)!.hash = OTHER_HASH;
+      backups.at(-1)!.hash = OTHER_HASH;
+    });
+    const sentence = "does not end where the backup's manifest says";
+    expect(await verify(env)).toMatchObject({ code: 1, out: expect.stringContaining(sentence) });
+    expect(await refusal(run(await inFiles(folder), restoreCommand, all))).toMatchObject({
+      message: expect.stringContaining(sentence),
+    });
+  });
+});
+
+test.each(["whole", "incremental"])("a log that lost its end is not backed up (%s)", async (kind) => {
+  const env = await inFiles(folder);
+  const file = env["DATABASE_URL"]!.slice("sqlite:".length);
+  await add(env, "101", "ann_builds");
+  copyFileSync(file, `${file}.earlier`);
+  await add(env, "102", "bob");
+  await withLog(env, async (log) => {
+    await log.checkpoints.write(await signHead(log, await log.head(), await log.checkpoints.loadKey(), Date.now));
+  });
+  for (const one of [file, `${file}-wal`, `${file}-shm`]) rmSync(one, { force: true });
+  copyFileSync(`${file}.earlier`, file);
+  const refused = await refusal(run(env, backup, all, ...(kind === "whole" ? [] : ["--incremental"])));
+  expect(refused).toMatchObject({ kind: "damaged", message: expect.stringContaining("no backup was made") });
+  expect(existsSync(join(all, MANIFEST))).toBe(false);
+});
+
+/** The paths of all files, with what they hold. */
+const contentsOf = (within: string) =>
+  readdirSync(within, { recursive: true, encoding: "utf8" })
+    .toSorted()
+    .map((path) => [
+      path,
+      statSync(join(within, path)).isFile() ? readFileSync(join(within, path), "latin1") : "folder",
+    ]);
+/** Leaves out the lock, which a refused backup may take. */
+const withoutLock = (contents: ReturnType<typeof contentsOf>) => contents.filter(([path]) => path !== "backup.lock");
+
+describe("files of others", () => {
+  let env: Env;
+  beforeEach(async () => {
+    env = await inFiles(folder);
+    await add(env, "101", "ann_builds");
+  });
+
+  test.each([
+    "notes.txt",
+    "segments/notes.txt",
+    "segments/0000000000000001-0000000000000002-0123456789abcdef.zst",
+    "segments/inner/manifest.json",
+    "secrets-000001/notes.txt",
+    "secrets-000009/keys.sqlite",
+    "inner/manifest.json",
+  ])(
+    "in the folder, %s stays, and no backup is added",
+    async (other) => {
+      for (const isFirst of [true, false]) {
+        if (!isFirst) await back(env);
+        mkdirSync(dirname(join(all, other)), { recursive: true });
+        writeFileSync(join(all, other), "theirs");
+        const before = contentsOf(all);
+        expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+          kind: "conflict",
+          message: expect.stringContaining(`${all} holds ${other.replace(/inner.*|(?<=secrets-000009).*/, "")}`),
+        });
+        expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+        rmSync(isFirst ? all : join(all, other.replace(/(?<=inner|secrets-000009).*/, "")), { recursive: true });
+      }
+      expect(await verify(env)).toMatchObject({ code: 0 });
+    },
+    60_000,
+  );
+
+  test("what another log's first backup left is neither taken over nor deleted", async () => {
+    const other = await inFiles(folder);
+    await add(other, "200", "dan");
+    await back(other);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining(`${all} holds segments/`),
+    });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+    // The files are its own: it makes its first backup again.
+    expect(await back(other)).toMatchObject({ number: 1 });
+    expect(await verify(other)).toMatchObject({ code: 0 });
+  });
+
+  test("what a first backup left of another history of the log is not deleted", async () => {
+    await add(env, "102", "bob");
+    await back(env);
+    const rolledBack = await inFiles(folder);
+    expect(await run(rolledBack, restoreCommand, all, "--as-of", "1")).toMatchObject({ code: 0 });
+    for (let more = 0; more < 4; more += 1) await add(rolledBack, `30${more}`, `eve_${more}`);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(rolledBack, backup, all, "--incremental"))).toMatchObject({ kind: "conflict" });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+  });
+
+  test("backups whose manifest is lost stay: they are no remains of a first one", async () => {
+    await back(env);
+    await back(env);
+    rmSync(join(all, MANIFEST));
+    const before = contentsOf(all);
+    expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("secrets-000002"),
+    });
+    expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+  });
+
+  test("segments that the manifest does not name, at positions that it has, stay", async () => {
+    await add(env, "102", "bob");
+    await back(env);
+    const theirs = join(all, "segments", "0000000000000001-0000000000000001.zst");
+    writeFileSync(theirs, "theirs");
+    await back(env);
+    expect(readFileSync(theirs, "utf8")).toBe("theirs");
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  });
+
+  test.each(["half a manifest", "[]", '{"format":2}'])(
+    "a manifest that reads %j is not taken for none",
+    async (text) => {
+      await back(env);
+      writeFileSync(join(all, MANIFEST), text);
+      const before = contentsOf(all);
+      expect(await refusal(run(env, backup, all, "--incremental"))).toMatchObject({ kind: "invalid" });
+      expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
+    },
+  );
+
+  test.each([
+    ["the folder's segments", (at: string) => join(at, "segments")],
+    ["the folder", (at: string) => at],
+    ["above the folder", (at: string) => dirname(at)],
+    ["below the folder's segments", (at: string) => join(at, "segments", "old", "er")],
+  ])("ARCHIVE_FOLDER is %s: refused, however it is spelt, also before anything is archived", async (_name, place) => {
+    mkdirSync(folder.file("real"));
+    symlinkSync(folder.file("real"), folder.file("link"));
+    const archiving = { ...env, ARCHIVE_FOLDER: place(folder.file("real/all")) };
+    for (const isEmpty of [true, false]) {
+      if (!isEmpty) expect(await run(archiving, archiveCommand, "--before", "2")).toMatchObject({ code: 0 });
+      const before = contentsOf(folder.file("real"));
+      for (const spelt of ["real/all", "real/all/", "link/all", "real/../link/./all"]) {
+        const to = `${folder.path}/${spelt}`;
+        expect(await refusal(run(archiving, backup, to, "--incremental"))).toMatchObject({
+          kind: "conflict",
+          message: expect.stringContaining("ARCHIVE_FOLDER"),
+        });
+      }
+      expect(contentsOf(folder.file("real"))).toEqual(before);
+    }
+    expect(await run(archiving, auditCommand, "verify")).toMatchObject({ code: 0 });
+  });
+
+  test("the folder's segments are a link to the archive, or it is beside the log: refused", async () => {
+    const archive = env["DATABASE_URL"]!.slice("sqlite:".length).replace(/\.sqlite$/, ".segments");
+    mkdirSync(archive);
+    mkdirSync(all);
+    symlinkSync(archive, join(all, "segments"));
+    for (const to of [all, archive, dirname(archive)]) {
+      expect(await refusal(run(env, backup, to, "--incremental"))).toMatchObject({
+        kind: "conflict",
+        message: expect.stringContaining("ARCHIVE_FOLDER"),
+      });
+    }
+    expect(readdirSync(archive)).toEqual([]);
+  });
+
+  test("an archive whose name only begins as the folder's is no hindrance", async () => {
+    const archiving = { ...env, ARCHIVE_FOLDER: `${all}-archive` };
+    await add(archiving, "102", "bob");
+    expect(await run(archiving, archiveCommand, "--before", "2")).toMatchObject({ code: 0 });
+    const before = contentsOf(`${all}-archive`);
+    expect(await back(archiving)).toMatchObject({ number: 1 });
+    expect(await back(archiving)).toMatchObject({ number: 2 });
+    expect(contentsOf(`${all}-archive`)).toEqual(before);
+  });
+
+  test("what reads the folder while a backup removes the former keys reads again", async () => {
+    await back(env);
+    const read = async () => {
+      const numbers = readdirSync(all).filter((name) => name.startsWith("secrets-"));
+      if (numbers.includes("secrets-000001")) await back(env);
+      return numbers;
+    };
+    expect(await readSettled(all, read, ([secrets]) => secrets !== "secrets-000001")).toEqual(["secrets-000002"]);
+    rmSync(all, { recursive: true });
+    await back(env);
+    const open = async () => {
+      const file = join(all, (await read())[0]!, NAMES.keys);
+      return readFileSync(file).length;
+    };
+    expect(await readSettled(all, open)).toBeGreaterThan(0);
+    // Without a backup meanwhile a fault is one.
+    let reads = 0;
+    const failing = async () => {
+      reads += 1;
+      throw new Error("gone");
+    };
+    expect(await refusal(readSettled(all, failing))).toMatchObject({ message: "gone" });
+    expect(reads).toBe(1);
+  });
+});

@@ -1,0 +1,105 @@
+import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
+import { ServiceError } from "../../../src/platform/service-error.ts";
+
+/** A process was ended in the middle of a request. */
+export class Killed extends Error {}
+
+/** Requests until a list knows of a change, at most. */
+const LAG_MAX = 12;
+
+/** How often a request fails: before it took effect, after it, or when it takes effect long after its client gave up. */
+const FAULTS = { before: 0.004, after: 0.004, later: 0.008 };
+
+export type ModelStore = ReturnType<typeof createModelStore>;
+
+/**
+ * A store in memory, whose requests are delayed against each other in an order that `random` chooses. As real ones are, it is
+ * consistent for each key and late in its lists.
+ */
+export function createModelStore(random: () => number) {
+  const objects = new Map<string, Uint8Array>();
+  const lagging = new Map<string, { readonly isListed: boolean; readonly until: number }>();
+  const waiting: (() => void)[] = [];
+  const late: (() => void)[] = [];
+  let requests = 0;
+  let isFaulty = true;
+
+  const isListed = (key: string): boolean => {
+    const lag = lagging.get(key);
+    return lag === undefined || !isFaulty || requests >= lag.until ? objects.has(key) : lag.isListed;
+  };
+  const change = (key: string, bytes: Uint8Array | undefined): void => {
+    const lag = random() < 0.5 ? 0 : Math.floor(random() * LAG_MAX);
+    lagging.set(key, { isListed: isListed(key), until: requests + lag });
+    if (bytes === undefined) objects.delete(key);
+    else objects.set(key, bytes);
+  };
+  const turn = (): Promise<void> => new Promise((resolve) => void waiting.push(resolve));
+
+  /** `mayKill`: asked at each moment at which the client may die. */
+  const openClient = (mayKill: () => boolean): Pick<SegmentStorage, "list" | "read" | "write" | "remove"> => {
+    const ask = async <Result>(effect: () => Result): Promise<Result> => {
+      const fail = (): never => {
+        if (mayKill()) throw new Killed();
+        throw new ServiceError("unavailable", "503 SlowDown");
+      };
+      await turn();
+      requests += 1;
+      const fate = isFaulty ? random() : 0.5;
+      if (mayKill() || fate < FAULTS.before) fail();
+      if (fate > 1 - FAULTS.later) {
+        late.push(effect);
+        fail();
+      }
+      const result = effect();
+      if (mayKill() || fate < FAULTS.before + FAULTS.after) fail();
+      await turn();
+      return result;
+    };
+    const read = (name: string): Promise<Uint8Array | undefined> => ask(() => objects.get(name));
+    return {
+      list: () => ask(() => [...new Set([...objects.keys(), ...lagging.keys()])].filter(isListed).toSorted()),
+      read,
+      async write(name, bytes) {
+        const create = (): boolean => {
+          if (objects.has(name)) return false;
+          change(name, bytes);
+          return true;
+        };
+        if (await ask(create)) return;
+        const kept = await read(name);
+        if (kept === undefined || Buffer.compare(kept, bytes) !== 0) throw new SegmentDamaged(`${name}: other bytes`);
+      },
+      remove: (name) =>
+        ask(() => {
+          if (objects.has(name)) change(name, undefined);
+        }),
+    };
+  };
+
+  return {
+    objects,
+    openClient,
+    /** Waits for a moment of its own. */
+    turn,
+    /** Lets requests go on, one at a time and in any order, until `work` is done. */
+    async run(work: Promise<unknown>): Promise<void> {
+      let isDone = false;
+      const end = (): void => void (isDone = true);
+      void work.then(end, end);
+      for (;;) {
+        await new Promise((resolve) => void setImmediate(resolve));
+        if (isDone) return void (await work);
+        if (isFaulty && late.length > 0 && random() < 0.05) late.splice(Math.floor(random() * late.length), 1)[0]!();
+        waiting.splice(Math.floor(random() * waiting.length), 1)[0]?.();
+      }
+    },
+    /** From here on no request fails and lists are exact. `share` of what is under way still takes effect before. */
+    settle(share: number): void {
+      isFaulty = false;
+      for (const effect of late.splice(0))
+        if (random() < share) effect();
+        else late.push(effect);
+    },
+  };
+}

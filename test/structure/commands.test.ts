@@ -1,0 +1,82 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join, normalize } from "node:path";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** Processes of their own, and what all commands share: a terminal, a parser, files that an operator names. */
+const ARE_NO_COMMANDS = /^src\/commands\/(?:shared|development|setup|mcp)\/|^src\/commands\/(?:serve|mcp)\.ts$/;
+
+/** A command parses flags, calls one function of a room and words its answer, which fits this. */
+const LINES_MAX = 250;
+
+/** All that a command may take from these modules: what an operator names is read, and how it is written is parsed. */
+const TAKEN: Readonly<Record<string, readonly string[]>> = {
+  "node:fs": ["existsSync", "readFileSync"],
+  "node:net": ["isIP"],
+  "node:os": ["availableParallelism"],
+  "node:path": ["relative"],
+  "@sinclair/typebox/value": ["Value"],
+  "eventstore-lite": ["formatPublicKey", "parsePublicKey", "parseVerifierKey", "SigningKeyRefused"],
+};
+
+/** Modules of ours that write the log, open secrets, call networks, or put a service together. */
+const ENGINES =
+  /^src\/(?:vault\/|networks\/(?!hide-codes\.ts)|log\/(?:decide-and-append|lease|store-backends|log-files)\.ts|service\/service\.ts)/;
+
+const IMPORT = /^(import(?: type)?|\} from|export .* from)(?:\s*\{([^}]*)\} from)?\s*"([^"]+)";$/gm;
+
+/** What a file of a command has of an engine, one finding each. */
+function enginesIn(file: string, text: string): readonly string[] {
+  const statements = text.replaceAll(/^import(?: type)?\s*\{[^}]*\}/gm, (statement) =>
+    statement.replaceAll(/\s+/g, " "),
+  );
+  const imported = [...statements.matchAll(IMPORT)].flatMap(([, kind, names = "", from = ""]) => {
+    if (kind === "import type") return [];
+    const values = names
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== "" && !name.startsWith("type "));
+    if (from.startsWith(".")) return ENGINES.test(normalize(join(file, "..", from))) && values.length > 0 ? [from] : [];
+    return values.filter((name) => !(TAKEN[from] ?? []).includes(name)).map((name) => `${name} of ${from}`);
+  });
+  const called = [...text.matchAll(/\bcreateEventLog\(|\.(?:append|transact|snapshots|import)\b(?=[(.])/g)].map(
+    ([call]) => call,
+  );
+  const lines = text.split("\n").length - 1;
+  const long = lines > LINES_MAX ? [`${lines} lines`] : [];
+  return [...imported, ...called, ...long].map((finding) => `${file}: ${finding}`);
+}
+
+const files = [...new Bun.Glob("src/commands/**/*.ts").scanSync(ROOT)].filter((file) => !ARE_NO_COMMANDS.test(file));
+
+test("a command's file holds no engine", () => {
+  expect(files.length).toBeGreaterThan(25);
+  expect(files.flatMap((file) => enginesIn(file, readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
+});
+
+test.each([
+  ["writes a file", 'import { existsSync, writeFileSync } from "node:fs";', "writeFileSync of node:fs"],
+  ["serves", 'import { createServer } from "node:http";', "createServer of node:http"],
+  ["seals segments", 'import { sealSegments } from "eventstore-lite";', "sealSegments of eventstore-lite"],
+  ["opens the vault", 'import {\n  type Vault,\n  openVault,\n} from "../vault/vault.ts";', "../vault/vault.ts"],
+  [
+    "calls a store of objects",
+    'import { createS3Client } from "../networks/s3/client.ts";',
+    "../networks/s3/client.ts",
+  ],
+  ["decides", 'import { handle } from "../log/decide-and-append.ts";', "../log/decide-and-append.ts"],
+  ["appends", "await eventLog.append(stream, events);", ".append"],
+  ["keeps states", "await store.snapshots.save(name, state);", ".snapshots"],
+  ["is long", "\n".repeat(LINES_MAX + 1), `${LINES_MAX + 1} lines`],
+])("one that %s is found", (_what, text, finding) => {
+  expect(enginesIn("src/commands/some.ts", text)).toEqual([`src/commands/some.ts: ${finding}`]);
+});
+
+test("types, and what an operator names, are no engine", () => {
+  const text = ['import type { Vault } from "../vault/vault.ts";', 'import { readFileSync } from "node:fs";'].join(
+    "\n",
+  );
+  expect(enginesIn("src/commands/some.ts", text)).toEqual([]);
+});
