@@ -85,3 +85,39 @@ test("an address of a collector that is none is refused", async () => {
   expect([code, err]).toEqual([78, expect.stringContaining("OTEL_EXPORTER_OTLP_ENDPOINT")]);
   expect(err).toContain("OTEL_TRACES_SAMPLER_ARG");
 });
+
+test("a collector that refuses is one line, its recovery another, and doctor --online asks it", async () => {
+  await using world = await openInstallation();
+  let status = 404;
+  using collector = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(null, { status }) });
+  // The path of traces is the exporter's own to add.
+  const endpoint = `${collector.url.origin}/v1/traces`;
+  world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint;
+  const service = await world.serve();
+  const lines = (text: string): number => service.log().split(text).length - 1;
+  const [fails, works] = [
+    "the collector takes no traces: OTEL_EXPORTER_OTLP_ENDPOINT",
+    "the collector takes traces again",
+  ];
+  const requests = async (wanted: string): Promise<void> => {
+    await until(
+      async () => {
+        await service.post("/api/tracking/event", CLICK);
+        return lines(wanted);
+      },
+      (count) => count > 0,
+    );
+  };
+  await requests(fails);
+  expect(service.log()).toMatch(/takes no traces[^\n]*"status":404/);
+  const ill = await world.command("doctor", "--online");
+  expect([ill.code, ill.out]).toEqual([
+    1,
+    expect.stringMatching(/^WRONG {3}traces: .* answers \S+\/v1\/traces\/v1\/traces with 404: .* is its base URL/m),
+  ]);
+  status = 200;
+  await requests(works);
+  expect(await stop(service)).toBe(0);
+  expect([lines(fails), lines(works)]).toEqual([1, 1]);
+  expect((await world.command("doctor", "--online")).out).toMatch(/^ok {6}traces: the collector takes traces at /m);
+});

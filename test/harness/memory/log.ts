@@ -1,5 +1,6 @@
 /** The memory harness: parts of the service in the test's own process, on a real log in a temporary folder. */
-import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { openPostgresStore, openSqliteStore, type EventStore } from "eventstore-lite";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
 import type { Notes } from "../../../src/log/checkpoint.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
@@ -38,14 +39,24 @@ export interface MemoryLogOptions {
   readonly makeId?: MakeId;
   /** Another log than one of its own. */
   readonly file?: string;
+  /** Default: a file. */
+  readonly engine?: LogEngine;
 }
 
-export async function openMemoryLog({ clock, makeId = randomId, file }: MemoryLogOptions = {}): Promise<MemoryLog> {
+/** For `test.each`: a protection above the log holds on both engines. */
+export const LOG_ENGINES = ["in a file", "on a server"] as const;
+export type LogEngine = (typeof LOG_ENGINES)[number];
+
+export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<MemoryLog> {
+  const { clock, makeId = randomId, file, engine = "in a file" } = options;
   const stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
-  const time = clock === undefined ? {} : { clock };
-  const store = stack.use(await openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), codec, ...time }));
-  return logOn(store, folder, stack, makeId);
+  const common = { codec, ...(clock === undefined ? {} : { clock }) };
+  const opening =
+    engine === "in a file"
+      ? openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), ...common })
+      : openPostgresStore<Event>({ url: await newDatabase(), ...common });
+  return logOn(stack.use(await opening), folder, stack, makeId);
 }
 
 function logOn(
