@@ -4,9 +4,10 @@ import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
 import type { Notes } from "../../../src/log/checkpoint.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
-import { sqliteStore } from "../../../src/log/store-backends.ts";
+import { postgresStore, sqliteStore } from "../../../src/log/store-backends.ts";
 import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
+import { secret } from "../../../src/platform/secret.ts";
 import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import { openKeyring } from "../../../src/privacy/keyring.ts";
@@ -82,7 +83,11 @@ export interface EncryptedMemoryLog extends MemoryLog {
   readonly store: EncryptedLog;
 }
 
-export async function openEncryptedMemoryLog(master: Uint8Array, clock?: Clock): Promise<EncryptedMemoryLog> {
+export async function openEncryptedMemoryLog(
+  master: Uint8Array,
+  clock?: Clock,
+  engine: LogEngine = "in a file",
+): Promise<EncryptedMemoryLog> {
   const stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
   const files = { log: folder.file("log.sqlite"), keys: folder.file("keys.sqlite") };
@@ -90,7 +95,10 @@ export async function openEncryptedMemoryLog(master: Uint8Array, clock?: Clock):
   const keyring = await openKeyring(keysIn(secrets), systemClock);
   const store = stack.use(
     await openEncryptedLog({
-      place: sqliteStore(files.log),
+      place:
+        engine === "in a file"
+          ? sqliteStore(files.log)
+          : postgresStore({ url: secret(await newDatabase()), shown: "the test's server" }),
       keysName: files.keys,
       keyring,
       areBoundTo: async () => true,
