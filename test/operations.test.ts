@@ -72,7 +72,21 @@ const INPUTS: Readonly<
     ],
     [{ as_of: "1" }, { count: 1, recipients: [{ username: "ada_builds", status: "open" }] }],
     [{ held: "true" }, { count: 2, recipients: [{ username: "ben_noconsent", held: true }, {}] }],
+    [{ suppressed: "true" }, { count: 0, recipients: [] }],
+    [{ status: "sent" }, { count: 1, recipients: [{ username: "ada_builds" }] }],
+    [{ skipped: "no_consent" }, { count: 2, recipients: [{ username: "cid_erased" }, { username: "dee_erased" }] }],
     [{ as_of: "999999" }, "it has no position 999999"],
+  ],
+  "recipients show": [
+    [
+      { recipient: "@ada_builds" },
+      { recipient: { username: "ada_builds", status: "sent" }, words: "Opted in; tracking unknown." },
+    ],
+    [
+      { recipient: "ADA_builds", as_of: "1" },
+      { recipient: { status: "open" }, as_of: { position: 1 } },
+    ],
+    [{ recipient: "ada_builds", as_of: "999999" }, "it has no position 999999"],
   ],
   "links list": [
     [
@@ -130,6 +144,7 @@ const REFUSED: readonly (readonly [
   values?: Record<string, string>,
 ])[] = [
   ["clicks", { link: "go.example/never" }, "unknown-link"],
+  ["recipients show", { recipient: "never_met" }, "unknown-recipient"],
   ["recipients retry", { recipient: "never_met" }, "unknown-recipient"],
   ["recipients retry", { recipient: "stranger" }, "suppressed"],
   ["recipients retry", { recipient: "ada_builds" }, "nothing-to-retry"],
@@ -161,6 +176,8 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["runs", { limit: "many" }],
   ["runs", { after: "-1" }],
   ["recipients list", { limit: "1001" }],
+  ["recipients list", { status: "asleep" }],
+  ["recipients show", { recipient: "no handle" }],
   ["recipients suppress", { recipient: "no handle" }],
   ["recipients retry", { recipient: "a".repeat(16) }],
   ["recipients release", { recipient: "Ä" }],
@@ -233,10 +250,14 @@ function pathOf(id: string): string {
   return endpoint.path;
 }
 
-const overHttp = (described: AnyOperation, input: Record<string, string>): Promise<Response> =>
-  isReading(described)
-    ? service.get(`${pathOf(described.id)}?${new URLSearchParams(input)}`, { headers: BEARER })
-    : service.post(pathOf(described.id), input, BEARER);
+function overHttp(described: AnyOperation, input: Record<string, string>): Promise<Response> {
+  const path = pathOf(described.id);
+  if (!isReading(described)) return service.post(path, input, BEARER);
+  const inPath = Object.keys(input).filter((member) => path.includes(`:${member}`));
+  const place = path.replaceAll(/:(\w+)/g, (_, member: string) => encodeURIComponent(input[member]!));
+  const query = Object.entries(input).filter(([member]) => !inPath.includes(member));
+  return service.get(`${place}?${new URLSearchParams(query)}`, { headers: BEARER });
+}
 
 /** The words of a command line: a positional member is an argument, and a yes is a flag. */
 function asWords({ name, positional = [], confirm }: AnyOperation, input: Record<string, string>): string[] {
@@ -313,7 +334,7 @@ describe.each(READING)("$name", (described) => {
   );
 
   test("has a text for people that is no JSON", async () => {
-    const { code, out } = await world.command(...name.split(" "));
+    const { code, out } = await world.command(...asWords(described, INPUTS[name]![0]![0]));
     expect([code, out]).toEqual([0, expect.stringMatching(/\(.*as of position \d+, .*\)\n$/)]);
   });
 });

@@ -11,6 +11,7 @@ import {
   recordRecipientConsent,
   releaseRecipient,
   retryRecipient,
+  showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
 import { feature, type AppDeps } from "./deps.ts";
@@ -63,6 +64,7 @@ function readingOperations(deps: AppDeps) {
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/runs", ...serveRead(listRuns, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
+    .get("/social/recipients/:recipient", ...serveRead(showRecipient, context))
     .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context));
 }

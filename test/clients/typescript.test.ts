@@ -74,6 +74,8 @@ describe("each operation for programs, asked of a running service", () => {
     expect(stranger?.status).toBe(404);
     expect((await client.GET("/social/recipients/held")).data?.count).toBe(0);
     const { data: known } = await client.GET("/social/recipients", { params: { query: { limit: "1" } } });
+    const one = await client.GET("/social/recipients/{recipient}", { params: { path: { recipient: "@ada_builds" } } });
+    expect(one.data?.recipient.username).toBe("ada_builds");
     expect([known?.recipients.map(({ username }) => username), known?.count]).toEqual([["ada_builds"], 3]);
     expect((await client.GET("/api/links")).data?.links).toEqual([]);
     expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);

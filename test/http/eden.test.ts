@@ -77,6 +77,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/me get": true,
   "/social/recipients get": true,
   "/social/recipients post": true,
+  "/social/recipients/:recipient get": true,
   "/social/recipients/consent post": true,
   "/social/recipients/forget post": true,
   "/social/recipients/held get": true,
