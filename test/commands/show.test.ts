@@ -234,6 +234,19 @@ test("a dispatch in doubt that was retried is pending again, neither in doubt no
   expect((await world.run(showHistoryCommand, "go.example/x")).out).toMatch(/\nchat +1 +0 +0 +0 +0 +1 +0 +0 +0\n/);
 });
 
+test.each([
+  ["arrived", /\nchat +0 +1 +0 +0 +0 +0 +0 +0 +0\n/],
+  ["left", /\nchat +0 +0 +0 +0 +0 +0 +0 +0 +0\n/],
+] as const)("a dispatch in doubt that was settled as %s is in doubt no more", async (as, counts) => {
+  await using world = await openCommands();
+  await world.append(LINK, [click("x", ["chat"])]);
+  const about = { source: 1, channel: "chat", lane: "clicks", detail: "time-out" } as const;
+  await world.append(STREAMS.delivery("chat"), [outcomeOf("DispatchInDoubt", about)]);
+  const data = { event_id: idAt(1), source: 1, channel: "chat", as, why: "seen" } as const;
+  await world.append(STREAMS.requests, [{ type: "DispatchSettled", data }]);
+  expect((await world.run(showHistoryCommand, "go.example/x")).out).toMatch(counts);
+});
+
 test("of many events the first and the last are told, with --all all of them", async () => {
   await using world = await openCommands();
   const clicks = Array.from({ length: 41 }, () => click("x", []));

@@ -1018,20 +1018,34 @@ describe("a webhook", () => {
 
   test.each([
     ["collector", "http://collector:4318"],
+    ["Collector", "http://collector:4318"],
     ["10.1.2.3", "http://10.1.2.3:4318"],
+    ["172.31.0.9", "http://172.31.0.9:4318"],
+    ["192.168.7.1", "http://192.168.7.1:4318"],
+    ["169.254.1.1", "http://169.254.1.1:4318"],
     ["[fd00::5]", "http://[fd00::5]:4318"],
+    ["[fe80::5]", "http://[fe80::5]:4318"],
   ])("plain http goes to a host of the own network that a setting names: %s", (host, url) => {
     const more = { WEBHOOK_URL: url, OTEL_EXPORTER_OTLP_ENDPOINT: url };
     const wanted = expect.stringContaining("PLAIN_HTTP_HOSTS") as string;
     expect(faultsOf({ ...webhook, ...more })).toEqual([wanted, wanted]);
     expect(faultsOf({ ...webhook, ...more, PLAIN_HTTP_HOSTS: "other" })).toHaveLength(2);
     const { webhooks, tracing } = load({ ...webhook, ...more, PLAIN_HTTP_HOSTS: `other, ${host}` });
-    expect([webhooks[0]?.url.reveal(), tracing?.endpoint]).toEqual([expect.stringContaining(host), url]);
+    expect([webhooks[0]?.url.reveal(), tracing?.endpoint]).toEqual([`${url}/`, url]);
   });
 
-  test.each(["receiver.example", "203.0.113.7", "[2001:db8::1]", "http://collector", "collector:4318", ""])(
-    "no public name, no public address and no URL is named so: %s",
-    (host) => expect(faultsOf({ PLAIN_HTTP_HOSTS: `collector,${host},b` })).toHaveLength(1),
+  test.each([
+    "receiver.example",
+    "203.0.113.7",
+    "172.32.0.1",
+    "192.169.0.1",
+    "100.64.0.1",
+    "[2001:db8::1]",
+    "http://collector",
+    "collector:4318",
+    "",
+  ])("no public name, no public address and no URL is named so: %s", (host) =>
+    expect(faultsOf({ PLAIN_HTTP_HOSTS: `collector,${host},b` })).toHaveLength(1),
   );
 
   const named = (name: string, more: Record<string, string> = {}) =>

@@ -62,6 +62,9 @@ test.skipIf(!isRoot)(
     const recoveryMs = performance.now() - freedAt;
     expect((await service.get("/api/health")).status).toBe(200);
     expect(await stop(service)).toBe(0);
+    // One line at the start of the outage, and one at its end.
+    const lines = ["requests are refused: they cannot be recorded", "requests are recorded again"];
+    expect(lines.map((line) => service.log().split(line).length - 1)).toEqual([1, 1]);
     const { lost, doubled } = await lossesOf(world, load.acknowledged);
     console.log(
       `full disk: acknowledged ${load.acknowledged.size}, lost ${lost.length}, refused ${load.answers.get(503)}, ` +

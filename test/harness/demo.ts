@@ -9,6 +9,8 @@ const PROGRAM = onRuntime([]).map(quoted).join(" ");
 export interface Demo extends AsyncDisposable {
   /** What it printed once it was ready. */
   readonly printed: string;
+  /** What it wrote to stderr so far. */
+  said(): string;
   readonly url: string;
   /** Ends it by the signal. Resolves with its exit code once it has ended. */
   end(signal: NodeJS.Signals): Promise<number>;
@@ -29,11 +31,19 @@ export async function startDemo(
   const options = { cwd: directory, env } as const;
   const child = Bun.spawn(onRuntime(["demo", "--port", "0", "--sandbox-port", "0", ...args], of), {
     ...options,
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
+  let said = "";
+  void (async () => {
+    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+      said += chunk;
+      process.stderr.write(chunk);
+    }
+  })();
   const printed = await readUntil(child.stdout, /Stop with Ctrl-C\./);
   return {
     printed,
+    said: () => said,
     url: /^reachlog +(\S+)/m.exec(printed)?.[1] ?? "",
     end(signal) {
       child.kill(signal);

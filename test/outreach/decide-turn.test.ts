@@ -50,6 +50,16 @@ describe("one person's turn", () => {
       .thenEvents({ type: "DirectMessageAttempted", data: { ...intent, day: NOW.day, timezone: "UTC" } });
   });
 
+  test("given that the log's time was corrected, the intent holds its real time, which the log does not record", () => {
+    const data = { at: "2026-03-01T07:00:00.000Z", day: NOW.day, timezone: "UTC" };
+    given(authorized, opted, { type: "LogTimeCorrected", data })
+      .when(turn())
+      .thenEvents({
+        type: "DirectMessageAttempted",
+        data: { attempt_id: "a", decided_at: "2026-03-01T08:00:00.000Z" },
+      });
+  });
+
   describe("with a template that holds a link", () => {
     const template = parseTemplate("Hi {{name}}: {{link https://shop.example/offer}}", "https://go.example");
     const withLink = { ...RULES, template };

@@ -5,9 +5,9 @@ import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
 import { createWishReader } from "../../src/outreach/stop-words.ts";
 import { release } from "../../src/recipients/release.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { LOG_ENGINES, METADATA } from "../harness/memory/log.ts";
 import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { openOutreach, openOutreachOn, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const MINUTE_MS = 60_000;
@@ -107,11 +107,11 @@ describe("a person who asks to be left alone", () => {
   });
 });
 
-describe("a reply with a stop word that may mean another thing", () => {
+describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing, in a log %s", (engine) => {
   const TALK = "Can we talk at the end of the week?";
 
   async function heldWorld() {
-    const world = await openOutreach("10", "11");
+    const world = await openOutreachOn(engine, "10", "11");
     const message_id = world.network.receive("10", TALK);
     const readWish = createWishReader(["stop", "end"]);
     return { world, message_id, settings: { readWish } };

@@ -1,11 +1,16 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { Projector } from "../../src/projector/projector.ts";
-import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
+import { openOutreachOn, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 /** A process that sees of the log only what it catches up with; `act` happens once, in a call that follows an intent. */
-async function worldWith(call: "renewal" | "look", act: (world: OutreachHarness) => unknown) {
-  const world = await openOutreach("10", "11");
+async function worldWith(
+  call: "renewal" | "look",
+  act: (world: OutreachHarness) => unknown,
+  engine: LogEngine = "in a file",
+) {
+  const world = await openOutreachOn(engine, "10", "11");
   const { projector } = await world.start();
   const { run } = await world.start({ projector: lagging(projector) });
   const { head, leases } = world.store;
@@ -54,21 +59,26 @@ test("a suppression that becomes durable while the lease is renewed keeps the me
   ]);
 });
 
-test("a reply that is held while the lease is renewed keeps the message back, until an operator releases them", async () => {
-  const held = { recipient: { id: "10" }, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
-  const { world: opened, run } = await worldWith("renewal", (world) =>
-    world.append([{ type: "RecipientHeld", data: held }]),
-  );
-  await using world = opened;
-  expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1 });
-  expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
-  expect(world.network.asked).toEqual(["11"]);
-  expect(await world.events("DirectMessageFailed")).toMatchObject([
-    { data: { recipient: { id: "10" }, reason: "withdrawn", retry: true, frees_quota: true } },
-  ]);
-  await world.append([{ type: "RecipientReleased", data: { recipient: { username: "user_10" } } }]);
-  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
-});
+test.each(LOG_ENGINES)(
+  "a reply that is held while the lease is renewed keeps the message back, until an operator releases them: in a log %s",
+  async (engine) => {
+    const held = { recipient: { id: "10" }, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
+    const { world: opened, run } = await worldWith(
+      "renewal",
+      (world) => world.append([{ type: "RecipientHeld", data: held }]),
+      engine,
+    );
+    await using world = opened;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1 });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+    expect(world.network.asked).toEqual(["11"]);
+    expect(await world.events("DirectMessageFailed")).toMatchObject([
+      { data: { recipient: { id: "10" }, reason: "withdrawn", retry: true, frees_quota: true } },
+    ]);
+    await world.append([{ type: "RecipientReleased", data: { recipient: { username: "user_10" } } }]);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+  },
+);
 
 test("a second account that is linked while the lease is renewed keeps the message back", async () => {
   const user = { id: "2", username: "others", name: "Others" };

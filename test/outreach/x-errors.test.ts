@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
 import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/run-limits.ts";
-import { openOutreach } from "../harness/memory/outreach.ts";
+import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
+import { openOutreachOn } from "../harness/memory/outreach.ts";
 import { startXServer, type Answer } from "./x-server.ts";
 
 const MINUTE_MS = 60_000;
@@ -13,9 +14,13 @@ const START = Date.parse("2026-03-01T08:00:00.000Z");
 const SILENCE_MS = 1_000;
 
 /** A log of two people, 10 and 11, and X over HTTP, which answers the first sends as given. */
-async function openWithX(...answers: Answer[]) {
+function openWithX(...answers: Answer[]) {
+  return openWithXOn("in a file", ...answers);
+}
+
+async function openWithXOn(engine: LogEngine, ...answers: Answer[]) {
   const stack = new AsyncDisposableStack();
-  const world = stack.use(await openOutreach());
+  const world = stack.use(await openOutreachOn(engine));
   const server = stack.use(await startXServer(world.time.now));
   server.answers.push(...answers);
   const real = createSafeFetch({ allowedOrigins: [server.url] });
@@ -179,11 +184,11 @@ describe("it is about this person: the run goes on, and the person is never trie
   });
 });
 
-test.each([349, 476, 151, 9999])(
-  "code %i for as many people in a row as there are is theirs, and ends no run",
-  async (code) => {
+test.each([349, 476, 151, 9999].flatMap((code) => LOG_ENGINES.map((engine) => [code, engine] as const)))(
+  "code %i for as many people in a row as there are is theirs, and ends no run: in a log %s",
+  async (code, engine) => {
     const refusals = Array.from({ length: REFUSED_IN_A_ROW_MAX + 2 }, () => legacy(403, code));
-    await using outreach = await openWithX(...refusals);
+    await using outreach = await openWithXOn(engine, ...refusals);
     const { run, world, announced } = outreach;
     const ids = refusals.map((_refusal, nth) => String(20 + nth));
     await world.list(...ids);

@@ -7,7 +7,15 @@ import { openLog } from "../../src/privacy/open-log.ts";
 import { CLICK } from "../harness/click.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
-import { BEARER, openInstallation, until, type Installation, type Running } from "../harness/process.ts";
+import {
+  BEARER,
+  exported,
+  openInstallation,
+  stop,
+  until,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
 
 const MATCHING = 10_000;
 const OTHERS = 300;
@@ -113,4 +121,31 @@ test.each(ENGINES)("a message in doubt %s is sent again by hand, and once", asyn
   expect(await decide(service, body)).toMatchObject({ done: 0, left_count: 1 });
   expect(await countListed(service, "status=in_doubt")).toBe(0);
   expect(telegram.messages.kept.map(({ text }) => text)).toEqual([expect.stringContaining("perhaps")]);
+});
+
+test.each(ENGINES)("a message in doubt %s is closed by hand, once, and is never sent again", async (_, place) => {
+  await using stack = new AsyncDisposableStack();
+  const { service, world, filled: id } = await openWith(stack, place, doubtOne);
+  const settle = async (url: string, as: string) => {
+    const body = { event_ids: [id], as, why: "the recipient told us" };
+    const answer = await fetch(`${url}/api/deliveries/settle`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...BEARER },
+      body: JSON.stringify(body),
+    });
+    return (await answer.json()) as Decided;
+  };
+  // Two operators press at the same moment.
+  const made = await Promise.all([settle(service.url, "arrived"), settle(service.url, "left")]);
+  expect(made.map(({ done }) => done).toSorted()).toEqual([0, 1]);
+  expect(await countListed(service, "status=in_doubt")).toBe(0);
+  const again = { status: "in_doubt", event_ids: [id], accept_doubles: true };
+  expect(await decide(service, again)).toMatchObject({ done: 0, left_count: 1 });
+  expect(await stop(service)).toBe(0);
+  const restarted = await world.serve();
+  expect(await countListed(restarted, "status=in_doubt")).toBe(0);
+  expect(await settle(restarted.url, "left")).toMatchObject({ done: 0, left_count: 1 });
+  const settled = (await exported(world)).filter(({ type }) => type === "DispatchSettled");
+  expect(settled.map(({ data }) => [data["channel"], data["why"]])).toEqual([["messaging", "the recipient told us"]]);
+  expect(world.sandbox.telegram.messages.total).toBe(0);
 });

@@ -85,3 +85,42 @@ test("an address of a collector that is none is refused", async () => {
   expect([code, err]).toEqual([78, expect.stringContaining("OTEL_EXPORTER_OTLP_ENDPOINT")]);
   expect(err).toContain("OTEL_TRACES_SAMPLER_ARG");
 });
+
+test("a collector that refuses is one line, its recovery another, and doctor --online asks it", async () => {
+  await using world = await openInstallation();
+  let [status, asked] = [404, 0];
+  using collector = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch() {
+      asked += 1;
+      return new Response(null, { status });
+    },
+  });
+  // The exporter adds the path of traces by itself.
+  world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = `${collector.url.origin}/v1/traces`;
+  const service = await world.serve();
+  const exportTwice = async (): Promise<void> => {
+    asked = 0;
+    await until(
+      async () => {
+        await service.post("/api/tracking/event", CLICK);
+        return asked;
+      },
+      (count) => count >= 2,
+    );
+  };
+  await exportTwice();
+  const ill = await world.command("doctor", "--online");
+  expect([ill.code, ill.out]).toEqual([
+    1,
+    expect.stringMatching(/^WRONG {3}traces: .* answers \S+\/v1\/traces\/v1\/traces with 404: .* is its base URL/m),
+  ]);
+  status = 200;
+  await exportTwice();
+  expect((await world.command("doctor", "--online")).out).toMatch(/^ok {6}traces: the collector takes traces at /m);
+  expect(await stop(service)).toBe(0);
+  const lines = ["the collector takes no traces: OTEL_EXPORTER_OTLP_ENDPOINT", "the collector takes traces again"];
+  expect(lines.map((line) => service.log().split(line).length - 1)).toEqual([1, 1]);
+  expect(service.log()).toMatch(/takes no traces[^\n]*"status":404/);
+});

@@ -108,15 +108,21 @@ test("a service whose log is covered by a copy of it acknowledges nothing more",
   );
 });
 
-test("a service whose log's schema is dropped refuses what it cannot record", async () => {
+test.each([
+  ["schema is dropped", () => "DROP SCHEMA eventstore CASCADE", "same"],
+  ["database is dropped", (name: string) => `DROP DATABASE "${name}" WITH (FORCE)`, "postgres"],
+] as const)("a service whose log's %s refuses what it cannot record", async (_, statement, from) => {
   await using server = await startPostgres();
   await using world = await openInstallation();
   const url = await server.newDatabase();
   Object.assign(world.env, { DATABASE_URL: url, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") });
   const service = await world.serve();
   expect(await answersOn(service)).toEqual(TAKES);
-  const database = openDatabase({ url, connections: 1, name: "test" });
-  await database.run((sql) => sql`DROP SCHEMA eventstore CASCADE`);
+  const elsewhere = new URL(url);
+  const name = elsewhere.pathname.slice(1);
+  if (from === "postgres") elsewhere.pathname = "/postgres";
+  const database = openDatabase({ url: elsewhere.href, connections: 1, name: "test" });
+  await database.run((sql) => sql.unsafe(statement(name)));
   await database.close();
   await until(
     () => answersOn(service),

@@ -1,9 +1,10 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
-import { quota, usedOn } from "../../projections/quota.ts";
+import { fold } from "../../projections/projection.ts";
+import { newestMs, quota, QUOTA_WINDOW_MS, releasedAt, usedAt, usedOn } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/events.ts";
+import { given, testLog } from "../harness/memory/events.ts";
 
 const recipient = { id: "101", username: "ann" };
 const TODAY = "2026-11-20";
@@ -72,4 +73,75 @@ test("a day's places are remembered though the clock went ahead for weeks and ca
     attempted(`x${day}`, `2027-02-${String(day + 1).padStart(2, "0")}`),
   );
   expect(used([attempted("a"), ...ahead, attempted("b")])).toBe(2);
+});
+
+describe("a log that recorded a year ahead until the clock was declared right", () => {
+  const AHEAD = "2027-11-20";
+  const REAL = Date.parse("2026-11-20T10:00:00.000Z");
+  const HOUR_MS = 3_600_000;
+  const CORRECTED: NewEvent = {
+    type: "LogTimeCorrected",
+    data: { at: new Date(REAL).toISOString(), day: TODAY, timezone: "UTC" },
+  };
+
+  /** An intent at a real moment after the correction. */
+  function decided(attempt_id: string, ms: number, timezone = "UTC"): NewEvent {
+    const about = attempted(attempt_id, new Date(ms).toISOString().slice(0, 10)) as NewEvent<"DirectMessageAttempted">;
+    return { ...about, data: { ...about.data, timezone, decided_at: new Date(ms).toISOString() } };
+  }
+
+  function foldAhead(...newEvents: readonly NewEvent[]) {
+    const log = testLog(Date.parse(`${AHEAD}T10:00:00.000Z`));
+    for (const { type, data } of newEvents) log.add(type, data);
+    const time = log.events[newEvents.indexOf(CORRECTED)]?.time ?? "";
+    // The log's time stands still until that one comes.
+    const events = log.events.map((event) => (event.time > time ? { ...event, time } : event));
+    return { state: fold(quota, quota.initial(), events), newest: events.at(-1)?.time };
+  }
+
+  test("counts the places of later days for the day of the correction, and leaves those of earlier days", () => {
+    const taken = [attempted("a", AHEAD), attempted("b", "2027-12-24"), attempted("c"), attempted("d", "2026-11-19")];
+    const { state } = foldAhead(...taken, CORRECTED);
+    expect(["2026-11-19", TODAY, AHEAD, "2027-12-24"].map((day) => usedOn(state, day))).toEqual([1, 3, 0, 0]);
+    // That day comes, with all of its places.
+    expect(usedOn(foldAhead(...taken, CORRECTED, attempted("e", AHEAD)).state, AHEAD)).toBe(1);
+  });
+
+  test("gives a place of a later day back to the day of the correction", () => {
+    const taken = [attempted("a", AHEAD), attempted("b", AHEAD), CORRECTED];
+    expect(usedOn(foldAhead(...taken, failed("a", "recipient_closed", true)).state, TODAY)).toBe(1);
+  });
+
+  test("decides from the moment of the correction on, until times are recorded after those", () => {
+    const { state, newest } = foldAhead(attempted("a", AHEAD), CORRECTED);
+    expect(newestMs(state, newest)).toBe(REAL);
+    const later = "2027-11-20T12:00:00.000Z";
+    expect(newestMs(state, later)).toBe(Date.parse(later));
+  });
+
+  test("counts the last 24 real hours after a change of the time zone", () => {
+    const { state } = foldAhead(
+      decided("a", REAL + 365 * 24 * HOUR_MS),
+      doubted("a"),
+      CORRECTED,
+      decided("b", REAL + HOUR_MS, "Europe/Berlin"),
+    );
+    const at = (ms: number) => ({ ms, day: TODAY, timezone: "Europe/Berlin" });
+    expect(usedAt(state, at(REAL + 2 * HOUR_MS))).toBe(2);
+    expect(releasedAt(state, at(REAL + 2 * HOUR_MS))).toBe(REAL + QUOTA_WINDOW_MS);
+    expect(usedAt(state, at(REAL + QUOTA_WINDOW_MS + HOUR_MS / 2))).toBe(1);
+    expect(releasedAt(state, at(REAL + QUOTA_WINDOW_MS + 2 * HOUR_MS))).toBeUndefined();
+  });
+
+  test("ends a change of the time zone that was recorded ahead 24 real hours after the correction", () => {
+    const ahead = REAL + 365 * 24 * HOUR_MS;
+    const { state } = foldAhead(decided("a", ahead), decided("b", ahead, "Europe/Berlin"), CORRECTED);
+    const at = (ms: number) => releasedAt(state, { ms, day: TODAY, timezone: "Europe/Berlin" });
+    expect([at(REAL), at(REAL + QUOTA_WINDOW_MS)]).toEqual([REAL + QUOTA_WINDOW_MS, undefined]);
+  });
+
+  test("counts an outcome that the stopped time dates ahead at the moment of its intent", () => {
+    const { state } = foldAhead(attempted("x", AHEAD), CORRECTED, decided("a", REAL + HOUR_MS), doubted("a"));
+    expect(state.recent.get("a")).toBe(REAL + HOUR_MS);
+  });
 });

@@ -7,7 +7,7 @@ import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { RULES } from "../harness/memory/outreach.ts";
-import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
+import { LOG_ENGINES, METADATA, openMemoryLog, type LogEngine, type MemoryLog } from "../harness/memory/log.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
@@ -18,10 +18,11 @@ const NEVER = new AbortController().signal;
 
 let log: MemoryLog;
 let projector: Projector;
-beforeEach(async () => {
-  log = await openMemoryLog();
+async function open(engine: LogEngine = "in a file"): Promise<void> {
+  log = await openMemoryLog({ engine });
   projector = log.use(await startProjector(log.store));
-});
+}
+beforeEach(() => open());
 afterEach(() => log[Symbol.asyncDispose]());
 
 const depsOf = () => {
@@ -54,7 +55,13 @@ test("an import adds who is new, updates who is known, and counts who did not ag
   expect(callers.join()).toBe("tests,tests,ops,ops,ops,ops");
 });
 
-describe("a second file", () => {
+describe.each(LOG_ENGINES)("a second file, into a log %s", (engine) => {
+  beforeEach(async () => {
+    if (engine === "in a file") return;
+    await log[Symbol.asyncDispose]();
+    await open(engine);
+  });
+
   const FIRST =
     "username,name,basis,product,timezone,consent_at,consent_source,tracking\n" +
     "ann,Ann,opt_in,plan A,Europe/Berlin,2026-01-02,form,granted";

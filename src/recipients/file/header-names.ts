@@ -28,10 +28,10 @@ const ASKED: Names = {
   basis: `
     opt in, opted in, opt in status, opt in type, consent, consent given, consent status, consented,
     gdpr consent, marketing consent, email opt in, legal basis, lawful basis, consent basis, permission status,
-    subscribed, accepts marketing, marketing permissions, einwilligung, consentement,
+    permission, gdpr, subscribed, accepts marketing, marketing permissions, einwilligung, consentement,
     legal basis for processing contact's data`,
   consent_at: `
-    opt in date, opt in time, opt in timestamp, opt in at, opt in on, opted in at, opted in on, opted in date,
+    opt in date, opt in time, opt in date/time, date opted in, date of opt in, opt in timestamp, opt in at, opt in on, opted in at, opted in on, opted in date,
     consent date, consent time, consent timestamp, date of consent, consented at, consented on,
     gdpr consent date, confirm time, datum der einwilligung, einwilligung am`,
   consent_source: "opt in source, opt in url, consent url, consent form, consent origin",
@@ -43,7 +43,20 @@ const ASKED: Names = {
   suppressed_at: `
     suppressed on, suppression date, unsubscribed at, unsubscribed on, unsubscribe date, unsubscribe time,
     unsub time, opt out date, opt out time, opted out at, opted out on, date`,
-  reason: "why, note, comment, unsubscribe reason, unsub reason, opt out reason, suppression reason",
+  reason: "why, note, notes, comment, comments, unsubscribe reason, unsub reason, opt out reason, suppression reason",
+};
+
+/** Names that may mean the column by which a row is known, so that a file without that column is asked. */
+const MISSED: Names = {
+  username: `
+    user, account, account name, x, profile, profile url, profile link, x profile link, username (x), handle (x),
+    username (twitter), handle (twitter), x username (without @), twitter username (without @), x account name,
+    your x handle, your x username, your twitter handle, what is your x handle?, social handle, social media handle,
+    social profile, nickname, benutzername, nutzername, nom d'utilisateur, usuario, nome utente`,
+  id: "user id, account id, x account id, twitter account id, numeric id",
+  code: "short link, short url, shortlink url, alias, key, keyword, path, custom link",
+  target:
+    "link, redirect, redirect url, redirect to, website, website url, landing page, address, web address, points to",
 };
 
 /** Columns that say who must not be written to. */
@@ -69,6 +82,7 @@ const COLUMNS = [..."username name timezone hash reason suppressed_at code targe
 const CERTAIN_BY_NAME = new Map([...COLUMNS.map((one) => [compactName(one), one] as const), ...byCompactName(CERTAIN)]);
 const LIKELY_BY_NAME = byCompactName(LIKELY);
 const ASKED_BY_NAME = byCompactName(ASKED);
+const MISSED_BY_NAME = byCompactName(MISSED);
 const OPT_OUT_NAMES: ReadonlySet<string> = new Set(compactNames(OPT_OUT));
 
 /** The column of `known` that the header means for certain. */
@@ -87,6 +101,11 @@ export function likelyColumn(raw: string): string | undefined {
 /** The column that the header may mean. */
 export function askedColumn(raw: string): string | undefined {
   return ASKED_BY_NAME.get(compactName(raw));
+}
+
+/** The column that the header may mean in a file in which no other identifies a row. */
+export function missedColumn(raw: string): string | undefined {
+  return MISSED_BY_NAME.get(compactName(raw));
 }
 
 export function isOptOutColumn(raw: string): boolean {

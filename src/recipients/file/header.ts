@@ -3,7 +3,7 @@ import { fieldName, fieldNameFault, shortened } from "../../template/normalize-f
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
 import { ALL_OF, EITHER } from "../../platform/counts-and-lists.ts";
-import { askedColumn, certainColumn, isOptOutColumn, likelyColumn } from "./header-names.ts";
+import { askedColumn, certainColumn, isOptOutColumn, likelyColumn, missedColumn } from "./header-names.ts";
 import type { RowRefusal } from "./cell-notes.ts";
 
 /** Most template fields a recipient may have. */
@@ -66,8 +66,10 @@ export function isField(column: string): boolean {
 export function columnFault(column: string, { known, others, list }: Columns): string | undefined {
   if (others === "ignored") return undefined;
   if (others === "fields" || known.has(column)) return fieldNameFault(column);
-  const asked = askedColumn(column);
+  const asked = askedColumn(column) ?? missedColumn(column);
   const meant = asked !== undefined && known.has(asked) ? `; did you mean ${asked}?` : "";
+  if (isOptOutColumn(column))
+    return `each row of ${list} is suppressed: keep those that say yes in the column ${shownName(column)}, and remove the column`;
   return `${list} have no column ${shownName(column)}: they have ${ALL_OF.format(known)}${meant}`;
 }
 
@@ -171,7 +173,7 @@ export function readHeader(names: readonly string[], columns: Columns): Header {
     if (fault !== undefined) refuse(columns.others === "fields" ? `"${shownName(column)}": ${fault}` : fault);
   }
   const missing = describeMissing(named, columns);
-  if (missing !== undefined) refuse(`${missing} (found: ${listed(named)})`);
+  if (missing !== undefined) refuse(`${missing} (found: ${listed(named)})${askMissed(names, named, columns)}`);
   const header = toHeader(names, columns);
   return "refusal" in header ? refuse(header.refusal.reason) : header;
 }
@@ -183,6 +185,17 @@ function describeMissing(named: readonly string[], { identifying, needsAll }: Co
   if (identifying.some(has)) return undefined;
   const wanted = EITHER.format(identifying.flatMap((one) => (one === "username" ? [one, "handle"] : [one])));
   return `no column is named ${wanted}`;
+}
+
+/** Asks about the names that may mean a column which the file lacks. */
+function askMissed(names: readonly string[], named: readonly string[], { identifying }: Columns): string {
+  const meant = names.flatMap((name) => {
+    const column = missedColumn(name);
+    if (column === undefined || !identifying.includes(column) || named.includes(column)) return [];
+    return [`${column} by "${shownName(name.trim())}"`];
+  });
+  if (meant.length === 0) return "";
+  return `: did you mean ${EITHER.format(meant.slice(0, NAMES_SHOWN_MAX))}? Then rename it`;
 }
 
 function listed(names: readonly string[]): string {

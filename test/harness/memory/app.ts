@@ -42,7 +42,7 @@ import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { consoleSettings } from "../../../src/service/shown-configuration.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { openEncryptedMemoryLog, randomId, type MemoryLog } from "./log.ts";
+import { openEncryptedMemoryLog, randomId, type LogEngine, type MemoryLog } from "./log.ts";
 
 export const TOKEN = "token-of-the-tests";
 export const MASTER_KEY = new Uint8Array(32).fill(3);
@@ -104,6 +104,8 @@ export interface Given {
   readonly past?: PastStates;
   /** Default: the machine's. */
   readonly logClock?: () => number;
+  /** Default: a log in a file. */
+  readonly engine?: LogEngine;
   /** Projections that are further behind are folded beside; default: none. */
   readonly lateAfter?: number;
   /** Stands between the projector and the log. */
@@ -117,7 +119,7 @@ export interface Given {
 
 export async function openApp(given: Given = {}): Promise<AppHarness> {
   const clock = (): number => world.now;
-  const log = await openEncryptedMemoryLog(MASTER_KEY, given.logClock);
+  const log = await openEncryptedMemoryLog(MASTER_KEY, given.logClock, given.engine);
   const store = { ...log.store, ...given.store?.(log.store) };
   const eventLog = createEventLog(store, randomId);
   const { followed = (one) => one, before = [], lateAfter } = given;

@@ -1,11 +1,13 @@
 /** The memory harness: parts of the service in the test's own process, on a real log in a temporary folder. */
-import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { openPostgresStore, openSqliteStore, type EventStore } from "eventstore-lite";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
 import type { Notes } from "../../../src/log/checkpoint.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
-import { sqliteStore } from "../../../src/log/store-backends.ts";
+import { postgresStore, sqliteStore } from "../../../src/log/store-backends.ts";
 import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
+import { secret } from "../../../src/platform/secret.ts";
 import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import { openKeyring } from "../../../src/privacy/keyring.ts";
@@ -38,14 +40,24 @@ export interface MemoryLogOptions {
   readonly makeId?: MakeId;
   /** Another log than one of its own. */
   readonly file?: string;
+  /** Default: a file. */
+  readonly engine?: LogEngine;
 }
 
-export async function openMemoryLog({ clock, makeId = randomId, file }: MemoryLogOptions = {}): Promise<MemoryLog> {
+/** For `test.each`: a protection above the log holds on both engines. */
+export const LOG_ENGINES = ["in a file", "on a server"] as const;
+export type LogEngine = (typeof LOG_ENGINES)[number];
+
+export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<MemoryLog> {
+  const { clock, makeId = randomId, file, engine = "in a file" } = options;
   const stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
-  const time = clock === undefined ? {} : { clock };
-  const store = stack.use(await openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), codec, ...time }));
-  return logOn(store, folder, stack, makeId);
+  const common = { codec, ...(clock === undefined ? {} : { clock }) };
+  const opening =
+    engine === "in a file"
+      ? openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), ...common })
+      : openPostgresStore<Event>({ url: await newDatabase(), ...common });
+  return logOn(stack.use(await opening), folder, stack, makeId);
 }
 
 function logOn(
@@ -71,7 +83,11 @@ export interface EncryptedMemoryLog extends MemoryLog {
   readonly store: EncryptedLog;
 }
 
-export async function openEncryptedMemoryLog(master: Uint8Array, clock?: Clock): Promise<EncryptedMemoryLog> {
+export async function openEncryptedMemoryLog(
+  master: Uint8Array,
+  clock?: Clock,
+  engine: LogEngine = "in a file",
+): Promise<EncryptedMemoryLog> {
   const stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
   const files = { log: folder.file("log.sqlite"), keys: folder.file("keys.sqlite") };
@@ -79,7 +95,10 @@ export async function openEncryptedMemoryLog(master: Uint8Array, clock?: Clock):
   const keyring = await openKeyring(keysIn(secrets), systemClock);
   const store = stack.use(
     await openEncryptedLog({
-      place: sqliteStore(files.log),
+      place:
+        engine === "in a file"
+          ? sqliteStore(files.log)
+          : postgresStore({ url: secret(await newDatabase()), shown: "the test's server" }),
       keysName: files.keys,
       keyring,
       areBoundTo: async () => true,

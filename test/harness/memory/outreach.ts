@@ -14,7 +14,7 @@ import { createStopWords, createWishReader } from "../../../src/outreach/stop-wo
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, person, type SimulatedNetwork } from "./social-network.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
-import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
+import { METADATA, openMemoryLog, SILENT, type LogEngine, type MemoryLog } from "./log.ts";
 import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
@@ -60,15 +60,21 @@ export interface OutreachHarness extends MemoryLog {
   list(...ids: readonly string[]): Promise<void>;
 }
 
-/** The outreach agent, any number of times on one log, with a simulated network and a clock that jumps. */
-/** `listed`: ids of people at the network who are imported with their consent. */
-export async function openOutreach(...listed: readonly string[]): Promise<OutreachHarness> {
+/** {@link openOutreachOn} a log in a file. */
+export const openOutreach = (...listed: readonly string[]): Promise<OutreachHarness> =>
+  openOutreachOn("in a file", ...listed);
+
+/**
+ * The outreach agent, any number of times on one log, with a simulated network and a clock that jumps. `listed`: ids of
+ * people at the network who are imported with their consent.
+ */
+export async function openOutreachOn(engine: LogEngine, ...listed: readonly string[]): Promise<OutreachHarness> {
   const busy: (() => boolean)[] = [];
   const time = createVirtualTime(START, () => busy.some((isBusy) => isBusy()));
   const clock = (): number => time.now();
   let ids = 0;
   const makeId = (): string => `id-${(ids += 1)}`;
-  const log = await openMemoryLog({ clock, makeId });
+  const log = await openMemoryLog({ clock, makeId, engine });
   log.use(time);
   const network = createSimulatedNetwork(clock);
   const world: OutreachHarness = {

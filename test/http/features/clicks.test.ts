@@ -6,7 +6,8 @@ import * as fc from "fast-check";
 import { codec, makeEvent } from "../../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../../events/channel.ts";
 import { normalizeClick, toClick, trackingBody } from "../../../src/http/features/clicks.ts";
-import { GOOD, openApp, post } from "../../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
+import { LOG_ENGINES } from "../../harness/memory/log.ts";
 
 test("a click is answered with the id of its event, which names the channels it is dispatched to", async () => {
   await using world = await openApp({ channels: ["ads", "messaging"] });
@@ -68,6 +69,36 @@ const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<s
   ip: fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom("", " ", null)),
   user_agent: fc.oneof(fc.string({ unit: "grapheme", maxLength: 50 }), fc.constant(null)),
 };
+
+test.each(LOG_ENGINES)("results and clicks count all spellings of a message's link, in a log %s", async (engine) => {
+  let now = Date.parse("2026-03-01T08:00:00.000Z");
+  await using world = await openApp({ engine, logClock: () => now });
+  const about = { attempt_id: "a", run_id: "r", recipient: { id: "101", username: "ann" } };
+  const links = ["go.example/spring"];
+  await world.append(
+    "outreach",
+    { type: "LinkAdded", data: { domain: "go.example", code: "spring", target: "https://example.com/landing" } },
+    { type: "DirectMessageAttempted", data: { ...about, text: "Hi", variant: "A", day: "2026-03-01", links } },
+    { type: "DirectMessageSent", data: { ...about, message_id: "m", settled_by: "answer" } },
+  );
+  // A click at once is suspected to be a machine's.
+  now += 60_000;
+  const spellings = [
+    { domain: "go.example", short_code: "spring", ip: "203.0.113.1" },
+    { domain: "GO.example.", short_code: "spring/", ip: "::ffff:203.0.113.1" },
+    { domain: "go.example:443", short_code: "/spring?utm_source=dm", ip: "" },
+    { domain: "go.example", short_code: "%73pring", ip: null },
+  ];
+  for (const click of spellings)
+    expect((await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], ...click })).status).toBe(
+      202,
+    );
+  await world.projector.until((await world.store.head()).position);
+  const results = (await (await ask(world.app, "/social/results?by=link", { token: TOKEN })).json()) as object;
+  expect(results).toMatchObject({ rows: [{ link: links[0], sent: 1, clicks: { total: 4, unique: 2 } }] });
+  const clicks = (await (await ask(world.app, "/api/clicks", { token: TOKEN })).json()) as object;
+  expect(clicks).toMatchObject({ links: [{ link: links[0], clicks: 4 }] });
+});
 
 test("whatever fits the body's schema makes data that fits the event's, which is not checked again", () => {
   const bodies = fc.record(MEMBERS, { requiredKeys: trackingBody.required });
