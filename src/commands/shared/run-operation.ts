@@ -139,7 +139,7 @@ export async function runOnce(
     : withProgress(terminal, "reading", projector.position, (onProgress) => runIn({ ...context, onProgress })));
   const refused = readRefusal(refusals, found);
   if (refused !== undefined) throw new ServiceError(refused.kind, refused.sentence);
-  const disclosed = described.discloses?.(found as never, input as never) ?? {};
+  const disclosed = described.discloses?.(found as never, input as never, context as never) ?? {};
   if (personalRead !== false && disclosed !== "nothing") {
     await recordRead(terminal, context.store, { resource: personalRead as PersonalRead["resource"], ...disclosed });
   }
