@@ -265,5 +265,5 @@ export const forgetRecipient = operation({
   },
   text: describeErased,
   file: certificate,
-  examples: ["@sara_sells", "@sara_sells --ground objection --certificate sara.json --yes"],
+  examples: ["@sara_sells", "@sara_sells --ground objection --yes"],
 });

@@ -1,7 +1,6 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
-import { createCheck } from "../../platform/check-schema.ts";
-import { closedObject } from "../../platform/common-schemas.ts";
+import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";

@@ -193,6 +193,7 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
         "/social/quota",
         "/social/runs",
         "/api/clicks",
+        "/api/links",
         "/setup",
         "/what-if",
       ])
