@@ -2,6 +2,7 @@ import type { AnyOperation } from "./platform/operation.ts";
 
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
+  account: () => import("./account/account.operations.ts"),
   history: () => import("./history/history.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
@@ -13,10 +14,12 @@ const FILES = {
 const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
   stats: ["history"],
+  outreach: ["outreach"],
   quota: ["outreach"],
   runs: ["outreach"],
   clicks: ["history", "privacy"],
   links: ["links"],
+  account: ["account"],
 };
 
 /** True if an operation's name begins with this word. */

@@ -37,6 +37,10 @@ const INPUTS: Readonly<
     [{ link: "go.example/spring", as_of: "999999" }, "it has no position 999999"],
     [{ link: "spring" }, "a link is written domain/short_code"],
   ],
+  "account show": [
+    [{}, { user: { username: "acme_team" }, scopes: expect.any(Array), authorized: true }],
+    [{ as_of: "1" }, { user: null, scopes: [], authorized: false, as_of: { position: 1 } }],
+  ],
   runs: [
     [
       {},
@@ -121,6 +125,8 @@ const WRITES: Readonly<
   >
 > = {
   "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
+  "outreach stop": [{}, {}, { run_id: expect.any(String), status: "stopping" }],
+  "account unlink": [{}, {}, { unlinked: true, revoked: true }],
   "recipients retry": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { status: "open" }],
   "recipients release": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { held: false }],
   "recipients consent": [
@@ -136,6 +142,15 @@ const WRITES: Readonly<
   "clicks forget": [{ ip: "203.0.113.7" }, { ip: "203.0.113.8", ground: "objection" }, ERASED],
 };
 
+/** Runs before each call of an act that a former one leaves nothing to do for. */
+const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
+  "outreach stop": () => {
+    const started: NewEvent = { type: "RunStarted", data: { run_id: makeId(), dry_run: false } };
+    return withLog(world.env, (log) => createEventLog(log, makeId).append(STREAMS.outreach, [started], {}));
+  },
+  "account unlink": () => authorize(service, world.sandbox),
+};
+
 /** Inputs that an operation refuses by name, with the slug of the problem and the values that its sentence names. */
 const REFUSED: readonly (readonly [
   name: string,
@@ -145,6 +160,7 @@ const REFUSED: readonly (readonly [
 ])[] = [
   ["clicks", { link: "go.example/never" }, "unknown-link"],
   ["recipients show", { recipient: "never_met" }, "unknown-recipient"],
+  ["outreach stop", { run_id: "another" }, "no-run-in-progress"],
   ["recipients retry", { recipient: "never_met" }, "unknown-recipient"],
   ["recipients retry", { recipient: "stranger" }, "suppressed"],
   ["recipients retry", { recipient: "ada_builds" }, "nothing-to-retry"],
@@ -179,6 +195,7 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["recipients list", { status: "asleep" }],
   ["recipients show", { recipient: "no handle" }],
   ["recipients suppress", { recipient: "no handle" }],
+  ["outreach stop", { run_id: "no id" }],
   ["recipients retry", { recipient: "a".repeat(16) }],
   ["recipients release", { recipient: "Ä" }],
   ["recipients consent", { recipient: "ada_builds", basis: "sure" }],
@@ -360,10 +377,13 @@ describe.each(WRITING)("$name", (described) => {
   const [sent, typed, answer] = WRITES[described.name]!;
 
   test("does the same over HTTP and on the command line, and its events name the caller", async () => {
+    const prepare = PREPARE[described.name];
+    await prepare?.();
     const response = await overHttp(described, sent);
     const answered = (await response.json()) as Record<string, unknown>;
-    expect(response.status).toBe(200);
+    expect(response.status).toBe(described.name === "outreach stop" ? 202 : 200);
     expect(answered).toEqual(answer);
+    await prepare?.();
     const command = await world.command(...asWords(described, typed), "--json");
     expect([command.code, command.err]).toEqual([0, ""]);
     const printed = JSON.parse(command.out) as object;
@@ -371,7 +391,8 @@ describe.each(WRITING)("$name", (described) => {
     expect(Object.keys(printed)).toEqual(Object.keys(answered));
     const log = (await world.command("audit", "export")).out.trim().split("\n");
     const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
-    expect(callers.slice(-2)).toEqual(["tester", "command-line"]);
+    const names = ["tester", "command-line"];
+    expect(callers.filter((caller = "") => names.includes(caller)).slice(-2)).toEqual(names);
   });
 
   test("asks before what cannot be undone: without a terminal it needs --yes", async () => {

@@ -234,10 +234,7 @@ export const recordRecipientConsent = operation({
   },
   text: ({ known, basis: ground, tracking: status }) =>
     `The consent is recorded. Basis: ${ground}; tracking: ${status}.${known ? "" : " No recipient of that name is known yet."}`,
-  examples: [
-    "@sara_sells --basis opt_in --consent-at 2026-03-02",
-    "@sara_sells --tracking denied --tracking-source mail",
-  ],
+  examples: ["@sara_sells --basis opt_in --consent-at 2026-03-02", "1001 --tracking denied --tracking-source mail"],
 });
 
 function refuseConsent(why: string, path: string) {

@@ -1,9 +1,8 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { account } from "../../src/commands/account.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { clicks, contact, forget, recipients } from "../harness/memory/operation-commands.ts";
+import { account, clicks, contact, forget, recipients } from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { demo } from "../../src/commands/development/demo.ts";

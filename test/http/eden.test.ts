@@ -75,6 +75,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/callback get": true,
   "/social/health get": true,
   "/social/me get": true,
+  "/social/account get": true,
+  "/social/account/unlink post": true,
   "/social/recipients get": true,
   "/social/recipients post": true,
   "/social/recipients/:recipient get": true,

@@ -1,3 +1,4 @@
+import { account as accountCommands } from "../../../src/commands/account.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
@@ -12,4 +13,5 @@ export const [stats, quota, clicks] = [toCommand(showStats), toCommand(showQuota
 export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(clicksForget)];
 export const [contacts, contact] = [toCommand(listRecipients), toCommand(showRecipient)];
 export const recipients = withOperations(recipientCommands, await loadOperations("recipients"));
+export const account = withOperations(accountCommands, await loadOperations("account"));
 export const links = withOperations(linkCommands, await loadOperations("links"));
