@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { basis, skipReason, tracking } from "../../events/outreach.ts";
 import type { Contact } from "../../projections/contacts.ts";
-import { oneOf, orNull, text, time } from "../platform/common-schemas.ts";
+import { named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 
 const evidence = {
   at: Type.Optional(Type.String({ examples: ["2026-03-02"] })),
@@ -10,29 +10,32 @@ const evidence = {
 };
 
 /** A recipient as programs get them. The codes of their own links are never shown. */
-export const recipientJson = Type.Object({
-  id: orNull(text("2244994945")),
-  username: orNull(text("sara_sells")),
-  name: orNull(text("Sara")),
-  timezone: orNull(text("Europe/Berlin")),
-  fields: Type.Record(Type.String(), Type.String()),
-  listed: Type.Boolean({ description: "An operator imported them." }),
-  status: oneOf("open", "attempted", "in_doubt", "sent", "failed"),
-  suppressed: Type.Boolean(),
-  held: Type.Boolean({ description: "A reply of theirs waits for a decision." }),
-  held_at: orNull(time),
-  received: Type.Boolean({ description: "A message of theirs came after ours." }),
-  replied: Type.Boolean(),
-  variant: orNull(text("A")),
-  attempted_at: orNull(time),
-  again: Type.Boolean({ description: "The next run may contact them again." }),
-  skipped: Type.Array(skipReason),
-  basis,
-  consent: orNull(Type.Object({ basis, ...evidence })),
-  tracking: Type.Object({ status: tracking, ...evidence }),
-  wrote_at: orNull(time),
-  position: Type.Integer({ minimum: 1, description: "Of the first event about them." }),
-});
+export const recipientJson = named(
+  "Recipient",
+  Type.Object({
+    id: orNull(text("2244994945")),
+    username: orNull(text("sara_sells")),
+    name: orNull(text("Sara")),
+    timezone: orNull(text("Europe/Berlin")),
+    fields: Type.Record(Type.String(), Type.String()),
+    listed: Type.Boolean({ description: "An operator imported them." }),
+    status: oneOf("open", "attempted", "in_doubt", "sent", "failed"),
+    suppressed: Type.Boolean(),
+    held: Type.Boolean({ description: "A reply of theirs waits for a decision." }),
+    held_at: orNull(time),
+    received: Type.Boolean({ description: "A message of theirs came after ours." }),
+    replied: Type.Boolean(),
+    variant: orNull(text("A")),
+    attempted_at: orNull(time),
+    again: Type.Boolean({ description: "The next run may contact them again." }),
+    skipped: Type.Array(skipReason),
+    basis,
+    consent: orNull(Type.Object({ basis, ...evidence })),
+    tracking: Type.Object({ status: tracking, ...evidence }),
+    wrote_at: orNull(time),
+    position: Type.Integer({ minimum: 1, description: "Of the first event about them." }),
+  }),
+);
 
 export type RecipientJson = Static<typeof recipientJson>;
 
