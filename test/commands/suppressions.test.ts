@@ -38,7 +38,7 @@ describe("suppressions import", () => {
     expect([code, err, JSON.parse(out)]).toEqual([
       1,
       "",
-      { added: 0, repeated: 3, refused: [{ line: 3, value: "!", reason }], noted_cells: 0, notes: [] },
+      { added: 0, repeated: 3, refused: 1, refused_rows: [{ line: 3, value: "!", reason }], noted_cells: 0, notes: [] },
     ]);
     const events = await Array.fromAsync(world.store.read({ types: ["RecipientSuppressed"] }));
     expect(events).toMatchObject([

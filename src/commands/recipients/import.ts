@@ -45,7 +45,9 @@ export async function importFile(
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);
   const updated = rows.length - added;
   const without = { without_consent: withoutConsent, without_evidence: withoutEvidence };
-  const report = { added, updated, refused, duplicates, ...without, revoked, fields, ...toNotes(notes) };
+  const doubled = { duplicates: duplicates.length, duplicate_rows: duplicates };
+  const told = { ...without, revoked, template_fields: fields, ...toRefusedJson(refused), ...doubled };
+  const report = { added, updated, ...told, ...toNotes(notes) };
   const text =
     `${added} added, ${updated} updated, ${refused.length} refused\n` +
     consentLines(imported, session.config.outreach) +
@@ -74,6 +76,11 @@ export function noteLines({ count, first }: Notes): string {
   const more = count - first.reduce((sum, note) => sum + note.count, 0);
   const rest = more === 0 ? "" : `${more} more cells were read so\n`;
   return first.map((note) => `${printable(describeCellNote(note))}\n`).join("") + rest;
+}
+
+/** The refused rows, with HTTP's names. */
+export function toRefusedJson(refused: readonly RefusedRow[]) {
+  return { refused: refused.length, refused_rows: refused };
 }
 
 /** Lists the refused rows, unless the answer is JSON, which holds them. Returns the exit code. */

@@ -14,6 +14,7 @@ import {
   reportInterruption,
   reportRefused,
   toNotes,
+  toRefusedJson,
 } from "./import.ts";
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
 import { COMMAND_METADATA, openExistingLog, recordRead } from "../shared/log-session.ts";
@@ -60,7 +61,7 @@ async function importFile(
     importSuppressions(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);
-  const report = { added, repeated: taken - added, refused, ...toNotes(notes) };
+  const report = { added, repeated: taken - added, ...toRefusedJson(refused), ...toNotes(notes) };
   const text = `${added} added, ${report.repeated} suppressed before, ${refused.length} refused\n${noteLines(notes)}`;
   answer(terminal, json, report, text);
   return reportRefused(terminal, json, refused);
