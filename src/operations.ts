@@ -7,11 +7,13 @@ const FILES = {
   outreach: () => import("./outreach/outreach.operations.ts"),
   privacy: () => import("./privacy/privacy.operations.ts"),
   recipients: () => import("./recipients/recipients.operations.ts"),
+  results: () => import("./history/results.operations.ts"),
 } as const;
 
 /** All that reachlog can do or answer: the files of each first word of an operation's name. */
 const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
+  results: ["results"],
   stats: ["history"],
   quota: ["outreach"],
   runs: ["outreach"],

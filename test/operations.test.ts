@@ -24,6 +24,17 @@ const INPUTS: Readonly<
     [{ as_of: "tomorrow" }, 'a moment is a position, a day or an ISO 8601 time, not "tomorrow"'],
     [{ as_of: "999999" }, "it has no position 999999"],
   ],
+  results: [
+    [{}, { by: "variant", rows: [{ variant: "A", sent: 1, previous: null }], omitted: 0, previous_interval: null }],
+    [
+      { by: "run", from: "2001-01-01", to: "2001-01-31" },
+      { by: "run", rows: [], interval: { to: "2001-02-01T00:00:00.000Z" } },
+    ],
+    [{ as_of: "1" }, { rows: [], as_of: { position: 1 } }],
+    [{ from: "7" }, "an interval is between days or times"],
+    [{ from: "2026-11-21", to: "2026-11-20" }, "the interval ends before it begins"],
+    [{ as_of: "999999" }, "it has no position 999999"],
+  ],
   quota: [
     [{}, { counted: "day", used: 1, limit: 100, remaining: 99 }],
     [{ as_of: "0" }, { day: null, used: 0, resets_at: null, as_of: { position: 0, time: null } }],
@@ -122,6 +133,7 @@ const REFUSED: readonly (readonly [name: string, input: Record<string, string>, 
 /** Inputs that the schema of an operation refuses. */
 const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[] = [
   ["stats", { by: "week" }],
+  ["results", { by: "colour" }],
   ["runs", { limit: "0" }],
   ["runs", { limit: "501" }],
   ["runs", { limit: "many" }],

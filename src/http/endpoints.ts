@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
+import { showResults } from "../history/results.operations.ts";
 import { listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
@@ -15,7 +16,6 @@ import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { eventEndpoints, exportEndpoints } from "./features/events.ts";
 import { healthEndpoints } from "./features/health.ts";
-import { resultsEndpoints } from "./features/results.ts";
 import { runEndpoints } from "./features/run.ts";
 import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
@@ -33,7 +33,6 @@ export function features(deps: AppDeps) {
     .use(runEndpoints(deps))
     .use(readingOperations(deps))
     .use(writingOperations(deps))
-    .use(resultsEndpoints(deps))
     .use(directSendEndpoints(deps))
     .use(trackingEndpoints(deps))
     .use(redirectEndpoints(deps))
@@ -55,6 +54,7 @@ function readingOperations(deps: AppDeps) {
   return feature("reading-operations", "")
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
+    .get("/social/results", ...serveRead(showResults, context))
     .get("/social/runs", ...serveRead(listRuns, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
     .get("/api/links", ...serveRead(listLinks, context))

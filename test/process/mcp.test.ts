@@ -131,13 +131,9 @@ test("who_may_call", async () => {
   expect(JSON.stringify(caller)).not.toContain(TOKEN);
 });
 
-test("clicks, quota, results, stats, dead_letters and delivery_lag", async () => {
+test("clicks, quota, stats, dead_letters and delivery_lag", async () => {
   expect((await call("clicks", { link: "go.example/spring" })).text).toContain("go.example");
   expect(await answersOf("quota")).toMatchObject([{ used: 1, limit: 100 }]);
-  expect(await answersOf("results")).toMatchObject([{ by: "variant", rows: [{ variant: "A", sent: 1 }] }]);
-  expect(await answersOf("results", { by: "run", from: "2001-01-01", to: "2001-01-31" })).toMatchObject([
-    { by: "run", rows: [], interval: { to: "2001-02-01T00:00:00.000Z" } },
-  ]);
   expect(await answersOf("stats")).toMatchObject([{ sent: 1, failed: 0 }]);
   expect(await answersOf("stats", { as_of: "0" })).toMatchObject([{ sent: 0 }]);
   expect((await call("dead_letters")).text).toContain("chat");

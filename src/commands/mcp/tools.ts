@@ -1,7 +1,6 @@
 import { Type, type TObject } from "@sinclair/typebox";
 import { basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
-import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import type { MakeCommand } from "../shared/command.ts";
@@ -10,7 +9,6 @@ import type { RecipientJson } from "../../recipients/recipient-json.ts";
 import { lag, list } from "../deliveries.ts";
 import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
-import { results } from "../results.ts";
 import { listTokens } from "../token.ts";
 
 /** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
@@ -19,7 +17,7 @@ export const ANSWERS_MAX = 200;
 /** What an assistant says to a tool. */
 export type Input = { readonly [Member in TextMember]?: string } & { readonly reason?: SkipReason };
 
-type TextMember = FilterName | "as_of" | "by" | "recipient" | "subject" | "event_id" | "variant" | "basis";
+type TextMember = FilterName | "as_of" | "recipient" | "subject" | "event_id" | "variant" | "basis";
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
 export interface Tool {
@@ -35,7 +33,7 @@ export interface Tool {
 }
 
 /** Members that are options of every command that has them. */
-const OPTIONS = ["as_of", "by", "from", "to", "variant", "basis"] as const;
+const OPTIONS = ["as_of", "variant", "basis"] as const;
 
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
 export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
@@ -107,20 +105,6 @@ export const TOOLS: readonly Tool[] = [
     description: "The tokens of callers by name and id: what each may do, when it expires, and when it was last used.",
     input: closedObject({}),
     command: listTokens,
-  },
-  {
-    name: "results",
-    title: "Outcomes of messages",
-    description:
-      "Sent, failed, in doubt, replied, opted out, and clicks (total, unique, suspected, bots), with the interval of the " +
-      "same length before where `from` is given. By run, source and basis clicks are those of recipients who granted tracking.",
-    input: closedObject({
-      by: Type.Optional(Type.Union(oneOf(...GROUPINGS).anyOf, { description: "What to group by. Absent: variant." })),
-      from: optionalText("First day (UTC), or a time in it. Absent: from the beginning."),
-      to: optionalText("Last day (UTC), or a time in it. Absent: now."),
-      as_of,
-    }),
-    command: results,
   },
   {
     name: "dead_letters",

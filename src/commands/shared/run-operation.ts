@@ -22,6 +22,7 @@ import { answer, EXIT, fail, table, type Terminal } from "./terminal.ts";
 /** What the command line adds to the input of an operation. */
 interface RunOptions {
   readonly json?: true | undefined;
+  readonly csv?: true | undefined;
   /** True: do not ask. */
   readonly yes?: true | undefined;
   /** The path of the operation's file. */
@@ -33,7 +34,7 @@ export async function runOperation(
   terminal: Terminal,
   described: AnyOperation,
   input: object,
-  { json, yes, file }: RunOptions,
+  { json, csv, yes, file }: RunOptions,
 ): Promise<number> {
   checkInput(described, input);
   if (file !== undefined) checkNewFile(file);
@@ -41,6 +42,10 @@ export async function runOperation(
   await using context = await openContext(terminal, described);
   if (json === true && described.list !== undefined) return await writeRows(terminal, described, context, input);
   const found = await runOnce(terminal, described, context, input);
+  if (csv === true) {
+    terminal.out(described.csv!(found, input as never));
+    return EXIT.ok;
+  }
   const rows = described.table?.(found, input as never);
   const text = described.text(found, input as never);
   const shown = text.endsWith("\n") ? text : `${text}\n`;

@@ -9,10 +9,11 @@ import {
   type DeclaredRefusals,
   type Operation,
 } from "../../platform/operation.ts";
+import { attachment, whole } from "./answer.ts";
 import { fitting, objectBody, type Fields } from "./body.ts";
 import { reply, route, type Access, type RequestContext } from "./endpoint.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
-import { parseGiven, refuseQuery } from "./query.ts";
+import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
 /** A request of an operation that reads. */
 interface ReadRequest {
@@ -34,20 +35,34 @@ export function serveRead<
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
 >(described: Operation<Context, Input, Output, Refusals>, context: () => Context) {
-  const { input } = described;
+  const { name, input, csv } = described;
   const fit = fitting(closedObject(input));
   const handler = async ({ request, params, call }: ReadRequest): Promise<Static<TObject<Output>>> => {
-    const given = fit(readMembers(input, new URL(request.url).searchParams, params));
+    const { searchParams } = new URL(request.url);
+    const given = fit(readMembers(input, searchParams, params));
+    const isCsv = csv !== undefined && wantsCsv(request, searchParams);
     const found = await parseGiven(() => described.run(context(), given, call.metadata), refuseQuery);
     throwRefusal(described, found);
     const answer = found as Static<TObject<Output>>;
     call.disclosed = described.discloses?.(answer, given);
-    return answer;
+    if (!isCsv) return answer;
+    const headers = attachment("text/csv; charset=utf-8", `reachlog-${name.replaceAll(" ", "-")}.csv`);
+    return whole({ status: 200, headers, body: csv(answer, given) }, answer) as never;
   };
   const members = Object.fromEntries(
     Object.entries(input).map(([name, { description: about = "" }]) => [name, `${about}.`]),
   );
-  return [handler, declareOperation(described, { members, problems: ["invalid"] as const })] as const;
+  const shown = csv === undefined ? { members } : { members: { ...members, ...CSV_MEMBER }, ...CSV_HEADERS };
+  return [handler, declareOperation(described, { ...shown, problems: ["invalid"] as const })] as const;
+}
+
+const CSV_MEMBER = { format: "`json` or `csv`. Default: by `Accept`." };
+const CSV_HEADERS = { requestHeaders: ["Accept"] } as const;
+
+/** Throws the problem 422 for another format. */
+function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
+  const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
+  return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
 }
 
 /** A request of an operation that writes. */
@@ -121,14 +136,20 @@ function declareOperation<Output extends TProperties>(
     personalRead,
     output,
     refusals,
+    csv,
   }: Pick<
     Operation<never, TProperties, Output>,
-    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals"
+    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "csv"
   >,
   more: Declared,
 ) {
   return route(id, tag, access as unknown as Access, {
-    response: { 200: reply("The answer.", Type.Object(output)) },
+    response: {
+      200: {
+        ...reply("The answer.", Type.Object(output)),
+        ...(csv === undefined ? {} : { otherMediaTypes: ["text/csv"] }),
+      },
+    },
     summary,
     description,
     personalRead: personalRead as ReadResource | false,

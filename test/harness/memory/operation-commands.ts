@@ -2,6 +2,7 @@ import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
 import { showClicks, showStats } from "../../../src/history/history.operations.ts";
+import { showResults } from "../../../src/history/results.operations.ts";
 import { showQuota } from "../../../src/outreach/outreach.operations.ts";
 import { forgetClicks as clicksForget } from "../../../src/privacy/privacy.operations.ts";
 import { forgetRecipient } from "../../../src/recipients/recipients.operations.ts";
@@ -9,6 +10,7 @@ import { loadOperations } from "../../../src/operations.ts";
 
 /** The commands of operations, as the command line makes them. */
 export const [stats, quota, clicks] = [toCommand(showStats), toCommand(showQuota), toCommand(showClicks)];
+export const results = toCommand(showResults);
 export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(clicksForget)];
 export const recipients = withOperations(recipientCommands, await loadOperations("recipients"));
 export const links = withOperations(linkCommands, await loadOperations("links"));

@@ -52,7 +52,10 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
     { resource: "event", recipient: ADA, filters: ["projection"] },
   ],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
-  "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
+  "GET /social/results": [
+    "/social/results?by=source&format=csv",
+    { resource: "results", filters: ["by", "format"], records: 0 },
+  ],
   "GET /social/recipients": ["/social/recipients?limit=5", { resource: "recipients", filters: ["limit"], records: 1 }],
   "GET /social/recipients/held": ["/social/recipients/held", { resource: "recipients", records: 0 }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
