@@ -116,7 +116,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "platform/new-file.ts": "commands/audit-export",
   "platform/omit-undefined.ts": "delivery/attempt-outcome",
   "platform/system-fault.ts": "commands/shared/exit-code",
-  "platform/work-monitor.ts": "backup/migrate",
+  "log/work-monitor.ts": "backup/migrate",
   "platform/serial-queue.ts": "vault/rotation",
   "platform/decode-utf8.ts": "audit/lines",
   "platform/version.ts": "networks/user-agent",
