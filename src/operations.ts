@@ -2,6 +2,7 @@ import type { AnyOperation } from "./platform/operation.ts";
 
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
+  audit: () => import("./recipients/audit.operations.ts"),
   history: () => import("./history/history.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
@@ -19,6 +20,7 @@ const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   runs: ["outreach"],
   clicks: ["history", "privacy"],
   links: ["links"],
+  audit: ["audit"],
 };
 
 /** True if an operation's name begins with this word. */

@@ -6,7 +6,9 @@ import { listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
+import { showChange, showHistory } from "../recipients/audit.operations.ts";
 import { forgetRecipient, listRecipients, suppressRecipient } from "../recipients/recipients.operations.ts";
+import { createSlot } from "./access/load-shedding.ts";
 import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { consentEndpoints, recipientEndpoints } from "./features/recipients.ts";
@@ -48,15 +50,21 @@ export function features(deps: AppDeps) {
     .use(sessionEndpoints(deps));
 }
 
+/** A history may read much of the log, so one is read at a time. */
+const BUSY = "Another history is being read. Send the request again in a few seconds.";
+
 /** The operations that read, a line each. */
 function readingOperations(deps: AppDeps) {
   const context = () => openReader(deps);
+  const histories = createSlot(BUSY);
   return feature("reading-operations", "")
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/results", ...serveRead(showResults, context))
     .get("/social/runs", ...serveRead(listRuns, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
+    .get("/api/audit/history", ...serveRead(showHistory, context, histories.take))
+    .get("/api/audit/change", ...serveRead(showChange, context, histories.take))
     .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context));
 }

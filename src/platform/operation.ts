@@ -60,6 +60,8 @@ export interface OperationCaller {
 
 /** What an answer shows of personal data: the one recipient that it is about, and the number of records. */
 export interface Disclosure {
+  /** In place of the operation's `personalRead`, where answers differ. */
+  readonly resource?: string;
   readonly recipient?: { readonly id?: string; readonly username?: string };
   readonly records?: number;
 }

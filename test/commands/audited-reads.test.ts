@@ -33,6 +33,7 @@ const READS: Readonly<Record<string, Read>> = {
   "audit show @planted_ada": { resource: "recipient", ...FOUND },
   "audit show 1": { resource: "event", ...FOUND },
   "audit show go.example/spring": { resource: "link", records: 1 },
+  "audit change 1 --projection contacts": { resource: "event", ...FOUND },
   "audit tail --from 1": { resource: "stream" },
   "audit prove 1 --plain --out FOLDER/proof": { resource: "event", ...FOUND },
   "audit export": { resource: "export" },
@@ -123,7 +124,8 @@ test("an export of what is stored, and a proof alone, are none: they open nothin
 test("a read that finds no such recipient is none", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
   for (const command of ["contacts a_stranger", "audit show @a_stranger", "outreach preview a_stranger"]) {
-    expect((await run(world, command)).code).toBe(1);
+    const refused = await run(world, command).catch((fault: unknown) => fault);
+    expect(refused).toMatchObject(command.startsWith("audit") ? { kind: "not_found" } : { code: 1 });
   }
   expect(await readsIn(world)).toEqual([]);
 });

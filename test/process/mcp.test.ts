@@ -108,12 +108,6 @@ test("why_skipped", async () => {
   expect((await call("why_skipped", { reason: "protected" })).text).toBe("none");
 });
 
-test("what_happened", async () => {
-  const types = async (subject: string) => (await answersOf("what_happened", { subject })).map(({ type }) => type);
-  expect(await types("ada_builds")).toContain("DirectMessageSent");
-  expect(await types("go.example/spring")).toContain("LinkClicked");
-});
-
 test("what_became_of_click", async () => {
   const [dispatch] = await answersOf("what_became_of_click", { event_id: clickId });
   const channels = dispatch?.["channels"] as readonly { channel: string; fate: { status: string } }[];
@@ -155,7 +149,7 @@ test("dry_run says what a run would do, and does nothing", async () => {
 
 test("whatever was asked, no event was recorded for it", async () => {
   const before = await exported(world);
-  for (const { name } of TOOLS) await call(name, { subject: "ada_builds", event_id: clickId });
+  for (const { name } of TOOLS) await call(name, { event_id: clickId });
   expect(await exported(world)).toEqual(before);
 });
 

@@ -2,7 +2,6 @@ import { Type, type TObject } from "@sinclair/typebox";
 import { basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
-import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import type { MakeCommand } from "../shared/command.ts";
 import { contacts } from "../contacts.ts";
 import type { RecipientJson } from "../../recipients/recipient-json.ts";
@@ -17,7 +16,7 @@ export const ANSWERS_MAX = 200;
 /** What an assistant says to a tool. */
 export type Input = { readonly [Member in TextMember]?: string } & { readonly reason?: SkipReason };
 
-type TextMember = FilterName | "as_of" | "recipient" | "subject" | "event_id" | "variant" | "basis";
+type TextMember = FilterName | "as_of" | "recipient" | "event_id" | "variant" | "basis";
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
 export interface Tool {
@@ -37,9 +36,9 @@ const OPTIONS = ["as_of", "variant", "basis"] as const;
 
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
 export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
-  const { recipient: named, subject, event_id, link } = input;
+  const { recipient: named, event_id, link } = input;
   const options = [...new Set([...OPTIONS, ...filter])].filter((name) => input[name] !== undefined);
-  const operand = named ?? subject ?? event_id ?? (filter.includes("link") ? undefined : link);
+  const operand = named ?? event_id ?? (filter.includes("link") ? undefined : link);
   return [
     ...options.map((name) => `--${name.replace("_", "-")}=${input[name]}`),
     ...(operand === undefined ? [] : ["--", operand]),
@@ -76,18 +75,6 @@ export const TOOLS: readonly Tool[] = [
       if (input.reason !== undefined) return contact.skipped.includes(input.reason);
       return input.recipient !== undefined || contact.suppressed || contact.held || contact.skipped.length > 0;
     },
-  },
-  {
-    name: "what_happened",
-    title: "What happened to a recipient, a link, an event or a run",
-    description: "All events about one subject, in the order of the log.",
-    input: closedObject({
-      subject: Type.String({
-        description: "An id or handle, a link (domain/short_code), a position, or the id of an event or run.",
-      }),
-      as_of,
-    }),
-    command: auditShow,
   },
   {
     name: "what_became_of_click",

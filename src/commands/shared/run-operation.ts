@@ -17,7 +17,7 @@ import { contactsNow, foldToMoment } from "./moment.ts";
 import { checkNewFile, makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";
-import { answer, EXIT, fail, table, type Terminal } from "./terminal.ts";
+import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal.ts";
 
 /** What the command line adds to the input of an operation. */
 interface RunOptions {
@@ -48,7 +48,7 @@ export async function runOperation(
   }
   const rows = described.table?.(found, input as never);
   const text = described.text(found, input as never);
-  const shown = text.endsWith("\n") ? text : `${text}\n`;
+  const shown = `${text.replace(/\n$/, "").split("\n").map(printable).join("\n")}\n`;
   answer(terminal, json, found, rows === undefined ? shown : `${table(rows.head, rows.rows)}${shown}`);
   if (file === undefined) return EXIT.ok;
   return await writeFile(terminal, described, file, () =>
@@ -147,7 +147,7 @@ export async function runOnce(
   if (refused !== undefined) throw new ServiceError(refused.kind, refused.sentence);
   const disclosed = described.discloses?.(found as never, input as never) ?? {};
   if (personalRead !== false && disclosed !== "nothing") {
-    await recordRead(terminal, context.store, { resource: personalRead as PersonalRead["resource"], ...disclosed });
+    await recordRead(terminal, context.store, { resource: personalRead, ...disclosed } as PersonalRead);
   }
   return found as never;
 }

@@ -27,21 +27,26 @@ interface ReadRequest {
 /**
  * Returns handler and declaration of an operation that reads, for a GET route of Elysia's chain: its input is the path and
  * the query. `context` is called for each request, so a table of endpoints can be made without one. The handler throws the
- * problem 422 for an input that does not fit, and that of the refusal which the operation returns.
+ * problem 422 for an input that does not fit, and that of the refusal which the operation returns. `take` runs the work,
+ * or refuses it while other work goes on.
  */
 export function serveRead<
   Context,
   Input extends TProperties,
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
->(described: Operation<Context, Input, Output, Refusals>, context: () => Context) {
+>(
+  described: Operation<Context, Input, Output, Refusals>,
+  context: () => Context,
+  take = <T>(work: () => Promise<T>): Promise<T> => work(),
+) {
   const { name, input, csv } = described;
   const fit = fitting(closedObject(input));
   const handler = async ({ request, params, call }: ReadRequest): Promise<Static<TObject<Output>>> => {
     const { searchParams } = new URL(request.url);
     const given = fit(readMembers(input, searchParams, params));
     const isCsv = csv !== undefined && wantsCsv(request, searchParams);
-    const found = await parseGiven(() => described.run(context(), given, call.metadata), refuseQuery);
+    const found = await take(() => parseGiven(() => described.run(context(), given, call.metadata), refuseQuery));
     throwRefusal(described, found);
     const answer = found as Static<TObject<Output>>;
     call.disclosed = described.discloses?.(answer, given);

@@ -1,3 +1,4 @@
+import { audit as auditCommands } from "../../../src/commands/audit.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
@@ -5,6 +6,7 @@ import { showClicks, showStats } from "../../../src/history/history.operations.t
 import { showResults } from "../../../src/history/results.operations.ts";
 import { showQuota } from "../../../src/outreach/outreach.operations.ts";
 import { forgetClicks as clicksForget } from "../../../src/privacy/privacy.operations.ts";
+import { showChange, showHistory } from "../../../src/recipients/audit.operations.ts";
 import { forgetRecipient } from "../../../src/recipients/recipients.operations.ts";
 import { loadOperations } from "../../../src/operations.ts";
 
@@ -14,3 +16,5 @@ export const results = toCommand(showResults);
 export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(clicksForget)];
 export const recipients = withOperations(recipientCommands, await loadOperations("recipients"));
 export const links = withOperations(linkCommands, await loadOperations("links"));
+export const [showHistoryCommand, showChangeCommand] = [toCommand(showHistory), toCommand(showChange)];
+export const audit = withOperations(auditCommands, await loadOperations("audit"));
