@@ -7,11 +7,18 @@ import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
 import { showChange, showHistory } from "../recipients/audit.operations.ts";
-import { forgetRecipient, listRecipients, suppressRecipient } from "../recipients/recipients.operations.ts";
+import {
+  forgetRecipient,
+  listRecipients,
+  recordRecipientConsent,
+  releaseRecipient,
+  retryRecipient,
+  suppressRecipient,
+} from "../recipients/recipients.operations.ts";
 import { createSlot } from "./access/load-shedding.ts";
 import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
-import { consentEndpoints, recipientEndpoints } from "./features/recipients.ts";
+import { recipientEndpoints } from "./features/recipients.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { deliveryEndpoints } from "./features/deliveries.ts";
 import { directSendEndpoints } from "./features/send-to-channel.ts";
@@ -41,7 +48,6 @@ export function features(deps: AppDeps) {
     .use(deliveryEndpoints(deps))
     .use(recipientEndpoints(deps))
     .use(suppressionEndpoints(deps))
-    .use(consentEndpoints(deps))
     .use(verificationEndpoints(deps))
     .use(whatIfEndpoints(deps))
     .use(exportEndpoints(deps))
@@ -74,6 +80,9 @@ function writingOperations(deps: AppDeps) {
   const context = () => deps;
   return feature("writing-operations", "")
     .post("/social/recipients/suppress", ...serveWrite(suppressRecipient, context, { form: {} }))
+    .post("/social/recipients/retry", ...serveWrite(retryRecipient, context, { form: {} }))
+    .post("/social/recipients/release", ...serveWrite(releaseRecipient, context, { form: {} }))
+    .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, context, { form: {} }))
     .post("/social/recipients/forget", ...serveWrite(forgetRecipient, context, { form: { body: readConfirmed } }))
     .post("/api/tracking/forget", ...serveWrite(forgetClicks, context, { form: {} }));
 }

@@ -111,7 +111,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "outreach/send.ts": "outreach/last-look",
   "platform/counts-and-lists.ts": "config/config",
   "platform/ip-address.ts": "http/access/rate-limit",
-  "platform/check-schema.ts": "http/endpoints",
   "platform/common-schemas.ts": "http/endpoints",
   "platform/escape-controls.ts": "platform/logger",
   "platform/new-file.ts": "commands/audit-export",

@@ -46,10 +46,11 @@ export function serveRead<
     const { searchParams } = new URL(request.url);
     const given = fit(readMembers(input, searchParams, params));
     const isCsv = csv !== undefined && wantsCsv(request, searchParams);
-    const found = await take(() => parseGiven(() => described.run(context(), given, call.metadata), refuseQuery));
+    const running = context();
+    const found = await take(() => parseGiven(() => described.run(running, given, call.metadata), refuseQuery));
     throwRefusal(described, found);
     const answer = found as Static<TObject<Output>>;
-    call.disclosed = described.discloses?.(answer, given);
+    call.disclosed = described.discloses?.(answer, given, running);
     if (!isCsv) return answer;
     const headers = attachment("text/csv; charset=utf-8", `reachlog-${name.replaceAll(" ", "-")}.csv`);
     return whole({ status: 200, headers, body: csv(answer, given) }, answer) as never;
@@ -109,7 +110,7 @@ export function serveWrite<
     });
     throwRefusal(described, found);
     const answer = found as Static<TObject<Output>>;
-    call.disclosed = described.discloses?.(answer, body);
+    call.disclosed = described.discloses?.(answer, body, running);
     return answer;
   };
   const toForm = ({ body }: NonNullable<typeof form>) => ({
