@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";
+import { ask, openApp } from "../harness/memory/app.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -351,4 +352,15 @@ describe("audit change", () => {
         message: "<event> does not fit: The event's id or its position",
       });
   });
+});
+
+test("over HTTP one history is read at a time: another request is told to come again", async () => {
+  await using world = await openApp({ tokens: false });
+  await world.append("link", clickOf({}));
+  await world.projector.until(1);
+  const statuses = await Promise.all(
+    [1, 2].map(async () => (await ask(world.app, "/api/audit/history?subject=1")).status),
+  );
+  expect(statuses.toSorted()).toEqual([200, 503]);
+  expect((await ask(world.app, "/api/audit/history?subject=1")).status).toBe(200);
 });
