@@ -28,7 +28,7 @@ const INPUTS: Readonly<
     [{ as_of: "999999" }, "it has no position 999999"],
   ],
   results: [
-    [{}, { by: "variant", rows: [{ variant: "A", sent: 1, previous: null }], omitted: 0, previous_interval: null }],
+    [{}, { by: "variant", total: { sent: 1, previous: null }, omitted: 0, previous_interval: null }],
     [
       { by: "run", from: "2001-01-01", to: "2001-01-31" },
       { by: "run", rows: [], interval: { to: "2001-02-01T00:00:00.000Z" } },
