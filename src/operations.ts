@@ -3,6 +3,7 @@ import type { AnyOperation } from "./platform/operation.ts";
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
   audit: () => import("./recipients/audit.operations.ts"),
+  account: () => import("./account/account.operations.ts"),
   history: () => import("./history/history.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
@@ -16,11 +17,13 @@ const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
   results: ["results"],
   stats: ["history"],
+  outreach: ["outreach"],
   quota: ["outreach"],
   runs: ["outreach"],
   clicks: ["history", "privacy"],
   links: ["links"],
   audit: ["audit"],
+  account: ["account"],
 };
 
 /** True if an operation's name begins with this word. */

@@ -48,6 +48,10 @@ const INPUTS: Readonly<
     [{ link: "go.example/spring", as_of: "999999" }, "it has no position 999999"],
     [{ link: "spring" }, "a link is written domain/short_code"],
   ],
+  "account show": [
+    [{}, { user: { username: "acme_team" }, scopes: expect.any(Array), authorized: true }],
+    [{ as_of: "1" }, { user: null, scopes: [], authorized: false, as_of: { position: 1 } }],
+  ],
   runs: [
     [
       {},
@@ -83,7 +87,21 @@ const INPUTS: Readonly<
     ],
     [{ as_of: "1" }, { count: 1, recipients: [{ username: "ada_builds", status: "open" }] }],
     [{ held: "true" }, { count: 2, recipients: [{ username: "ben_noconsent", held: true }, {}] }],
+    [{ suppressed: "true" }, { count: 0, recipients: [] }],
+    [{ status: "sent" }, { count: 1, recipients: [{ username: "ada_builds" }] }],
+    [{ skipped: "no_consent" }, { count: 2, recipients: [{ username: "cid_erased" }, { username: "dee_erased" }] }],
     [{ as_of: "999999" }, "it has no position 999999"],
+  ],
+  "recipients show": [
+    [
+      { recipient: "@ada_builds" },
+      { recipient: { username: "ada_builds", status: "sent" }, words: "Opted in; tracking unknown." },
+    ],
+    [
+      { recipient: "ADA_builds", as_of: "1" },
+      { recipient: { status: "open" }, as_of: { position: 1 } },
+    ],
+    [{ recipient: "ada_builds", as_of: "999999" }, "it has no position 999999"],
   ],
   "links list": [
     [
@@ -161,6 +179,8 @@ const WRITES: Readonly<
   >
 > = {
   "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
+  "outreach stop": [{}, {}, { run_id: expect.any(String), status: "stopping" }],
+  "account unlink": [{}, {}, { unlinked: true, revoked: true }],
   "recipients retry": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { status: "open" }],
   "recipients release": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { held: false }],
   "recipients consent": [
@@ -176,6 +196,15 @@ const WRITES: Readonly<
   "clicks forget": [{ ip: "203.0.113.7" }, { ip: "203.0.113.8", ground: "objection" }, ERASED],
 };
 
+/** Runs before each call of an act that a former one leaves nothing to do for. */
+const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
+  "outreach stop": () => {
+    const started: NewEvent = { type: "RunStarted", data: { run_id: makeId(), dry_run: false } };
+    return withLog(world.env, (log) => createEventLog(log, makeId).append(STREAMS.outreach, [started], {}));
+  },
+  "account unlink": () => authorize(service, world.sandbox),
+};
+
 /** Inputs that an operation refuses by name, with the slug of the problem and the values that its sentence names. */
 const REFUSED: readonly (readonly [
   name: string,
@@ -187,6 +216,8 @@ const REFUSED: readonly (readonly [
   ["audit show", { subject: "never_met" }, "unknown-subject"],
   ["audit show", { subject: "go.example/never" }, "unknown-subject"],
   ["audit change", { event: "999999", projection: "stats" }, "unknown-event"],
+  ["recipients show", { recipient: "never_met" }, "unknown-recipient"],
+  ["outreach stop", { run_id: "another" }, "no-run-in-progress"],
   ["recipients retry", { recipient: "never_met" }, "unknown-recipient"],
   ["recipients retry", { recipient: "stranger" }, "suppressed"],
   ["recipients retry", { recipient: "ada_builds" }, "nothing-to-retry"],
@@ -222,7 +253,10 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["audit show", { subject: "ada_builds", limit: "1001" }],
   ["audit change", { event: "0", projection: "stats" }],
   ["audit change", { event: "1", projection: "colours" }],
+  ["recipients list", { status: "asleep" }],
+  ["recipients show", { recipient: "no handle" }],
   ["recipients suppress", { recipient: "no handle" }],
+  ["outreach stop", { run_id: "no id" }],
   ["recipients retry", { recipient: "a".repeat(16) }],
   ["recipients release", { recipient: "Ä" }],
   ["recipients consent", { recipient: "ada_builds", basis: "sure" }],
@@ -294,10 +328,14 @@ function pathOf(id: string): string {
   return endpoint.path;
 }
 
-const overHttp = (described: AnyOperation, input: Record<string, string>): Promise<Response> =>
-  isReading(described)
-    ? service.get(`${pathOf(described.id)}?${new URLSearchParams(input)}`, { headers: BEARER })
-    : service.post(pathOf(described.id), input, BEARER);
+function overHttp(described: AnyOperation, input: Record<string, string>): Promise<Response> {
+  const path = pathOf(described.id);
+  if (!isReading(described)) return service.post(path, input, BEARER);
+  const inPath = Object.keys(input).filter((member) => path.includes(`:${member}`));
+  const place = path.replaceAll(/:(\w+)/g, (_, member: string) => encodeURIComponent(input[member]!));
+  const query = Object.entries(input).filter(([member]) => !inPath.includes(member));
+  return service.get(`${place}?${new URLSearchParams(query)}`, { headers: BEARER });
+}
 
 /** The words of a command line: a positional member is an argument, and a yes is a flag. */
 function asWords({ name, positional = [], confirm }: AnyOperation, input: Record<string, string>): string[] {
@@ -401,10 +439,13 @@ describe.each(WRITING)("$name", (described) => {
   const [sent, typed, answer] = WRITES[described.name]!;
 
   test("does the same over HTTP and on the command line, and its events name the caller", async () => {
+    const prepare = PREPARE[described.name];
+    await prepare?.();
     const response = await overHttp(described, sent);
     const answered = (await response.json()) as Record<string, unknown>;
-    expect(response.status).toBe(200);
+    expect(response.status).toBe(described.name === "outreach stop" ? 202 : 200);
     expect(answered).toEqual(answer);
+    await prepare?.();
     const command = await world.command(...asWords(described, typed), "--json");
     expect([command.code, command.err]).toEqual([0, ""]);
     const printed = JSON.parse(command.out) as object;
@@ -412,7 +453,8 @@ describe.each(WRITING)("$name", (described) => {
     expect(Object.keys(printed)).toEqual(Object.keys(answered));
     const log = (await world.command("audit", "export")).out.trim().split("\n");
     const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
-    expect(callers.slice(-2)).toEqual(["tester", "command-line"]);
+    const names = ["tester", "command-line"];
+    expect(callers.filter((caller = "") => names.includes(caller)).slice(-2)).toEqual(names);
   });
 
   test("asks before what cannot be undone: without a terminal it needs --yes", async () => {

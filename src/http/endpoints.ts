@@ -1,9 +1,10 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
+import { showAccount, revokeAccount } from "../account/account.operations.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
 import { showResults } from "../history/results.operations.ts";
 import { listLinks } from "../links/links.operations.ts";
-import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
+import { listRuns, showQuota, stopRun } from "../outreach/outreach.operations.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
 import { showChange, showHistory } from "../recipients/audit.operations.ts";
@@ -13,6 +14,7 @@ import {
   recordRecipientConsent,
   releaseRecipient,
   retryRecipient,
+  showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
 import { createSlot } from "./access/load-shedding.ts";
@@ -31,6 +33,7 @@ import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
 import { serveRead, serveWrite } from "./server/serve-operation.ts";
+import { repeatable } from "./server/problem.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms, readConfirmed } from "./server/form-routes.ts";
 
@@ -68,9 +71,11 @@ function readingOperations(deps: AppDeps) {
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/results", ...serveRead(showResults, context))
     .get("/social/runs", ...serveRead(listRuns, context))
+    .get("/social/account", ...serveRead(showAccount, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
     .get("/api/audit/history", ...serveRead(showHistory, context, histories.take))
     .get("/api/audit/change", ...serveRead(showChange, context, histories.take))
+    .get("/social/recipients/:recipient", ...serveRead(showRecipient, context))
     .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context));
 }
@@ -79,6 +84,8 @@ function readingOperations(deps: AppDeps) {
 function writingOperations(deps: AppDeps) {
   const context = () => deps;
   return feature("writing-operations", "")
+    .post("/social/run/stop", ...serveWrite(stopRun, context, { status: 202, form: { path: "/console/run/stop" } }))
+    .post("/social/account/unlink", ...serveWrite(revokeAccount, context, { guard: repeatable }))
     .post("/social/recipients/suppress", ...serveWrite(suppressRecipient, context, { form: {} }))
     .post("/social/recipients/retry", ...serveWrite(retryRecipient, context, { form: {} }))
     .post("/social/recipients/release", ...serveWrite(releaseRecipient, context, { form: {} }))

@@ -1,10 +1,8 @@
 import { Type, type TObject } from "@sinclair/typebox";
-import { basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
+import { basis } from "../../../events/outreach.ts";
 import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
-import { closedObject, oneOf } from "../../platform/common-schemas.ts";
+import { closedObject } from "../../platform/common-schemas.ts";
 import type { MakeCommand } from "../shared/command.ts";
-import { contacts } from "../contacts.ts";
-import type { RecipientJson } from "../../recipients/recipient-json.ts";
 import { lag, list } from "../deliveries.ts";
 import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
@@ -14,9 +12,9 @@ import { listTokens } from "../token.ts";
 export const ANSWERS_MAX = 200;
 
 /** What an assistant says to a tool. */
-export type Input = { readonly [Member in TextMember]?: string } & { readonly reason?: SkipReason };
+export type Input = { readonly [Member in TextMember]?: string };
 
-type TextMember = FilterName | "as_of" | "recipient" | "event_id" | "variant" | "basis";
+type TextMember = FilterName | "recipient" | "event_id" | "variant" | "basis";
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
 export interface Tool {
@@ -27,12 +25,10 @@ export interface Tool {
   readonly command: MakeCommand;
   /** The members that are options of its command, beside those that are so everywhere. */
   readonly filter?: readonly FilterName[];
-  /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
-  readonly isAnswer?: (recipient: RecipientJson, input: Input) => boolean;
 }
 
 /** Members that are options of every command that has them. */
-const OPTIONS = ["as_of", "variant", "basis"] as const;
+const OPTIONS = ["variant", "basis"] as const;
 
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
 export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
@@ -46,36 +42,10 @@ export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">)
 }
 
 const optionalText = (description: string) => Type.Optional(Type.String({ description }));
-const as_of = optionalText("An earlier moment: a time or day in ISO 8601, or a position of the log. Absent: now.");
 const recipient = Type.String({ description: "A recipient: id, handle or @handle." });
-
-const status = Type.Union(oneOf("open", "attempted", "in_doubt", "sent", "failed").anyOf, {
-  description: "Only recipients of this status.",
-});
 
 /** None of them sends, spends or erases. */
 export const TOOLS: readonly Tool[] = [
-  {
-    name: "who_was_written_to",
-    title: "Who got messages",
-    description:
-      "All known recipients, or one: with their status, the variant they got, and their consent to be written to and to be tracked, with its evidence.",
-    input: closedObject({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }),
-    command: contacts,
-    isAnswer: (contact, input) => input.status === undefined || contact.status === input.status,
-  },
-  {
-    name: "why_skipped",
-    title: "Why recipients were skipped",
-    description:
-      "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed, or held because of a reply.",
-    input: closedObject({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }),
-    command: contacts,
-    isAnswer(contact, input) {
-      if (input.reason !== undefined) return contact.skipped.includes(input.reason);
-      return input.recipient !== undefined || contact.suppressed || contact.held || contact.skipped.length > 0;
-    },
-  },
   {
     name: "what_became_of_click",
     title: "The dispatches of a click",

@@ -1,4 +1,5 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
+import { status, type ElysiaCustomStatusResponse } from "elysia";
 import type { ReadResource } from "../../../events/access.ts";
 import { closedObject } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -11,7 +12,7 @@ import {
 } from "../../platform/operation.ts";
 import { attachment, whole } from "./answer.ts";
 import { fitting, objectBody, type Fields } from "./body.ts";
-import { reply, route, type Access, type RequestContext } from "./endpoint.ts";
+import { reply, route, type Access, type Reply, type RequestContext } from "./endpoint.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
 import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
@@ -59,7 +60,7 @@ export function serveRead<
     Object.entries(input).map(([name, { description: about = "" }]) => [name, `${about}.`]),
   );
   const shown = csv === undefined ? { members } : { members: { ...members, ...CSV_MEMBER }, ...CSV_HEADERS };
-  return [handler, declareOperation(described, { ...shown, problems: ["invalid"] as const })] as const;
+  return [handler, declareOperation(described, { ...shown, problems: ["invalid"] as const }, 200)] as const;
 }
 
 const CSV_MEMBER = { format: "`json` or `csv`. Default: by `Accept`." };
@@ -77,9 +78,13 @@ interface WriteRequest<Input extends TProperties> {
   readonly call: RequestContext;
 }
 
-interface WriteOptions {
-  /** The console has a form for it, at `/console/` and the words of its name. */
+interface WriteOptions<Status extends 200 | 202> {
+  /** The status of the answer; default: 200. 202: what was asked for begins. */
+  readonly status?: Status;
+  /** The console has a form for it. */
   readonly form?: {
+    /** Default: `/console/` and the words of its name. */
+    readonly path?: `/console/${string}`;
     /** The input for these fields; default: those that are not empty. Throws problems. */
     readonly body?: (fields: Fields) => unknown;
   };
@@ -96,12 +101,14 @@ export function serveWrite<
   Input extends TProperties,
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
+  Status extends 200 | 202 = 200,
 >(
   described: Operation<Context, Input, Output, Refusals>,
   context: () => Context & { readonly stopping: AbortSignal },
-  { form, guard = appendedOrNothing }: WriteOptions = {},
+  { form, guard = appendedOrNothing, status: code = 200 as Status }: WriteOptions<Status> = {},
 ) {
-  const handler = async ({ body, call }: WriteRequest<Input>): Promise<Static<TObject<Output>>> => {
+  type Answer = Static<TObject<Output>>;
+  const handler = async ({ body, call }: WriteRequest<Input>): Promise<ElysiaCustomStatusResponse<Status, Answer>> => {
     const running = context();
     const { stopping } = running;
     const work = parseGiven(() => described.run(running, body, call.metadata), refuseBody);
@@ -109,16 +116,17 @@ export function serveWrite<
       throw stopping.aborted && fault === stopping.reason ? problems.logUnavailable(true) : fault;
     });
     throwRefusal(described, found);
-    const answer = found as Static<TObject<Output>>;
+    const answer = found as Answer;
     call.disclosed = described.discloses?.(answer, body, running);
-    return answer;
+    return status(code, answer) as never;
   };
-  const toForm = ({ body }: NonNullable<typeof form>) => ({
-    path: `/console/${described.name.replaceAll(" ", "/")}` as const,
+  const toForm = ({ path = `/console/${described.name.replaceAll(" ", "/")}`, body }: NonNullable<typeof form>) => ({
+    path,
     ...omitUndefined({ body }),
     notice: (answer: never, fields: Fields) => described.text(answer, fields as Static<TObject<Input>>),
   });
-  const declared = declareOperation(described, omitUndefined({ form: form && toForm(form), isSlow: described.isSlow }));
+  const more = omitUndefined({ form: form && toForm(form), isSlow: described.isSlow });
+  const declared = declareOperation(described, more, code);
   return [handler, { ...declared, body: objectBody(described.input) }] as const;
 }
 
@@ -132,7 +140,7 @@ function throwRefusal({ refusals }: { readonly refusals?: DeclaredRefusals }, fo
 
 type Declared = Omit<Parameters<typeof route>[3], "response" | "summary" | "description" | "body">;
 
-function declareOperation<Output extends TProperties>(
+function declareOperation<Output extends TProperties, Status extends 200 | 202>(
   {
     id,
     tag,
@@ -148,14 +156,15 @@ function declareOperation<Output extends TProperties>(
     "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "csv"
   >,
   more: Declared,
+  status: Status,
 ) {
   return route(id, tag, access as unknown as Access, {
     response: {
-      200: {
+      [status]: {
         ...reply("The answer.", Type.Object(output)),
         ...(csv === undefined ? {} : { otherMediaTypes: ["text/csv"] }),
       },
-    },
+    } as Record<Status, Reply<Static<TObject<Output>>>>,
     summary,
     description,
     personalRead: personalRead as ReadResource | false,

@@ -65,6 +65,10 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
     { resource: "event", filters: ["event", "projection"], recipient: ADA, records: 1 },
   ],
   "GET /social/recipients": ["/social/recipients?limit=5", { resource: "recipients", filters: ["limit"], records: 1 }],
+  "GET /social/recipients/:recipient": [
+    `/social/recipients/@${PLANTED.username}`,
+    { resource: "recipient", recipient: ADA, records: 1 },
+  ],
   "GET /social/recipients/held": ["/social/recipients/held", { resource: "recipients", records: 0 }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
   "GET /api/audit/export": [
@@ -197,6 +201,7 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
         "/api/links",
         "/links",
         "/runs",
+        "/social/account",
         "/social/quota",
         "/social/runs",
         "/api/clicks",
