@@ -2,23 +2,27 @@ import type { AnyOperation } from "./platform/operation.ts";
 
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
+  audit: () => import("./recipients/audit.operations.ts"),
   account: () => import("./account/account.operations.ts"),
   history: () => import("./history/history.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
   privacy: () => import("./privacy/privacy.operations.ts"),
   recipients: () => import("./recipients/recipients.operations.ts"),
+  results: () => import("./history/results.operations.ts"),
 } as const;
 
 /** All that reachlog can do or answer: the files of each first word of an operation's name. */
 const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
+  results: ["results"],
   stats: ["history"],
   outreach: ["outreach"],
   quota: ["outreach"],
   runs: ["outreach"],
   clicks: ["history", "privacy"],
   links: ["links"],
+  audit: ["audit"],
   account: ["account"],
 };
 

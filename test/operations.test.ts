@@ -27,6 +27,17 @@ const INPUTS: Readonly<
     [{ as_of: "tomorrow" }, 'a moment is a position, a day or an ISO 8601 time, not "tomorrow"'],
     [{ as_of: "999999" }, "it has no position 999999"],
   ],
+  results: [
+    [{}, { by: "variant", total: { sent: 1, previous: null }, omitted: 0, previous_interval: null }],
+    [
+      { by: "run", from: "2001-01-01", to: "2001-01-31" },
+      { by: "run", rows: [], interval: { to: "2001-02-01T00:00:00.000Z" } },
+    ],
+    [{ as_of: "1" }, { rows: [], as_of: { position: 1 } }],
+    [{ from: "7" }, "an interval is between days or times"],
+    [{ from: "2026-11-21", to: "2026-11-20" }, "the interval ends before it begins"],
+    [{ as_of: "999999" }, "it has no position 999999"],
+  ],
   quota: [
     [{}, { counted: "day", used: 1, limit: 100, remaining: 99 }],
     [{ as_of: "0" }, { day: null, used: 0, resets_at: null, as_of: { position: 0, time: null } }],
@@ -108,7 +119,50 @@ const INPUTS: Readonly<
     ],
     [{ after: "2" }, { count: 2, next: null, links: [] }],
   ],
+  "audit show": [
+    [
+      { subject: "@ada_builds" },
+      {
+        kind: "recipient",
+        recipient: { username: "ada_builds" },
+        summary: expect.stringContaining("sent\nOpted in"),
+        events: [{ position: 1, type: "RecipientAdded", words: expect.stringContaining("was imported") }, {}, {}],
+        next: null,
+      },
+    ],
+    [
+      { subject: "ada_builds", limit: "1" },
+      { count: 3, next: 1, events: [{ position: 1 }] },
+    ],
+    [
+      { subject: "ada_builds", newest: "true", limit: "1" },
+      { count: 3, events: [{ type: "DirectMessageSent" }] },
+    ],
+    [
+      { subject: "go.example/spring", limit: "1" },
+      { kind: "link", recipient: null, next: expect.any(Number), events: [{ type: "LinkClicked" }] },
+    ],
+    [
+      { subject: "1", as_of: "1" },
+      { kind: "event", count: 1, summary: expect.stringMatching(/^position 1 is event /) },
+    ],
+    [{ subject: "no handle at all" }, "is neither a handle"],
+    [{ subject: "1", as_of: "999999" }, "it has no position 999999"],
+  ],
+  "audit change": [
+    [
+      { event: "1", projection: "contacts" },
+      { event: { position: 1 }, projection: "contacts", changes: [{ path: ["people", expect.any(String)] }, {}] },
+    ],
+    [
+      { event: "1", projection: "stats" },
+      { changes: [], as_of: { position: 0 } },
+    ],
+  ],
 };
+
+/** The input that a test gives where any will do. */
+const anyInput = (name: string) => INPUTS[name]![0]![0];
 
 const ERASED = {
   events: expect.any(Number),
@@ -159,6 +213,9 @@ const REFUSED: readonly (readonly [
   values?: Record<string, string>,
 ])[] = [
   ["clicks", { link: "go.example/never" }, "unknown-link"],
+  ["audit show", { subject: "never_met" }, "unknown-subject"],
+  ["audit show", { subject: "go.example/never" }, "unknown-subject"],
+  ["audit change", { event: "999999", projection: "stats" }, "unknown-event"],
   ["recipients show", { recipient: "never_met" }, "unknown-recipient"],
   ["outreach stop", { run_id: "another" }, "no-run-in-progress"],
   ["recipients retry", { recipient: "never_met" }, "unknown-recipient"],
@@ -187,11 +244,15 @@ const STATUS = { not_found: 404, conflict: 409, invalid: 422 } as const;
 /** Inputs that the schema of an operation refuses. */
 const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[] = [
   ["stats", { by: "week" }],
+  ["results", { by: "colour" }],
   ["runs", { limit: "0" }],
   ["runs", { limit: "501" }],
   ["runs", { limit: "many" }],
   ["runs", { after: "-1" }],
   ["recipients list", { limit: "1001" }],
+  ["audit show", { subject: "ada_builds", limit: "1001" }],
+  ["audit change", { event: "0", projection: "stats" }],
+  ["audit change", { event: "1", projection: "colours" }],
   ["recipients list", { status: "asleep" }],
   ["recipients show", { recipient: "no handle" }],
   ["recipients suppress", { recipient: "no handle" }],
@@ -351,24 +412,25 @@ describe.each(READING)("$name", (described) => {
   );
 
   test("has a text for people that is no JSON", async () => {
-    const { code, out } = await world.command(...asWords(described, INPUTS[name]![0]![0]));
+    const { code, out } = await world.command(...asWords(described, anyInput(name)));
     expect([code, out]).toEqual([0, expect.stringMatching(/\(.*as of position \d+, .*\)\n$/)]);
   });
 });
 
 test.each(READING.filter(({ list }) => list !== undefined))(
   "$name writes each row of all pages as a line of JSON, unless there is a limit",
-  async ({ name, list = "", id }) => {
+  async (described) => {
+    const { name, list = "", id } = described;
     const pages: Record<string, unknown>[] = [];
     for (let after = ""; pages.at(-1)?.["next"] !== null; after = String(pages.at(-1)!["next"])) {
-      const query = new URLSearchParams({ limit: "1", after });
+      const query = new URLSearchParams({ ...anyInput(name), limit: "1", after });
       pages.push(
         (await (await service.get(`${pathOf(id)}?${query}`, { headers: BEARER })).json()) as (typeof pages)[0],
       );
     }
     const rows = pages.flatMap((page) => page[list] as unknown[]);
     expect(rows.length).toBeGreaterThan(1);
-    const { out } = await world.command(...name.split(" "), "--json");
+    const { out } = await world.command(...asWords(described, anyInput(name)), "--json");
     expect(out).toBe(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   },
 );

@@ -2,7 +2,6 @@ import { hideCodes } from "../networks/hide-codes.ts";
 import { exportLog } from "./audit/export.ts";
 import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
-import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, createNumberParser, group, type MakeCommand } from "./shared/command.ts";
 import { fail, printable } from "./shared/terminal.ts";
@@ -70,6 +69,6 @@ const tail: MakeCommand = (terminal) =>
 export const audit = group(
   "audit",
   "verify, follow, export and inspect the event log",
-  [verify, head, prove, checkProof, consistency, tail, showHistoryCommand, exportLog, importLog],
+  [verify, head, prove, checkProof, consistency, tail, exportLog, importLog],
   "All but import work beside a running service.",
 );

@@ -17,7 +17,10 @@ export const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A position as every listing prints it. */
 const POSITION = /^[1-9]\d{0,14}$/;
 
-/** Whether this is how an event is named: by its id or its position. */
+/** A pattern: how an event is named, by its id or its position. */
+export const EVENT_NAME = String.raw`^(?:[1-9]\d{0,14}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`;
+
+/** True if the text is the id or the position of an event. */
 export function isEventName(text: string): boolean {
   return EVENT_ID.test(text) || POSITION.test(text);
 }

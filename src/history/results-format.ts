@@ -37,7 +37,7 @@ export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGrou
 };
 
 /** What a member of a row is called; a template by its name. */
-export function nameMember(group: ResultGroup, member: keyof ResultGroup, results: Results): string {
+export function nameMember(group: ResultGroup, member: keyof ResultGroup, results: Pick<Results, "templates">): string {
   const name = group[member] ?? "unknown";
   return member === "template" ? formatTemplate(results, name) : name;
 }
@@ -71,17 +71,17 @@ function intervalAsJson({ from, to }: Interval) {
 }
 
 /** The same rows as CSV (RFC 4180), without the total. */
-export function resultsAsCsv(by: Grouping, { rows, mergedTo }: ResultTable): string {
+export function resultsAsCsv({ by, rows, clicks_merged_to }: ReturnType<typeof resultsAsJson>): string {
   const members = GROUP_MEMBERS[by].flatMap((member) =>
     member === "template" ? ([member, "template_name"] as const) : [member],
   );
   const names = Object.keys(CELLS);
   const head = [...members, ...names, ...names.map((name) => `previous_${name}`), "clicks_merged_to"];
-  const lines = rows.map(({ group, figures, previous }) => [
-    ...members.map((member) => group[member] ?? ""),
-    ...Object.values(CELLS).map((cell) => cell(figures)),
-    ...Object.values(CELLS).map((cell) => (previous === null ? null : cell(previous))),
-    mergedTo,
+  const lines = rows.map((row) => [
+    ...members.map((member) => row[member] ?? ""),
+    ...Object.values(CELLS).map((cell) => cell(row)),
+    ...Object.values(CELLS).map((cell) => (row.previous === null ? null : cell(row.previous))),
+    clicks_merged_to,
   ]);
   // On one line, since a row is one, and with nothing that steers a terminal.
   const toCell = (value: string | number | null): string => escapeControls(String(value ?? "").replaceAll(/\s+/g, " "));

@@ -2,10 +2,12 @@ import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
 import { showAccount, revokeAccount } from "../account/account.operations.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
+import { showResults } from "../history/results.operations.ts";
 import { listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota, stopRun } from "../outreach/outreach.operations.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
+import { showChange, showHistory } from "../recipients/audit.operations.ts";
 import {
   forgetRecipient,
   listRecipients,
@@ -15,6 +17,7 @@ import {
   showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
+import { createSlot } from "./access/load-shedding.ts";
 import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
@@ -24,7 +27,6 @@ import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { eventEndpoints, exportEndpoints } from "./features/events.ts";
 import { healthEndpoints } from "./features/health.ts";
-import { resultsEndpoints } from "./features/results.ts";
 import { runEndpoints } from "./features/run.ts";
 import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
@@ -43,7 +45,6 @@ export function features(deps: AppDeps) {
     .use(runEndpoints(deps))
     .use(readingOperations(deps))
     .use(writingOperations(deps))
-    .use(resultsEndpoints(deps))
     .use(directSendEndpoints(deps))
     .use(trackingEndpoints(deps))
     .use(redirectEndpoints(deps))
@@ -58,15 +59,22 @@ export function features(deps: AppDeps) {
     .use(sessionEndpoints(deps));
 }
 
+/** A history may read much of the log, so one is read at a time. */
+const BUSY = "Another history is being read. Send the request again in a few seconds.";
+
 /** The operations that read, a line each. */
 function readingOperations(deps: AppDeps) {
   const context = () => openReader(deps);
+  const histories = createSlot(BUSY);
   return feature("reading-operations", "")
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
+    .get("/social/results", ...serveRead(showResults, context))
     .get("/social/runs", ...serveRead(listRuns, context))
     .get("/social/account", ...serveRead(showAccount, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
+    .get("/api/audit/history", ...serveRead(showHistory, context, histories.take))
+    .get("/api/audit/change", ...serveRead(showChange, context, histories.take))
     .get("/social/recipients/:recipient", ...serveRead(showRecipient, context))
     .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context));

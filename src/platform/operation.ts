@@ -60,6 +60,8 @@ export interface OperationCaller {
 
 /** What an answer shows of personal data: the one recipient that it is about, and the number of records. */
 export interface Disclosure {
+  /** In place of the operation's `personalRead`, where answers differ. */
+  readonly resource?: string;
   readonly recipient?: { readonly id?: string; readonly username?: string };
   readonly records?: number;
 }
@@ -120,6 +122,8 @@ export interface Operation<
   readonly file?: OperationFile<Static<TObject<Output>>, Static<TObject<Input>>>;
   /** The rows of an answer that is a list; undefined if this answer is none. */
   table?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): TextTable | undefined;
+  /** The answer as CSV: with `--csv` on the command line, and over HTTP by `format` or `Accept`. */
+  csv?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): string;
   /** The answer for people: what stands below the table, or all of it. */
   text(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): string;
   /** Arguments of the command line, each an example. */

@@ -27,7 +27,7 @@ export interface LogReader {
 }
 
 /** A day or a time with its offset is shorter. */
-const MOMENT_CHARACTERS_MAX = 40;
+export const MOMENT_CHARACTERS_MAX = 40;
 
 /** The input of each operation that can answer for an earlier moment. */
 export const asOfInput = {

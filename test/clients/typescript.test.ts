@@ -155,6 +155,10 @@ describe("each operation for programs, asked of a running service", () => {
     expect(unknown.status).toBe(404);
     const { data: results } = await client.GET("/social/results", { params: { query: { by: "variant" } } });
     expect(results).toMatchObject({ by: "variant" });
+    const { data: history } = await client.GET("/api/audit/history", { params: { query: { subject: "1" } } });
+    expect(history?.kind).toBe("event");
+    const changed = { params: { query: { event: "1", projection: "stats" } } };
+    expect((await client.GET("/api/audit/change", changed)).data?.projection).toBe("stats");
     const { data: whatIf } = await client.POST("/api/what-if", { body: { DAILY_LIMIT: 1 } });
     expect(whatIf?.rules).toEqual(["DAILY_LIMIT"]);
     const { error: unknownRule } = await client.POST("/api/what-if", { body: { DAILY_LIMIT: "none" } });

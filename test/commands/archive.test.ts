@@ -6,11 +6,10 @@ import { formatPublicKey } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { startS3 } from "../../sandbox/s3/server.ts";
 import { archive, backup } from "../../src/commands/backup.ts";
-import { audit } from "../../src/commands/audit.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { clicks, contacts, forget, stats } from "../harness/memory/operation-commands.ts";
+import { audit, clicks, contacts, forget, stats } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -83,7 +82,7 @@ async function sayAll(env: Env, end: number): Promise<readonly Captured[]> {
     [audit, "export", "--to", String(end), "--type", "RecipientAdded"],
     [audit, "export", "--to", String(end), "--recipient", "user_3"],
     [audit, "export", "--to", "2026-01-04", "--from", "2026-01-02"],
-    [audit, "show", "user_3", "--all", "--as-of", String(end)],
+    [audit, "show", "user_3", "--as-of", String(end)],
     [audit, "show", "go.example/l1", "--as-of", String(end)],
     [contacts, "--json", "--as-of", String(end)],
     [clicks, "--json", "--as-of", String(end)],

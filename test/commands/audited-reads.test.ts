@@ -32,6 +32,7 @@ const READS: Readonly<Record<string, Read>> = {
   "audit show @planted_ada": { resource: "recipient", ...FOUND },
   "audit show 1": { resource: "event", ...FOUND },
   "audit show go.example/spring": { resource: "link", records: 1 },
+  "audit change 1 --projection contacts": { resource: "event", ...FOUND },
   "audit tail --from 1": { resource: "stream" },
   "audit prove 1 --plain --out FOLDER/proof": { resource: "event", ...FOUND },
   "audit export": { resource: "export" },

@@ -7,13 +7,17 @@ import { contacts, findContact, type Contacts } from "../../projections/contacts
 import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { audit } from "../../src/commands/audit.ts";
-import { showHistoryCommand } from "../../src/commands/audit/show.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { capture } from "../harness/capture.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
-import { contact, contacts as contactsCommand, recipients } from "../harness/memory/operation-commands.ts";
+import {
+  contact,
+  contacts as contactsCommand,
+  recipients,
+  showHistoryCommand,
+} from "../harness/memory/operation-commands.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 

@@ -130,7 +130,7 @@ test.each<[string | undefined, string | undefined, clicks: number, mergedTo: str
     const found = await createResults(merged, "variant", interval);
     expect([found.total.figures.clicks?.total, found.mergedTo]).toEqual([clicks, mergedTo]);
     expect(resultsAsJson("variant", found).clicks_merged_to).toBe(mergedTo);
-    const [head, row] = resultsAsCsv("variant", found).split("\r\n");
+    const [head, row] = resultsAsCsv(resultsAsJson("variant", found)).split("\r\n");
     expect(head).toEndWith(',"clicks_merged_to"');
     if (found.rows.length > 0) expect(row).toEndWith(`,"${mergedTo ?? ""}"`);
     const note = `Clicks up to ${mergedTo} are no longer told apart by day`;
@@ -281,7 +281,7 @@ test("as CSV each row has its figures and those before, and no cell is a formula
     "variant",
     parseInterval("2026-11-21", undefined, Date.parse("2026-11-21")),
   );
-  const [head = "", row = "", ...rest] = resultsAsCsv("variant", table).split("\r\n");
+  const [head = "", row = "", ...rest] = resultsAsCsv(resultsAsJson("variant", table)).split("\r\n");
   // The byte order mark tells Excel that the file is UTF-8.
   expect(head).toStartWith(
     '\ufeff"template","template_name","variant","attempted","sent","failed","in_doubt","replied"',

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventType } from "../../events/catalog.ts";
-import { formatEventLine } from "../../src/commands/audit/show.ts";
+import { formatEventLine } from "../../src/commands/deliveries/show.ts";
 import { toSentence, describeEvent } from "../../src/history/words.ts";
 import { anyEvent } from "../events/from-schema.ts";
 

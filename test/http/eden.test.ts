@@ -26,8 +26,10 @@ type Typed = Operations<Routes, true>;
 /** All of them but the console's forms. One too many or too few does not compile. */
 const OPERATIONS: Readonly<Record<Typed, true>> = {
   " get": true,
+  "/api/audit/change get": true,
   "/api/audit/export get": true,
   "/api/audit/head get": true,
+  "/api/audit/history get": true,
   "/api/audit/proof/:event get": true,
   "/api/audit/verify get": true,
   "/api/audit/verify post": true,

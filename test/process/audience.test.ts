@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { FETCH_MS } from "../../projections/suspected.ts";
 import { VISITORS_ERROR } from "../../projections/visitors.ts";
-import { results } from "../../src/commands/results.ts";
+import { results } from "../harness/memory/operation-commands.ts";
 import { openDay } from "../harness/memory/day.ts";
 import {
   authorize,

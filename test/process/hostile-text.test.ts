@@ -27,9 +27,10 @@ const LINES = [
   "results",
   "results --json",
   "results --csv",
-  "audit show 1003 --all",
-  "audit show 1003 --all --json",
-  "audit show go.example/7 --all",
+  "audit show 1003 --limit 1000",
+  "audit show 1003 --json",
+  "audit show go.example/7 --limit 1000",
+  "audit change 5 --projection contacts",
   "audit export",
   "audit export --format csv",
   "audit export --format cloudevents",
@@ -63,7 +64,7 @@ describe("texts of others", () => {
   );
 
   test("are shown, as far as the commands show them at all", async () => {
-    const { out } = await world.command("audit", "show", "1003", "--all");
+    const { out } = await world.command("audit", "show", "1003", "--limit", "1000");
     expect(out).toContain("evil.example");
     expect((await world.command("audit", "export")).out).toContain(FORGED);
   });

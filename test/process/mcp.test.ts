@@ -88,12 +88,6 @@ test("recipients_list", async () => {
   expect(recipients).toMatchObject([{ username: "ben_noconsent", skipped: ["no_consent"] }]);
 });
 
-test("what_happened", async () => {
-  const types = async (subject: string) => (await answersOf("what_happened", { subject })).map(({ type }) => type);
-  expect(await types("ada_builds")).toContain("DirectMessageSent");
-  expect(await types("go.example/spring")).toContain("LinkClicked");
-});
-
 test("what_became_of_click", async () => {
   const [dispatch] = await answersOf("what_became_of_click", { event_id: clickId });
   const channels = dispatch?.["channels"] as readonly { channel: string; fate: { status: string } }[];
@@ -111,13 +105,9 @@ test("who_may_call", async () => {
   expect(JSON.stringify(caller)).not.toContain(TOKEN);
 });
 
-test("clicks, quota, results, stats, dead_letters and delivery_lag", async () => {
+test("clicks, quota, stats, dead_letters and delivery_lag", async () => {
   expect((await call("clicks", { link: "go.example/spring" })).text).toContain("go.example");
   expect(await answersOf("quota")).toMatchObject([{ used: 1, limit: 100 }]);
-  expect(await answersOf("results")).toMatchObject([{ by: "variant", rows: [{ variant: "A", sent: 1 }] }]);
-  expect(await answersOf("results", { by: "run", from: "2001-01-01", to: "2001-01-31" })).toMatchObject([
-    { by: "run", rows: [], interval: { to: "2001-02-01T00:00:00.000Z" } },
-  ]);
   expect(await answersOf("stats")).toMatchObject([{ sent: 1, failed: 0 }]);
   expect(await answersOf("stats", { as_of: "0" })).toMatchObject([{ sent: 0 }]);
   expect((await call("dead_letters")).text).toContain("chat");
@@ -139,7 +129,7 @@ test("dry_run says what a run would do, and does nothing", async () => {
 
 test("whatever was asked, no event was recorded for it", async () => {
   const before = await exported(world);
-  for (const { name } of TOOLS) await call(name, { subject: "ada_builds", event_id: clickId });
+  for (const { name } of TOOLS) await call(name, { event_id: clickId });
   expect(await exported(world)).toEqual(before);
 });
 

@@ -37,6 +37,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "recipients/recipients.operations.ts": "operations",
   "recipients/recipient-json.ts": "operations",
   "history/history.operations.ts": "operations",
+  "history/event-json.ts": "recipients/audit.operations",
   "platform/operation.ts": "operations",
   "projector/log-reader.ts": "operations",
   "commands/outreach/": "commands/outreach-preview",

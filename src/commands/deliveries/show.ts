@@ -1,3 +1,4 @@
+import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt-outcome.ts";
@@ -12,7 +13,7 @@ import { isEventName } from "../../history/find-event.ts";
 import { quoteText } from "../../history/words/sentence.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { discloseEvent } from "../../privacy/read-audit.ts";
-import { toEventJson, formatEventLine } from "../audit/show.ts";
+import { describeNarrowed, toEventJson } from "../../history/event-json.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
@@ -110,4 +111,9 @@ function describeWait({ attempts, retry_at }: WaitingDispatch, blocked: BlockRea
   if (blocked !== null) return `waits: the channel is suspended since ${blocked.since}, ${quoteText(blocked.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";
   return `waits: attempt ${attempts + 1} of ${DISPATCH_ATTEMPTS_MAX} is due at ${retry_at}`;
+}
+
+/** One event as a sentence; an outcome is narrowed to these dispatches. */
+export function formatEventLine(event: Recorded, dispatches?: ReadonlySet<number>): string {
+  return `${event.position} ${event.time} ${printable(describeNarrowed(event, dispatches))}\n`;
 }

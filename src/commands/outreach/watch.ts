@@ -1,6 +1,6 @@
 import { run as runProjection, type RunState } from "../../../projections/run.ts";
 import { foldTo } from "../../projector/fold-to.ts";
-import { formatEventJson } from "../audit/show.ts";
+import { toEventJson } from "../../history/event-json.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
 import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";
@@ -42,7 +42,7 @@ interrupted, it exits 130, and the run goes on.`,
           (event.type === "RunStarted" && state.current !== null
             ? formatHeader(state.current)
             : `${event.time} ${printable(describeEvent(event))}\n`);
-        status.above(() => terminal.out(json === true ? formatEventJson(event) : text));
+        status.above(() => terminal.out(json === true ? `${JSON.stringify(toEventJson(event))}\n` : text));
         if (end !== undefined) return undefined;
       }
       // The signal's reason is the code that a shell expects of it.

@@ -14,7 +14,7 @@ import { runOperation } from "./run-operation.ts";
 
 /** The command of an operation: arguments and options are the members of its input, and help is made of its words. */
 export function toCommand(described: AnyOperation): MakeCommand {
-  const { name, summary, description, input, positional = [], confirm, list, file, examples } = described;
+  const { name, summary, description, input, positional = [], confirm, list, csv, file, examples } = described;
   const last = name.split(" ").at(-1)!;
   return (terminal) => {
     const command: typed.CommandUnknownOpts = new Command(last).summary(toPhrase(summary)).description(description);
@@ -25,16 +25,23 @@ export function toCommand(described: AnyOperation): MakeCommand {
     if (confirm !== undefined) command.option("--yes", "do not ask");
     if (list === undefined) command.option(...JSON_OPTION);
     else command.option("--json", "answer with one JSON object a row; without --limit, of all pages");
+    if (csv !== undefined) command.addOption(new Option("--csv", "answer with CSV").conflicts("json"));
     const action = async (...given: readonly unknown[]): Promise<number> => {
-      const { json, yes, ...chosen } = given[positional.length] as Record<string, unknown> & {
+      const {
+        json,
+        csv: isCsv,
+        yes,
+        ...chosen
+      } = given[positional.length] as Record<string, unknown> & {
         json?: true;
+        csv?: true;
         yes?: true;
       };
       const named = positional.map((member, at) => [member, given[at]] as const);
       const members = options.map(([member]) => [member, chosen[toCamelCase(member)]] as const);
       const inputs = omitUndefined(Object.fromEntries([...named, ...members]));
       const path = file && (chosen[toCamelCase(file.option)] as string | undefined);
-      return await runOperation(terminal, described, inputs, { json, yes, file: path });
+      return await runOperation(terminal, described, inputs, { json, csv: isCsv, yes, file: path });
     };
     command.action(action as Parameters<typeof command.action>[0]);
     return command.examples(...examples.map((one) => `reachlog ${name} ${one}`.trimEnd()));

@@ -20,7 +20,6 @@ import { ready } from "../ready.ts";
 import { recipients } from "../recipients.ts";
 import { suppressions } from "../recipients/suppressions.ts";
 import { replay } from "../replay.ts";
-import { results } from "../results.ts";
 import { clockCorrected, restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
@@ -36,7 +35,7 @@ import { toCommand, withOperations } from "./operation-command.ts";
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
   "Recipients and messages": [recipients, suppressions, outreach],
-  "Figures and links": [results, "stats", "quota", "runs", "clicks", links],
+  "Figures and links": ["results", "stats", "quota", "runs", "clicks", links],
   "Log and proof": [replay, audit, witness, archive],
   "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],
   "Deliveries and access": [deliveries, account, token, key],

@@ -16,11 +16,12 @@ import { contactsNow, foldToMoment } from "./moment.ts";
 import { checkNewFile, makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";
-import { answer, EXIT, fail, table, type Terminal } from "./terminal.ts";
+import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal.ts";
 
 /** What the command line adds to the input of an operation. */
 interface RunOptions {
   readonly json?: true | undefined;
+  readonly csv?: true | undefined;
   /** True: do not ask. */
   readonly yes?: true | undefined;
   /** The path of the operation's file. */
@@ -32,7 +33,7 @@ export async function runOperation(
   terminal: Terminal,
   described: AnyOperation,
   input: object,
-  { json, yes, file }: RunOptions,
+  { json, csv, yes, file }: RunOptions,
 ): Promise<number> {
   checkInput(described, input);
   if (file !== undefined) checkNewFile(file);
@@ -40,9 +41,13 @@ export async function runOperation(
   await using context = await openContext(terminal, described);
   if (json === true && described.list !== undefined) return await writeRows(terminal, described, context, input);
   const found = await runOnce(terminal, described, context, input);
+  if (csv === true) {
+    terminal.out(described.csv!(found, input as never));
+    return EXIT.ok;
+  }
   const rows = described.table?.(found, input as never);
   const text = described.text(found, input as never);
-  const shown = text.endsWith("\n") ? text : `${text}\n`;
+  const shown = `${text.replace(/\n$/, "").split("\n").map(printable).join("\n")}\n`;
   answer(terminal, json, found, rows === undefined ? shown : `${table(rows.head, rows.rows)}${shown}`);
   if (file === undefined) return EXIT.ok;
   return await writeFile(terminal, described, file, () =>
@@ -141,7 +146,7 @@ export async function runOnce(
   if (refused !== undefined) throw new ServiceError(refused.kind, refused.sentence);
   const disclosed = described.discloses?.(found as never, input as never, context as never) ?? {};
   if (personalRead !== false && disclosed !== "nothing") {
-    await recordRead(terminal, context.store, { resource: personalRead as PersonalRead["resource"], ...disclosed });
+    await recordRead(terminal, context.store, { resource: personalRead, ...disclosed } as PersonalRead);
   }
   return found as never;
 }

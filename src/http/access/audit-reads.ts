@@ -32,7 +32,11 @@ export function createReadHook({ eventIntake, clock, sessions }: AppDeps) {
     if (!isLeading && (request.method === "HEAD" || !DISCLOSING.includes(status))) return;
     // A page is asked for with a session, which is no caller of events.
     const signedIn = metadata.caller === ANONYMOUS ? sessions.tokenOf(request)?.name : undefined;
-    const read = { resource: personalRead, ...omitUndefined({ filters: filtersIn(call) }), ...call.disclosed };
+    const read = {
+      resource: personalRead,
+      ...omitUndefined({ filters: filtersIn(call) }),
+      ...call.disclosed,
+    } as PersonalRead;
     const { pathname, search } = new URL(request.url);
     try {
       await record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);

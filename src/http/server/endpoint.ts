@@ -1,12 +1,11 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ReadResource } from "../../../events/access.ts";
 import type { AnyElysia, DocumentDecoration } from "elysia";
-import type { DeclaredRefusals } from "../../platform/operation.ts";
+import type { DeclaredRefusals, Disclosure } from "../../platform/operation.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { Notice, ConsolePage } from "../../console/page-context.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import type { Disclosed } from "../../privacy/read-audit.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
 import { UNCHECKED, type Fields, type RequestBody, type SentFile, type SentForm, type Typed } from "./body.ts";
@@ -196,7 +195,7 @@ export interface RequestContext {
   /** Of the answer, and of each request alone. */
   readonly headers: Record<string, string>;
   /** What the answer shows, as far as its handler knows more than the endpoint declares; `nothing`: no personal data. */
-  disclosed?: Disclosed | "nothing" | undefined;
+  disclosed?: Disclosure | "nothing" | undefined;
   /** From the time on when it is known who calls. */
   span?: RequestSpan | undefined;
 }

@@ -10,10 +10,11 @@ import {
   type DeclaredRefusals,
   type Operation,
 } from "../../platform/operation.ts";
+import { attachment, whole } from "./answer.ts";
 import { fitting, objectBody, type Fields } from "./body.ts";
 import { reply, route, type Access, type Reply, type RequestContext } from "./endpoint.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
-import { parseGiven, refuseQuery } from "./query.ts";
+import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
 /** A request of an operation that reads. */
 interface ReadRequest {
@@ -27,29 +28,48 @@ interface ReadRequest {
 /**
  * Returns handler and declaration of an operation that reads, for a GET route of Elysia's chain: its input is the path and
  * the query. `context` is called for each request, so a table of endpoints can be made without one. The handler throws the
- * problem 422 for an input that does not fit, and that of the refusal which the operation returns.
+ * problem 422 for an input that does not fit, and that of the refusal which the operation returns. `take` runs the work,
+ * or refuses it while other work goes on.
  */
 export function serveRead<
   Context,
   Input extends TProperties,
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
->(described: Operation<Context, Input, Output, Refusals>, context: () => Context) {
-  const { input } = described;
+>(
+  described: Operation<Context, Input, Output, Refusals>,
+  context: () => Context,
+  take = <T>(work: () => Promise<T>): Promise<T> => work(),
+) {
+  const { name, input, csv } = described;
   const fit = fitting(closedObject(input));
   const handler = async ({ request, params, call }: ReadRequest): Promise<Static<TObject<Output>>> => {
-    const given = fit(readMembers(input, new URL(request.url).searchParams, params));
+    const { searchParams } = new URL(request.url);
+    const given = fit(readMembers(input, searchParams, params));
+    const isCsv = csv !== undefined && wantsCsv(request, searchParams);
     const running = context();
-    const found = await parseGiven(() => described.run(running, given, call.metadata), refuseQuery);
+    const found = await take(() => parseGiven(() => described.run(running, given, call.metadata), refuseQuery));
     throwRefusal(described, found);
     const answer = found as Static<TObject<Output>>;
     call.disclosed = described.discloses?.(answer, given, running);
-    return answer;
+    if (!isCsv) return answer;
+    const headers = attachment("text/csv; charset=utf-8", `reachlog-${name.replaceAll(" ", "-")}.csv`);
+    return whole({ status: 200, headers, body: csv(answer, given) }, answer) as never;
   };
   const members = Object.fromEntries(
     Object.entries(input).map(([name, { description: about = "" }]) => [name, `${about}.`]),
   );
-  return [handler, declareOperation(described, { members, problems: ["invalid"] as const }, 200)] as const;
+  const shown = csv === undefined ? { members } : { members: { ...members, ...CSV_MEMBER }, ...CSV_HEADERS };
+  return [handler, declareOperation(described, { ...shown, problems: ["invalid"] as const }, 200)] as const;
+}
+
+const CSV_MEMBER = { format: "`json` or `csv`. Default: by `Accept`." };
+const CSV_HEADERS = { requestHeaders: ["Accept"] } as const;
+
+/** Throws the problem 422 for another format. */
+function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
+  const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
+  return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
 }
 
 /** A request of an operation that writes. */
@@ -130,15 +150,21 @@ function declareOperation<Output extends TProperties, Status extends 200 | 202>(
     personalRead,
     output,
     refusals,
+    csv,
   }: Pick<
     Operation<never, TProperties, Output>,
-    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals"
+    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "csv"
   >,
   more: Declared,
   status: Status,
 ) {
   return route(id, tag, access as unknown as Access, {
-    response: { [status]: reply("The answer.", Type.Object(output)) } as Record<Status, Reply<Static<TObject<Output>>>>,
+    response: {
+      [status]: {
+        ...reply("The answer.", Type.Object(output)),
+        ...(csv === undefined ? {} : { otherMediaTypes: ["text/csv"] }),
+      },
+    } as Record<Status, Reply<Static<TObject<Output>>>>,
     summary,
     description,
     personalRead: personalRead as ReadResource | false,

@@ -6,13 +6,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { AppendInDoubt, StoreFull, StoreUnavailable } from "eventstore-lite";
 import type { DataOf, Recorded } from "../../../events/catalog.ts";
-import { showHistoryCommand } from "../../../src/commands/audit/show.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { SAME_READ_MS } from "../../../src/http/access/audit-reads.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
+import { showHistoryCommand } from "../../harness/memory/operation-commands.ts";
 import { capture } from "../../harness/capture.ts";
 import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/memory/app.ts";
 import { temporaryFolder } from "../../harness/temporary.ts";
@@ -52,7 +52,18 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
     { resource: "event", recipient: ADA, filters: ["projection"] },
   ],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
-  "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
+  "GET /social/results": [
+    "/social/results?by=source&format=csv",
+    { resource: "results", filters: ["by", "format"], records: 0 },
+  ],
+  "GET /api/audit/history": [
+    `/api/audit/history?subject=@${PLANTED.username}&limit=1`,
+    { resource: "recipient", filters: ["subject", "limit"], recipient: ADA, records: 1 },
+  ],
+  "GET /api/audit/change": [
+    "/api/audit/change?event=ADDED&projection=contacts",
+    { resource: "event", filters: ["event", "projection"], recipient: ADA, records: 1 },
+  ],
   "GET /social/recipients": ["/social/recipients?limit=5", { resource: "recipients", filters: ["limit"], records: 1 }],
   "GET /social/recipients/:recipient": [
     `/social/recipients/@${PLANTED.username}`,
@@ -187,13 +198,13 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
       .concat([
         "/api/deliveries",
+        "/api/links",
         "/links",
         "/runs",
         "/social/account",
         "/social/quota",
         "/social/runs",
         "/api/clicks",
-        "/api/links",
         "/setup",
         "/what-if",
       ])
