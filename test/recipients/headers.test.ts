@@ -10,7 +10,7 @@ describe("a marketer's headers of a list of recipients", () => {
   test.each([
     ["Handle", "@handle", "X username", "Twitter Handle", "X / Twitter handle", "Screen Name", "Username"],
     ["Twitter URL", "X profile", "Twitter", "X (Twitter)"],
-  ])("name the recipient: %s and others", (...headers) => {
+  ])("name the recipient: %s and others", (...headers: string[]) => {
     for (const header of headers) {
       const { rows } = read(`${header},Company`, "https://x.com/ada,Acme");
       expect([header, rows[0]?.recipient]).toMatchObject([header, { username: "ada", fields: { company: "Acme" } }]);
