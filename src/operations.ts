@@ -2,6 +2,8 @@ import type { AnyOperation } from "./platform/operation.ts";
 
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
+  decisions: () => import("./delivery/decisions.operations.ts"),
+  delivery: () => import("./delivery/delivery.operations.ts"),
   history: () => import("./history/history.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
@@ -17,6 +19,7 @@ const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   runs: ["outreach"],
   clicks: ["history", "privacy"],
   links: ["links"],
+  deliveries: ["delivery", "decisions"],
 };
 
 /** True if an operation's name begins with this word. */

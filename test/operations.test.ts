@@ -5,6 +5,10 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describeEndpoints } from "../src/http/endpoints.ts";
 import { isOperationWord, loadOperations } from "../src/operations.ts";
 import { isReading, type AnyOperation } from "../src/platform/operation.ts";
+import { loadConfig } from "../src/config/config.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../src/log/event-log.ts";
+import { openLog } from "../src/privacy/open-log.ts";
+import { outcomeOf } from "./harness/memory/outcomes.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
 
@@ -87,6 +91,39 @@ const INPUTS: Readonly<
     ],
     [{ after: "2" }, { count: 2, next: null, links: [] }],
   ],
+  "deliveries list": [
+    [{}, { count: 4, next: null, dispatches: [{ status: "dead", http_status: 503, link: null }, {}, {}, {}] }],
+    [
+      { status: "in_doubt", channel: "chat" },
+      { count: 1, dispatches: [{ channel: "chat", refused: null }] },
+    ],
+    [
+      { error: "4xx", limit: "1" },
+      { count: 2, dispatches: [{ http_status: 400 }], next: expect.any(String) },
+    ],
+    [
+      { channel: "ads", to: "2100-01-01" },
+      { count: 0, dispatches: [] },
+    ],
+  ],
+  "deliveries channels": [
+    [{}, { channels: expect.arrayContaining([expect.objectContaining({ channel: "chat", dead: 2, in_doubt: 1 })]) }],
+    [{ as_of: "1" }, { channels: [{ channel: "ads", pending: 0, suspended: null }, {}, {}, {}] }],
+    [{ as_of: "999999" }, "it has no position 999999"],
+  ],
+  "deliveries show": [
+    [
+      { event_id: "7" },
+      {
+        dispatches: [
+          {
+            source: { position: 7, type: "NotificationRequested" },
+            channels: [{ channel: "chat", status: "dead", configured: true, events: [{ type: "DispatchAbandoned" }] }],
+          },
+        ],
+      },
+    ],
+  ],
 };
 
 const ERASED = {
@@ -95,6 +132,9 @@ const ERASED = {
   id: expect.any(String),
   position: expect.any(Number),
 };
+
+const ALL = { all: "true", channel: "chat" };
+const DECIDED = { done: 1, left: [], left_count: 0, until_position: expect.any(Number) };
 
 /** Inputs of operations that write: over HTTP, and the like on the command line, with the answer to both. */
 const WRITES: Readonly<
@@ -110,6 +150,22 @@ const WRITES: Readonly<
     ERASED,
   ],
   "clicks forget": [{ ip: "203.0.113.7" }, { ip: "203.0.113.8", ground: "objection" }, ERASED],
+  "deliveries retry": [{ ...ALL, error: "5xx" }, { ...ALL, channel: "messaging", error: "5xx" }, DECIDED],
+  "deliveries discard": [
+    { ...ALL, error: "400", why: "over" },
+    { ...ALL, channel: "messaging", error: "400", why: "over" },
+    DECIDED,
+  ],
+  "deliveries settle": [
+    { ...ALL, as: "arrived", why: "seen" },
+    { ...ALL, channel: "messaging", as: "left", why: "unknown" },
+    DECIDED,
+  ],
+  "deliveries resume": [
+    { channel: "webhook-one" },
+    { channel: "webhook-two" },
+    { channel: expect.stringMatching(/^webhook-/), suspended_since: expect.any(String) },
+  ],
 };
 
 /** Inputs that an operation refuses by name, with the slug of the problem. */
@@ -117,6 +173,10 @@ const REFUSED: readonly (readonly [name: string, input: Record<string, string>, 
   ["clicks", { link: "go.example/never" }, "unknown-link"],
   ["recipients forget", { recipient: "never_met" }, "unknown-recipient"],
   ["clicks forget", { ip: "203.0.113.99" }, "unknown-address"],
+  ["deliveries show", { event_id: "999999" }, "unknown-event"],
+  ["deliveries show", { event_id: "1" }, "no-dispatch"],
+  ["deliveries resume", { channel: "ads" }, "not-suspended"],
+  ["deliveries retry", { all: "true", channel: "ads", expected: "7" }, "number-changed"],
 ];
 
 /** Inputs that the schema of an operation refuses. */
@@ -131,6 +191,14 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["recipients forget", { recipient: "" }],
   ["recipients forget", { recipient: "ada_builds", ground: "boredom" }],
   ["clicks forget", { ip: "@ann" }],
+  ["deliveries list", { after: "1" }],
+  ["deliveries list", { limit: "501" }],
+  ["deliveries show", { event_id: "x" }],
+  ["deliveries resume", { channel: "fax" }],
+  ["deliveries retry", {}],
+  ["deliveries retry", { error: "5xx" }],
+  ["deliveries discard", { all: "true", why: " " }],
+  ["deliveries settle", { all: "true", as: "lost", why: "seen" }],
 ];
 
 const LINKS = "code,target\none,https://shop.example/1\ntwo,https://shop.example/2\n";
@@ -155,6 +223,7 @@ beforeAll(async () => {
   world.env["LINK_BASE"] = "https://go.example";
   await world.command("links", "import", world.file("links.csv", LINKS));
   delete world.env["LINK_BASE"];
+  await writeDispatches(world);
   service = await world.serve();
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
   for (const ip of ["203.0.113.7", "203.0.113.8"]) await service.post("/api/tracking/event", { ...click, ip }, BEARER);
@@ -170,17 +239,41 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-/** The path of an operation: that of the endpoint with its id. */
-function pathOf(id: string): string {
+/** On chat and on messaging two dead letters each and one dispatch in doubt; and two suspended webhooks. */
+async function writeDispatches({ env }: Installation): Promise<void> {
+  await using log = await openLog(loadConfig(env, () => ""));
+  const { append } = createEventLog(log, () => Bun.randomUUIDv7());
+  const requests = {
+    chat: { type: "NotificationRequested", data: { message: "m", service: "s", level: "info" } },
+    messaging: { type: "MessageRequested", data: { text: "m" } },
+  } as const;
+  for (const channel of ["chat", "messaging"] as const) {
+    const request: NewEvent = requests[channel];
+    const { first } = await append(STREAMS.requests, [request, request, request], {});
+    const about = (at: number) =>
+      ({ source: first + at, channel, lane: "direct", mode: "single", detail: "no" }) as const;
+    const refused = (at: number, status: number) =>
+      outcomeOf("DispatchAbandoned", { ...about(at), status, refused: true });
+    const outcomes = [refused(0, 400), refused(1, 503), outcomeOf("DispatchInDoubt", about(2))];
+    await append(STREAMS.delivery(channel), outcomes, {});
+  }
+  for (const channel of ["webhook-one", "webhook-two"] as const) {
+    const data = { channel, network: "standard_webhooks", detail: "gone", credential: "hash" };
+    await append(STREAMS.delivery(channel), [{ type: "ChannelSuspended", data }], {});
+  }
+}
+
+/** The path of an operation: that of the endpoint with its id, with what the input names in it. */
+function pathOf(id: string, input: Record<string, string> = {}): string {
   const endpoint = describeEndpoints().find((one) => one.id === id);
   if (endpoint === undefined) throw new Error(`no endpoint has the id ${id}`);
-  return endpoint.path;
+  return endpoint.path.replaceAll(/:(\w+)/g, (_, member: string) => input[member] ?? "");
 }
 
 const overHttp = (described: AnyOperation, input: Record<string, string>): Promise<Response> =>
   isReading(described)
-    ? service.get(`${pathOf(described.id)}?${new URLSearchParams(input)}`, { headers: BEARER })
-    : service.post(pathOf(described.id), input, BEARER);
+    ? service.get(`${pathOf(described.id, input)}?${new URLSearchParams(input)}`, { headers: BEARER })
+    : service.post(pathOf(described.id), asJson(input), BEARER);
 
 /** The words of a command line: a positional member is an argument, and a yes is a flag. */
 function asWords({ name, positional = [], confirm }: AnyOperation, input: Record<string, string>): string[] {
@@ -195,6 +288,13 @@ function asWords({ name, positional = [], confirm }: AnyOperation, input: Record
   return [...name.split(" "), ...named.map(([, value]) => value), ...flags, ...sure];
 }
 
+/** The callers of all events but those that the service records of itself. */
+async function readCallers(): Promise<readonly (string | undefined)[]> {
+  const log = (await world.command("audit", "export")).out.trim().split("\n");
+  const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
+  return callers.filter((caller) => caller === "tester" || caller === "command-line");
+}
+
 async function askAssistant(name: string, input: Record<string, unknown>) {
   const { content, isError = false } = await assistant.callTool({ name: name.replaceAll(" ", "_"), arguments: input });
   const [{ text } = { text: "" }] = content as readonly { readonly text: string }[];
@@ -205,7 +305,7 @@ async function askAssistant(name: string, input: Record<string, unknown>) {
 const asJson = (input: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(input).map(([name, value]) => {
-      if (["limit", "after"].includes(name)) return [name, Number(value)];
+      if (["limit", "after", "expected"].includes(name) && /^\d+$/.test(value)) return [name, Number(value)];
       return [name, value === "true" ? true : value];
     }),
   );
@@ -257,8 +357,10 @@ describe.each(READING)("$name", (described) => {
   );
 
   test("has a text for people that is no JSON", async () => {
-    const { code, out } = await world.command(...name.split(" "));
-    expect([code, out]).toEqual([0, expect.stringMatching(/\(.*as of position \d+, .*\)\n$/)]);
+    const [[input] = [{}]] = INPUTS[name] ?? [];
+    const { code, out } = await world.command(...asWords(described, input));
+    const text = "as_of" in described.output ? /\(.*as of position \d+, .*\)\n$/ : /^[^{].*\n$/s;
+    expect([code, out]).toEqual([0, expect.stringMatching(text)]);
   });
 });
 
@@ -283,6 +385,7 @@ describe.each(WRITING)("$name", (described) => {
   const [sent, typed, answer] = WRITES[described.name]!;
 
   test("does the same over HTTP and on the command line, and its events name the caller", async () => {
+    const before = (await readCallers()).length;
     const response = await overHttp(described, sent);
     const answered = (await response.json()) as Record<string, unknown>;
     expect(response.status).toBe(200);
@@ -292,9 +395,7 @@ describe.each(WRITING)("$name", (described) => {
     const printed = JSON.parse(command.out) as object;
     expect(printed).toEqual(answer);
     expect(Object.keys(printed)).toEqual(Object.keys(answered));
-    const log = (await world.command("audit", "export")).out.trim().split("\n");
-    const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
-    expect(callers.slice(-2)).toEqual(["tester", "command-line"]);
+    expect((await readCallers()).slice(before)).toEqual(["tester", "command-line"]);
   });
 
   test("asks before what cannot be undone: without a terminal it needs --yes", async () => {
@@ -317,10 +418,11 @@ test.each(UNFIT)("%s refuses %j on every surface", async (name, input) => {
 
 test.each(REFUSED)("%s refuses %j with the same sentence on every surface", async (name, input, slug) => {
   const described = OPERATIONS.find((one) => one.name === name)!;
-  const { sentence } = described.refusals![slug.replaceAll("-", "_")]!;
+  const { kind, sentence: form } = described.refusals![slug.replaceAll("-", "_")]!;
+  const sentence = form.replaceAll(/\{(\w+)\}/g, (_, value: string) => input[value] ?? "0");
   const response = await overHttp(described, input);
   const problem = { type: `urn:reachlog:problem:${slug}`, detail: sentence };
-  expect([response.status, await response.json()]).toMatchObject([404, problem]);
+  expect([response.status, await response.json()]).toMatchObject([kind === "conflict" ? 409 : 404, problem]);
   const command = await world.command(...asWords(described, input), "--json");
   expect([command.code, command.out, command.err]).toEqual([1, "", `${sentence}\n`]);
   if (isReading(described)) expect(await askAssistant(name, asJson(input))).toEqual({ text: sentence, isError: true });

@@ -3,10 +3,9 @@ import { expect, test } from "bun:test";
 import { account } from "../../src/commands/account.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { clicks, forget, recipients } from "../harness/memory/operation-commands.ts";
+import { clicks, deliveries, forget, recipients } from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
-import { deliveries } from "../../src/commands/deliveries.ts";
 import { demo } from "../../src/commands/development/demo.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { key } from "../../src/commands/key.ts";
@@ -48,6 +47,7 @@ const FULL: readonly (readonly [MakeCommand, string])[] = [
   [audit, "show ada_builds"],
   [audit, "import log.jsonl"],
   [deliveries, "list"],
+  [deliveries, "channels"],
   [deliveries, "lag"],
   [deliveries, "show 01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
   [deliveries, "resume chat"],

@@ -35,6 +35,7 @@ const LINES = [
   "audit export --format cloudevents",
   "audit verify",
   "deliveries list",
+  "deliveries channels",
   "deliveries list --json",
   "deliveries lag",
   "replay",

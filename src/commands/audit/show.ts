@@ -28,9 +28,7 @@ import { usageError } from "../../platform/service-error.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differences.ts";
 import { findChange } from "../../projector/event-changes.ts";
-import { hideCodes } from "../../networks/hide-codes.ts";
-import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
-import { describeEvent } from "../../history/words.ts";
+import { describeNarrowed, toEventJson, type RequestPositions } from "../../history/event-json.ts";
 import { formatCaller } from "../../history/words/sentence.ts";
 
 export const showHistoryCommand: MakeCommand = (terminal) =>
@@ -208,25 +206,10 @@ const COLUMNS: Readonly<Record<keyof ChannelTally, string>> = {
 };
 
 /** One event as a sentence; an outcome is narrowed to these dispatches. */
-export function formatEventLine(event: Recorded, dispatches?: Dispatches): string {
+export function formatEventLine(event: Recorded, dispatches?: RequestPositions): string {
   return `${event.position} ${event.time} ${printable(describeNarrowed(event, dispatches))}\n`;
 }
 
-export function formatEventJson(event: Recorded, dispatches?: Dispatches): string {
+export function formatEventJson(event: Recorded, dispatches?: RequestPositions): string {
   return `${JSON.stringify(toEventJson(event, dispatches))}\n`;
-}
-
-/** The event as readers see it, with its sentence. */
-export function toEventJson(event: Recorded, dispatches?: Dispatches): object {
-  const { position, id, stream, version, type, time, data, meta, hash } = hideCodes(event);
-  const words = describeNarrowed(event, dispatches);
-  return { position, id, stream, version, type, time, words, data, meta, hash };
-}
-
-/** Positions at which dispatches were requested. */
-type Dispatches = Pick<ReadonlySet<number>, "has">;
-
-function describeNarrowed(event: Recorded, dispatches: Dispatches | undefined): string {
-  if (dispatches === undefined || !isOutcome(event)) return describeEvent(event);
-  return describeEvent(narrowedTo(event, dispatches) ?? event);
 }

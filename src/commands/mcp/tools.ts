@@ -1,14 +1,12 @@
 import { Type, type TObject } from "@sinclair/typebox";
 import { basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
-import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
 import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import type { MakeCommand } from "../shared/command.ts";
 import { contacts } from "../contacts.ts";
 import type { RecipientJson } from "../../recipients/recipient-json.ts";
-import { lag, list } from "../deliveries.ts";
-import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
+import { lag } from "../deliveries.ts";
 import { preview } from "../outreach/preview.ts";
 import { results } from "../results.ts";
 import { listTokens } from "../token.ts";
@@ -19,7 +17,7 @@ export const ANSWERS_MAX = 200;
 /** What an assistant says to a tool. */
 export type Input = { readonly [Member in TextMember]?: string } & { readonly reason?: SkipReason };
 
-type TextMember = FilterName | "as_of" | "by" | "recipient" | "subject" | "event_id" | "variant" | "basis";
+type TextMember = "status" | "from" | "to" | "as_of" | "by" | "recipient" | "subject" | "variant" | "basis";
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
 export interface Tool {
@@ -28,8 +26,6 @@ export interface Tool {
   readonly description: string;
   readonly input: TObject;
   readonly command: MakeCommand;
-  /** The members that are options of its command, beside those that are so everywhere. */
-  readonly filter?: readonly FilterName[];
   /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
   readonly isAnswer?: (recipient: RecipientJson, input: Input) => boolean;
 }
@@ -38,10 +34,10 @@ export interface Tool {
 const OPTIONS = ["as_of", "by", "from", "to", "variant", "basis"] as const;
 
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
-export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
-  const { recipient: named, subject, event_id, link } = input;
-  const options = [...new Set([...OPTIONS, ...filter])].filter((name) => input[name] !== undefined);
-  const operand = named ?? subject ?? event_id ?? (filter.includes("link") ? undefined : link);
+export function toArguments(input: Input): readonly string[] {
+  const { recipient: named, subject } = input;
+  const options = OPTIONS.filter((name) => input[name] !== undefined);
+  const operand = named ?? subject;
   return [
     ...options.map((name) => `--${name.replace("_", "-")}=${input[name]}`),
     ...(operand === undefined ? [] : ["--", operand]),
@@ -92,16 +88,6 @@ export const TOOLS: readonly Tool[] = [
     command: auditShow,
   },
   {
-    name: "what_became_of_click",
-    title: "The dispatches of a click",
-    description:
-      "Each dispatch of one click, notification or message: its attempts on every channel, and where it is now.",
-    input: closedObject({
-      event_id: Type.String({ description: "As the service answered it, or its position in the log." }),
-    }),
-    command: deliveriesShow,
-  },
-  {
     name: "who_may_call",
     title: "Who may call the service",
     description: "The tokens of callers by name and id: what each may do, when it expires, and when it was last used.",
@@ -121,16 +107,6 @@ export const TOOLS: readonly Tool[] = [
       as_of,
     }),
     command: results,
-  },
-  {
-    name: "dead_letters",
-    title: "What is pending and what was given up",
-    description:
-      "Of each channel what is pending and whether it is suspended; and the dead letters, or the dispatches in doubt, " +
-      "that match the filter, with their number.",
-    input: closedObject(Object.fromEntries(FILTER_NAMES.map((name) => [name, optionalText(FILTER_SENTENCES[name])]))),
-    command: list,
-    filter: FILTER_NAMES,
   },
   {
     name: "delivery_lag",

@@ -12,7 +12,7 @@ import { proveEvents } from "../../log/signed-heads.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts";
 import type { OpenedLog } from "../../privacy/open-log.ts";
-import { toEventJson } from "../audit/show.ts";
+import { toEventJson } from "../../history/event-json.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, recordRead } from "../shared/log-session.ts";

@@ -11,6 +11,7 @@ import {
 } from "../../platform/operation.ts";
 import { fitting, objectBody, type Fields } from "./body.ts";
 import { reply, route, type Access, type RequestContext } from "./endpoint.ts";
+import { leaveOutEmpty } from "./form-routes.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
 import { parseGiven, refuseQuery } from "./query.ts";
 
@@ -59,7 +60,7 @@ interface WriteRequest<Input extends TProperties> {
 interface WriteOptions {
   /** The console has a form for it, at `/console/` and the words of its name. */
   readonly form?: {
-    /** The input for these fields; default: those that are not empty. Throws problems. */
+    /** The input for these fields; default: those that are not empty, each as its member's schema wants it. Throws problems. */
     readonly body?: (fields: Fields) => unknown;
   };
   /** Turns the faults of the log into problems; default: the act's append is the first thing that it does. */
@@ -94,10 +95,10 @@ export function serveWrite<
   };
   const toForm = ({ body }: NonNullable<typeof form>) => ({
     path: `/console/${described.name.replaceAll(" ", "/")}` as const,
-    ...omitUndefined({ body }),
+    body: body ?? ((fields: Fields) => readFields(described.input, leaveOutEmpty(fields))),
     notice: (answer: never, fields: Fields) => described.text(answer, fields as Static<TObject<Input>>),
   });
-  const declared = declareOperation(described, omitUndefined({ form: form && toForm(form), isSlow: described.isSlow }));
+  const declared = declareOperation(described, omitUndefined({ form: form && toForm(form) }));
   return [handler, { ...declared, body: objectBody(described.input) }] as const;
 }
 
@@ -121,9 +122,10 @@ function declareOperation<Output extends TProperties>(
     personalRead,
     output,
     refusals,
+    isSlow,
   }: Pick<
     Operation<never, TProperties, Output>,
-    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals"
+    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "isSlow"
   >,
   more: Declared,
 ) {
@@ -132,9 +134,20 @@ function declareOperation<Output extends TProperties>(
     summary,
     description,
     personalRead: personalRead as ReadResource | false,
-    ...omitUndefined({ refusals }),
+    ...omitUndefined({ refusals, isSlow }),
     ...more,
   });
+}
+
+/** The fields of a form as members of the input. Unknown ones stay, and are refused. */
+function readFields(input: TProperties, fields: Fields): object {
+  const members = Object.entries(fields).map(([name, text]) => {
+    const schema = input[name];
+    const item = schema && itemSchema(schema);
+    if (schema === undefined) return [name, text];
+    return [name, item === undefined ? readMember(schema, text) : [readMember(item, text)]];
+  });
+  return Object.fromEntries(members) as object;
 }
 
 /** Reads the members that a query gives. Empty ones count as absent; unknown ones are left out, as on all paths. */

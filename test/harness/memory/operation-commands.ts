@@ -1,3 +1,4 @@
+import { deliveries as deliveryCommands } from "../../../src/commands/deliveries.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
@@ -12,3 +13,4 @@ export const [stats, quota, clicks] = [toCommand(showStats), toCommand(showQuota
 export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(clicksForget)];
 export const recipients = withOperations(recipientCommands, await loadOperations("recipients"));
 export const links = withOperations(linkCommands, await loadOperations("links"));
+export const deliveries = withOperations(deliveryCommands, await loadOperations("deliveries"));

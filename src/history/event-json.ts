@@ -1,0 +1,36 @@
+import { Type, type Static } from "@sinclair/typebox";
+import type { Recorded } from "../../events/catalog.ts";
+import { isOutcome, narrowedTo } from "../../events/dispatches.ts";
+import { hideCodes } from "../networks/hide-codes.ts";
+import { count, text, time } from "../platform/common-schemas.ts";
+import { describeEvent } from "./words.ts";
+
+/** An event as readers see it, with its sentence. */
+export const eventJson = Type.Object({
+  position: count,
+  id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+  stream: text("requests"),
+  version: count,
+  type: text("LinkClicked"),
+  time,
+  words: text("an operator linked an account"),
+  data: Type.Record(Type.String(), Type.Unknown()),
+  meta: Type.Record(Type.String(), Type.Unknown()),
+  hash: Type.String(),
+});
+
+/** Positions at which dispatches were requested. */
+export type RequestPositions = Pick<ReadonlySet<number>, "has">;
+
+/** An outcome is told as that of these dispatches alone. */
+export function toEventJson(event: Recorded, dispatches?: RequestPositions): Static<typeof eventJson> {
+  const { position, id, stream, version, type, time: at, data, meta, hash } = hideCodes(event);
+  const words = describeNarrowed(event, dispatches);
+  return { position, id, stream, version, type, time: at, words, data: { ...data }, meta: { ...meta }, hash };
+}
+
+/** One event as a sentence; an outcome is told as that of these dispatches alone. */
+export function describeNarrowed(event: Recorded, dispatches: RequestPositions | undefined): string {
+  if (dispatches === undefined || !isOutcome(event)) return describeEvent(event);
+  return describeEvent(narrowedTo(event, dispatches) ?? event);
+}
