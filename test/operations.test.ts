@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describeEndpoints } from "../src/http/endpoints.ts";
-import { isOperationWord, loadOperations } from "../src/operations.ts";
-import { isReading, type AnyOperation } from "../src/platform/operation.ts";
-import { loadConfig } from "../src/config/config.ts";
+import type { LogStore } from "../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../src/log/event-log.ts";
-import { openLog } from "../src/privacy/open-log.ts";
+import { isOperationWord, loadOperations } from "../src/operations.ts";
+import { makeId } from "../src/platform/clock.ts";
+import { isReading, type AnyOperation } from "../src/platform/operation.ts";
+import { withLog } from "./harness/capture.ts";
 import { outcomeOf } from "./harness/memory/outcomes.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
@@ -19,7 +20,7 @@ const INPUTS: Readonly<
   Record<string, readonly (readonly [input: Record<string, string>, expected: object | string])[]>
 > = {
   stats: [
-    [{}, { sent: 1, skipped: 3, failed: 0 }],
+    [{}, { sent: 1, skipped: 2, failed: 2 }],
     [{ as_of: "1" }, { sent: 0, skipped: 0, failed: 0, as_of: { position: 1 } }],
     [
       { by: "day", as_of: "1" },
@@ -61,18 +62,18 @@ const INPUTS: Readonly<
     [
       {},
       {
-        count: 4,
+        count: 5,
         next: null,
-        recipients: [{ username: "ada_builds", status: "sent", name: null, position: 1 }, {}, {}, {}],
+        recipients: [{ username: "ada_builds", status: "sent", name: null, position: 1 }, {}, {}, {}, {}],
       },
     ],
-    [{ limit: "1" }, { count: 4, next: 1, recipients: [{ username: "ada_builds" }] }],
+    [{ limit: "1" }, { count: 5, next: 1, recipients: [{ username: "ada_builds" }] }],
     [
       { limit: "1", after: "1" },
       { next: 2, recipients: [{ username: "ben_noconsent", basis: "none" }] },
     ],
     [{ as_of: "1" }, { count: 1, recipients: [{ username: "ada_builds", status: "open" }] }],
-    [{ held: "true" }, { count: 0, recipients: [] }],
+    [{ held: "true" }, { count: 2, recipients: [{ username: "ben_noconsent", held: true }, {}] }],
     [{ as_of: "999999" }, "it has no position 999999"],
   ],
   "links list": [
@@ -113,11 +114,11 @@ const INPUTS: Readonly<
   ],
   "deliveries show": [
     [
-      { event_id: "7" },
+      { event_id: "8" },
       {
         dispatches: [
           {
-            source: { position: 7, type: "NotificationRequested" },
+            source: { position: 8, type: "NotificationRequested" },
             channels: [{ channel: "chat", status: "dead", configured: true, events: [{ type: "DispatchAbandoned" }] }],
           },
         ],
@@ -144,6 +145,13 @@ const WRITES: Readonly<
   >
 > = {
   "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
+  "recipients retry": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { status: "open" }],
+  "recipients release": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { held: false }],
+  "recipients consent": [
+    { recipient: "ben_noconsent", basis: "opt_in", consent_at: "2025-03-02" },
+    { recipient: "@eve_failed", basis: "opt_in", tracking: "denied", tracking_source: "mail" },
+    { known: true, basis: "opt_in", tracking: expect.stringMatching(/^(?:unknown|denied)$/) },
+  ],
   "recipients forget": [
     { recipient: "cid_erased" },
     { recipient: "@dee_erased", ground: "objection", requested_by: "authority" },
@@ -168,16 +176,45 @@ const WRITES: Readonly<
   ],
 };
 
-/** Inputs that an operation refuses by name, with the slug of the problem. */
-const REFUSED: readonly (readonly [name: string, input: Record<string, string>, slug: string])[] = [
+/** Inputs that an operation refuses by name, with the slug of the problem and the values that its sentence names. */
+const REFUSED: readonly (readonly [
+  name: string,
+  input: Record<string, string>,
+  slug: string,
+  values?: Record<string, string>,
+])[] = [
   ["clicks", { link: "go.example/never" }, "unknown-link"],
+  ["recipients retry", { recipient: "never_met" }, "unknown-recipient"],
+  ["recipients retry", { recipient: "stranger" }, "suppressed"],
+  ["recipients retry", { recipient: "ada_builds" }, "nothing-to-retry"],
+  ["recipients release", { recipient: "never_met" }, "unknown-recipient"],
+  ["recipients release", { recipient: "stranger" }, "suppressed"],
+  [
+    "recipients consent",
+    { recipient: "ada_builds" },
+    "unusable-consent",
+    { why: "neither basis nor tracking is given" },
+  ],
+  [
+    "recipients consent",
+    { recipient: "ada_builds", tracking_source: "mail" },
+    "unusable-consent",
+    { why: "tracking_source needs tracking beside it" },
+  ],
   ["recipients forget", { recipient: "never_met" }, "unknown-recipient"],
   ["clicks forget", { ip: "203.0.113.99" }, "unknown-address"],
-  ["deliveries show", { event_id: "999999" }, "unknown-event"],
+  ["deliveries show", { event_id: "999999" }, "unknown-event", { event_id: "999999" }],
   ["deliveries show", { event_id: "1" }, "no-dispatch"],
-  ["deliveries resume", { channel: "ads" }, "not-suspended"],
-  ["deliveries retry", { all: "true", channel: "ads", expected: "7" }, "number-changed"],
+  ["deliveries resume", { channel: "ads" }, "not-suspended", { channel: "ads" }],
+  [
+    "deliveries retry",
+    { all: "true", channel: "ads", expected: "7" },
+    "number-changed",
+    { number: "0", expected: "7" },
+  ],
 ];
+
+const STATUS = { not_found: 404, conflict: 409, invalid: 422, usage: 422 } as const;
 
 /** Inputs that the schema of an operation refuses. */
 const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[] = [
@@ -188,6 +225,10 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["runs", { after: "-1" }],
   ["recipients list", { limit: "1001" }],
   ["recipients suppress", { recipient: "no handle" }],
+  ["recipients retry", { recipient: "a".repeat(16) }],
+  ["recipients release", { recipient: "Ä" }],
+  ["recipients consent", { recipient: "ada_builds", basis: "sure" }],
+  ["recipients consent", { recipient: "no handle", tracking: "denied" }],
   ["recipients forget", { recipient: "" }],
   ["recipients forget", { recipient: "ada_builds", ground: "boredom" }],
   ["clicks forget", { ip: "@ann" }],
@@ -217,13 +258,14 @@ beforeAll(async () => {
     "import",
     world.file(
       "people.csv",
-      "username,basis\nada_builds,opt_in\nben_noconsent,none\ncid_erased,none\ndee_erased,none\n",
+      "username,basis\nada_builds,opt_in\nben_noconsent,none\ncid_erased,none\ndee_erased,none\neve_failed,none\n",
     ),
   );
   world.env["LINK_BASE"] = "https://go.example";
   await world.command("links", "import", world.file("links.csv", LINKS));
   delete world.env["LINK_BASE"];
-  await writeDispatches(world);
+  await withLog(world.env, writeDispatches);
+  await appendFailedAndHeld();
   service = await world.serve();
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
   for (const ip of ["203.0.113.7", "203.0.113.8"]) await service.post("/api/tracking/event", { ...click, ip }, BEARER);
@@ -240,9 +282,8 @@ afterAll(async () => {
 });
 
 /** On chat and on messaging two dead letters each and one dispatch in doubt; and two suspended webhooks. */
-async function writeDispatches({ env }: Installation): Promise<void> {
-  await using log = await openLog(loadConfig(env, () => ""));
-  const { append } = createEventLog(log, () => Bun.randomUUIDv7());
+async function writeDispatches(log: LogStore): Promise<void> {
+  const { append } = createEventLog(log, makeId);
   const requests = {
     chat: { type: "NotificationRequested", data: { message: "m", service: "s", level: "info" } },
     messaging: { type: "MessageRequested", data: { text: "m" } },
@@ -261,6 +302,23 @@ async function writeDispatches({ env }: Installation): Promise<void> {
     const data = { channel, network: "standard_webhooks", detail: "gone", credential: "hash" };
     await append(STREAMS.delivery(channel), [{ type: "ChannelSuspended", data }], {});
   }
+}
+
+/** Two recipients whose message failed, and whose reply is held: one for HTTP, one for the command line. */
+async function appendFailedAndHeld(): Promise<void> {
+  const people = ["ben_noconsent", "eve_failed"];
+  const events = people.flatMap((username, at): NewEvent[] => {
+    const recipient = { id: `900${at}`, username };
+    const attempt = { attempt_id: makeId(), run_id: makeId(), recipient };
+    const failed = { reason: "recipient_closed", detail: "", frees_quota: true, retry: false } as const;
+    const held = { message_id: username, received_at: "2026-03-01T08:00:00.000Z" };
+    return [
+      { type: "DirectMessageAttempted", data: { ...attempt, text: "Hi", variant: "A", day: "2026-03-01" } },
+      { type: "DirectMessageFailed", data: { ...attempt, ...failed } },
+      { type: "RecipientHeld", data: { recipient, ...held } },
+    ];
+  });
+  await withLog(world.env, (log) => createEventLog(log, makeId).append(STREAMS.outreach, events, {}));
 }
 
 /** The path of an operation: that of the endpoint with its id, with what the input names in it. */
@@ -416,13 +474,13 @@ test.each(UNFIT)("%s refuses %j on every surface", async (name, input) => {
   if (isReading(described)) expect((await askAssistant(name, asJson(input))).isError).toBe(true);
 });
 
-test.each(REFUSED)("%s refuses %j with the same sentence on every surface", async (name, input, slug) => {
+test.each(REFUSED)("%s refuses %j with the same sentence on every surface", async (name, input, slug, values = {}) => {
   const described = OPERATIONS.find((one) => one.name === name)!;
-  const { kind, sentence: form } = described.refusals![slug.replaceAll("-", "_")]!;
-  const sentence = form.replaceAll(/\{(\w+)\}/g, (_, value: string) => input[value] ?? "0");
+  const declared = described.refusals![slug.replaceAll("-", "_")]!;
+  const sentence = declared.sentence.replaceAll(/\{(\w+)\}/g, (_, value: string) => values[value]!);
   const response = await overHttp(described, input);
   const problem = { type: `urn:reachlog:problem:${slug}`, detail: sentence };
-  expect([response.status, await response.json()]).toMatchObject([kind === "conflict" ? 409 : 404, problem]);
+  expect([response.status, await response.json()]).toMatchObject([STATUS[declared.kind], problem]);
   const command = await world.command(...asWords(described, input), "--json");
   expect([command.code, command.out, command.err]).toEqual([1, "", `${sentence}\n`]);
   if (isReading(described)) expect(await askAssistant(name, asJson(input))).toEqual({ text: sentence, isError: true });

@@ -306,6 +306,6 @@ export const resumeDeliveries = operation({
     if (ended.kind === "not_suspended") return refuse("not_suspended", { channel });
     return { channel, suspended_since: ended.since };
   },
-  text: ({ channel, suspended_since: since }) => `${channel} is resumed. It was suspended since ${since}.`,
+  text: ({ channel, suspended_since: since }) => `${channel} is resumed. It had been suspended since ${since}.`,
   examples: ["chat"],
 });

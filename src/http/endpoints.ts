@@ -12,10 +12,17 @@ import { listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
-import { forgetRecipient, listRecipients, suppressRecipient } from "../recipients/recipients.operations.ts";
+import {
+  forgetRecipient,
+  listRecipients,
+  recordRecipientConsent,
+  releaseRecipient,
+  retryRecipient,
+  suppressRecipient,
+} from "../recipients/recipients.operations.ts";
 import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
-import { consentEndpoints, recipientEndpoints } from "./features/recipients.ts";
+import { recipientEndpoints } from "./features/recipients.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
@@ -46,7 +53,6 @@ export function features(deps: AppDeps) {
     .use(redirectEndpoints(deps))
     .use(recipientEndpoints(deps))
     .use(suppressionEndpoints(deps))
-    .use(consentEndpoints(deps))
     .use(verificationEndpoints(deps))
     .use(whatIfEndpoints(deps))
     .use(exportEndpoints(deps))
@@ -76,6 +82,9 @@ function writingOperations(deps: AppDeps) {
   const inParts = { form: {}, guard: repeatable };
   return feature("writing-operations", "")
     .post("/social/recipients/suppress", ...serveWrite(suppressRecipient, context, { form: {} }))
+    .post("/social/recipients/retry", ...serveWrite(retryRecipient, context, { form: {} }))
+    .post("/social/recipients/release", ...serveWrite(releaseRecipient, context, { form: {} }))
+    .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, context, { form: {} }))
     .post("/social/recipients/forget", ...serveWrite(forgetRecipient, context, { form: { body: readConfirmed } }))
     .post("/api/tracking/forget", ...serveWrite(forgetClicks, context, { form: {} }))
     .post("/api/deliveries/retry", ...serveWrite(retryDeliveries, context, inParts))

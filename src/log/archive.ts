@@ -13,7 +13,7 @@ import {
   type PartDeps,
 } from "./event-log.ts";
 import { workUntilDisposed } from "../platform/signals.ts";
-import type { WorkMonitor } from "../platform/work-monitor.ts";
+import type { WorkMonitor } from "./work-monitor.ts";
 import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
 /** How soon events are noticed that are old enough. */

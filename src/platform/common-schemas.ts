@@ -1,4 +1,5 @@
 import { Type, type TProperties, type TSchema } from "@sinclair/typebox";
+import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
 
 /** What schemas of the API are made of. Clients must expect members beside those of an answer's schema. */
 
@@ -15,3 +16,33 @@ export const closedObject = <Members extends TProperties>(members: Members) => T
 
 /** A pattern: more than white space. */
 export const TEXT = "\\S";
+
+/** The misfits that are listed; a body may have tens of thousands. */
+const MISFITS_MAX = 64;
+
+/** The place where a value does not fit its schema, and what the schema wants there. */
+export interface Misfit {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Returns a check that lists where a value does not fit: nowhere if it fits. It never says what the value is: it may be
+ * personal or a secret. The schema is compiled at the first check: commands read all schemas, and check few values.
+ */
+export function createCheck(schema: TSchema): (value: unknown) => readonly Misfit[] {
+  let compiled: TypeCheck<TSchema> | undefined;
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema);
+    return compiled.Check(value) ? [] : listMisfits(compiled, value);
+  };
+}
+
+function listMisfits(check: TypeCheck<TSchema>, value: unknown): readonly Misfit[] {
+  const messages = new Map<string, string>();
+  for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
+    // The first schema of a member that may be null says its other form.
+    if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
+  }
+  return [...messages].map(([path, message]) => ({ path, message }));
+}

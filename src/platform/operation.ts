@@ -94,7 +94,7 @@ export interface Operation<
   /** The personal data in the answer; false if it holds none. */
   readonly personalRead: string | false;
   /** What an answer shows of it; `nothing`: this one holds none. */
-  discloses?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): Disclosure | "nothing";
+  discloses?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>, context: Context): Disclosure | "nothing";
   readonly input: Input;
   /** Members of the input that are arguments on the command line, in their order. The others are options. */
   readonly positional?: readonly (keyof Input & string)[];

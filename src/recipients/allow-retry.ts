@@ -4,15 +4,15 @@ import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-
 import { recipientAmong } from "./resolve-recipient.ts";
 
 /** Why a retry is refused. */
-export type RetryRefusal = "unknown" | "suppressed" | "not_failed";
+export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";
 
 /** One more message to a person whose last one failed. */
 export function decideRetry(contacts: Contacts, name: string): AppendDecision<RetryRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
-  if (contact === undefined) return { refusal: "unknown" };
+  if (contact === undefined) return { refusal: "unknown_recipient" };
   if (contact.suppressed) return { refusal: "suppressed" };
-  if (contact.status !== "failed") return { refusal: "not_failed" };
+  if (contact.status !== "failed") return { refusal: "nothing_to_retry" };
   return { events: [{ type: "RecipientRetryAllowed", data: { recipient } }] };
 }
 

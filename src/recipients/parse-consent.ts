@@ -1,6 +1,7 @@
+import { Type } from "@sinclair/typebox";
 import { basis, tracking } from "../../events/outreach.ts";
 import type { ConsentRecord } from "../../projections/consent.ts";
-import { type DateOrder, type Parsed, parseDay } from "./parse-day.ts";
+import { CONSENT_TIME_CHARS_MAX, type DateOrder, type Parsed, parseDay } from "./parse-day.ts";
 import { shortened } from "../template/normalize-field.ts";
 import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -33,6 +34,40 @@ export const CONSENT_TEXT_CHARS_MAX = 1_000;
 
 /** Longest `…_source`, in characters: the address of a form with what a campaign adds to it. */
 export const CONSENT_SOURCE_CHARS_MAX = 500;
+
+const consentTime = Type.String({
+  title: "time",
+  maxLength: CONSENT_TIME_CHARS_MAX,
+  description: "When: a day, or a time with its offset (ISO 8601); not in the future.",
+  examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
+});
+const consentSource = Type.String({
+  maxLength: CONSENT_SOURCE_CHARS_MAX,
+  description: "Where: the http(s) address of a form, or a few words.",
+  examples: ["https://shop.example/form", "trade fair"],
+});
+const consentText = Type.String({
+  maxLength: CONSENT_TEXT_CHARS_MAX,
+  description: "The wording that was agreed to, or its version.",
+  examples: ["Yes, send me news (version 3)"],
+});
+
+/** The consent of a recipient, in a row of a list and in a record of consent. */
+export const consentMembers = {
+  basis: Type.Optional(Type.Union(basis.anyOf, { title: "word", description: "Why they may be written to." })),
+  consent_at: Type.Optional(consentTime),
+  consent_source: Type.Optional(consentSource),
+  consent_text: Type.Optional(consentText),
+  tracking: Type.Optional(
+    Type.Union(tracking.anyOf, {
+      title: "word",
+      description: "Whether clicks by links of their own may be recorded.",
+    }),
+  ),
+  tracking_at: Type.Optional(consentTime),
+  tracking_source: Type.Optional(consentSource),
+  tracking_text: Type.Optional(consentText),
+};
 
 /** Characters of a word that is none of those known: enough to find it by. */
 const WORD_CHARS_SHOWN = 40;

@@ -1,8 +1,11 @@
 import { Type } from "@sinclair/typebox";
-import type { Contact, Contacts } from "../../projections/contacts.ts";
+import { basis, tracking } from "../../events/outreach.ts";
+import { toRecipient, type Contact, type Contacts } from "../../projections/contacts.ts";
+import type { HandleDeps } from "../log/decide-and-append.ts";
+import type { Clock } from "../platform/clock.ts";
 import { count, orNull } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
-import { operation, pageInput, refusal } from "../platform/operation.ts";
+import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { forgetPerson } from "../privacy/forget.ts";
 import {
@@ -15,6 +18,11 @@ import {
   type ErasureContext,
 } from "../privacy/privacy.operations.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import { discloseRecipient } from "../privacy/read-audit.ts";
+import { allowRetry } from "./allow-retry.ts";
+import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
+import { recordConsent, type RecordConsentDeps } from "./record-consent.ts";
+import { release } from "./release.ts";
 import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { suppress, type SuppressDeps } from "./suppress.ts";
@@ -90,6 +98,96 @@ export const suppressRecipient = operation({
   examples: ["@sara_sells"],
 });
 
+const UNKNOWN = refusal("not_found", "No recipient has that name: they were erased already, or never recorded.");
+const SUPPRESSED = refusal("conflict", "This recipient is suppressed: no message is sent.");
+
+export const retryRecipient = operation({
+  name: "recipients retry",
+  id: "retryRecipient",
+  tag: "outreach",
+  access: ["token", "recipients"],
+  summary: "Allow a retry after a failed message.",
+  description: "The next run may contact the recipient again, if nothing else rules it out.",
+  personalRead: false,
+  input: { recipient: recipientName },
+  positional: ["recipient"],
+  output: { status: Type.Literal("open") },
+  refusals: {
+    unknown_recipient: UNKNOWN,
+    suppressed: SUPPRESSED,
+    nothing_to_retry: refusal("conflict", "This recipient has no failed message to retry."),
+  },
+  async run(context: HandleDeps, { recipient }, caller) {
+    return (await allowRetry(context, recipient, caller)) ?? { status: "open" as const };
+  },
+  text: () => "The next run may contact the recipient again.",
+  examples: ["@sara_sells"],
+});
+
+export const releaseRecipient = operation({
+  name: "recipients release",
+  id: "releaseRecipient",
+  tag: "outreach",
+  access: ["token", "recipients"],
+  summary: "Release a recipient whose reply was held.",
+  description:
+    "Their reply does not ask to be left alone: the next run may contact them, if nothing else rules it out. If it does ask for that, suppress them. A repeat changes nothing.",
+  personalRead: false,
+  input: { recipient: recipientName },
+  positional: ["recipient"],
+  output: { held: Type.Literal(false) },
+  refusals: { unknown_recipient: UNKNOWN, suppressed: SUPPRESSED },
+  async run(context: HandleDeps, { recipient }, caller) {
+    return (await release(context, recipient, caller)) ?? { held: false as const };
+  },
+  text: () => "The next run may contact the recipient.",
+  examples: ["@sara_sells"],
+});
+
+interface ConsentContext extends RecordConsentDeps {
+  readonly clock: Clock;
+}
+
+export const recordRecipientConsent = operation({
+  name: "recipients consent",
+  id: "recordConsent",
+  tag: "outreach",
+  access: ["token", "recipients"],
+  summary: "Record a recipient's consent, with its evidence.",
+  description:
+    "Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
+  personalRead: "recipient",
+  input: { recipient: recipientName, ...consentMembers },
+  positional: ["recipient"],
+  output: {
+    known: Type.Boolean({ description: "False: no recipient of that name was known." }),
+    basis,
+    tracking,
+  },
+  refusals: { unusable_consent: refusal("invalid", "Nothing was recorded: {why}.", "errors") },
+  async run(context: ConsentContext, { recipient, ...given }, caller) {
+    const record = parseConsent((member) => given[member], context.clock());
+    if (isFault(record)) return refuseConsent(record.reason, `/${record.member}`);
+    if (Object.keys(record).length === 0) return refuseConsent("neither basis nor tracking is given", "");
+    const { isKnown, contact } = await recordConsent(context, recipient, record, caller);
+    return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
+  },
+  discloses(_, { recipient }, { projector }) {
+    const contact = findNamed(projector.state("contacts"), recipient);
+    return contact === undefined ? "nothing" : discloseRecipient(toRecipient(contact));
+  },
+  text: ({ known, basis: ground, tracking: status }) =>
+    `The consent is recorded. Basis: ${ground}; tracking: ${status}.${known ? "" : " No recipient of that name is known yet."}`,
+  examples: [
+    "@sara_sells --basis opt_in --consent-at 2026-03-02",
+    "@sara_sells --tracking denied --tracking-source mail",
+  ],
+});
+
+function refuseConsent(why: string, path: string) {
+  return refuse("unusable_consent", { why }, { errors: [{ path, message: why }] });
+}
+
 export const forgetRecipient = operation({
   name: "recipients forget",
   id: "forgetRecipient",
@@ -101,9 +199,7 @@ export const forgetRecipient = operation({
   input: { recipient: recipientName, ...erasureInput },
   positional: ["recipient"],
   output: erased,
-  refusals: {
-    unknown_recipient: refusal("not_found", "No recipient has that name: they were erased already, or never recorded."),
-  },
+  refusals: { unknown_recipient: UNKNOWN },
   confirm: ({ recipient }) => `Erase ${recipient} for good? This cannot be undone.`,
   isSlow: true,
   async run(context: ErasureContext, { recipient, ...reason }, metadata) {
@@ -113,5 +209,5 @@ export const forgetRecipient = operation({
   },
   text: describeErased,
   file: certificate,
-  examples: ["@sara_sells", "@sara_sells --ground objection --certificate sara.json --yes"],
+  examples: ["@sara_sells", "@sara_sells --ground objection --yes"],
 });

@@ -16,13 +16,13 @@ export function* findHeld({ people }: Contacts) {
 }
 
 /** Why a release is refused. */
-export type ReleaseRefusal = "unknown" | "suppressed";
+export type ReleaseRefusal = "unknown_recipient" | "suppressed";
 
 /** Decides nothing of a recipient who is not held. */
 export function decideRelease(contacts: Contacts, name: string): AppendDecision<ReleaseRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
-  if (contact === undefined) return { refusal: "unknown" };
+  if (contact === undefined) return { refusal: "unknown_recipient" };
   if (contact.suppressed) return { refusal: "suppressed" };
   return { events: contact.held ? [{ type: "RecipientReleased", data: { recipient } }] : [] };
 }

@@ -170,8 +170,8 @@ test("a record of consent that shows the rest of it is one, also where it change
   await using world = await openWorld({ AUDIT_READS: "on" });
   for (const _time of [1, 2]) await run(world, "recipients consent planted_ada --tracking denied");
   expect((await readsIn(world)).map(({ data }) => data)).toEqual([
-    { resource: "recipient", ...FOUND },
-    { resource: "recipient", ...FOUND },
+    { resource: "recipient", recipient: ADA },
+    { resource: "recipient", recipient: ADA },
   ]);
 });
 

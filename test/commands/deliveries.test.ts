@@ -399,7 +399,7 @@ describe("deliveries resume", () => {
     const resumed = [STREAMS.delivery("chat"), { channel: "chat", why: "by_hand" }, "command-line"];
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     const answers = await Promise.all([run("resume", "chat"), run("resume", "chat").catch(() => ({ out: "" }))]);
-    expect(answers.map(({ out }) => out)).toContain(`chat is resumed. It was suspended since ${timeAt(7)}.\n`);
+    expect(answers.map(({ out }) => out)).toContain(`chat is resumed. It had been suspended since ${timeAt(7)}.\n`);
     expect(await told("ChannelResumed")).toEqual([resumed]);
     expect(await run("resume", "chat").catch(String)).toContain("is not suspended");
     await world.append(LINK, [CLICK]);
@@ -450,13 +450,17 @@ ${lines([4, DEAD])}`,
     const channels = [
       {
         channel: "ads",
-        ...{ status: "waiting", attempts: 1, retry_at: timeAt(9) },
+        status: "waiting",
+        attempts: 1,
+        retry_at: timeAt(9),
         ...working,
         events: [expect.objectContaining({ position: 6, words: FAILED })],
       },
       {
         channel: "chat",
-        ...{ status: "dead", attempts: null, retry_at: null },
+        status: "dead",
+        attempts: null,
+        retry_at: null,
         ...working,
         events: [expect.objectContaining({ position: 4, words: DEAD })],
       },

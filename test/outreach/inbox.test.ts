@@ -163,7 +163,7 @@ describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing
     expect(await instance.run()).toMatchObject({ sent: 1, skipped: 1 });
     expect(instance.projector.state("contacts").held).toBe(0);
     expect(await release(depsOf(instance), "10", METADATA)).toBe("suppressed");
-    expect(await release(depsOf(instance), "12", METADATA)).toBe("unknown");
+    expect(await release(depsOf(instance), "12", METADATA)).toBe("unknown_recipient");
     expect(await release(depsOf(instance), "11", METADATA)).toBeUndefined();
     expect(await world.events("RecipientReleased")).toEqual([]);
   });

@@ -71,12 +71,12 @@ describe("a retry", () => {
   test("is allowed after a failure, once", () => {
     const allowed: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: { username: "ann" } } };
     given(LISTED, ATTEMPTED, FAILED).when(retrying("@ann")).thenEvents(allowed);
-    given(LISTED, ATTEMPTED, FAILED, allowed).when(retrying("ann")).thenRefused("not_failed");
+    given(LISTED, ATTEMPTED, FAILED, allowed).when(retrying("ann")).thenRefused("nothing_to_retry");
   });
 
   test("is refused of a stranger, of a recipient whose message did not fail, and of one who is suppressed", () => {
     given(LISTED).when(retrying("bob")).thenRefused("unknown");
-    given(LISTED).when(retrying("ann")).thenRefused("not_failed");
+    given(LISTED).when(retrying("ann")).thenRefused("nothing_to_retry");
     given(LISTED, ATTEMPTED, FAILED, OPTED_OUT).when(retrying("ann")).thenRefused("suppressed");
   });
 });

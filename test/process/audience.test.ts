@@ -359,7 +359,7 @@ async function moveToServer(world: Installation): Promise<void> {
 
 async function revoke(world: Installation, service: Running, username: string, byCommand: boolean): Promise<void> {
   if (byCommand) {
-    const evidence = ["--tracking", "denied", "--at", "2026-11-26", "--source", "mail"];
+    const evidence = ["--tracking", "denied", "--tracking-at", "2026-11-26", "--tracking-source", "mail"];
     expect(await world.command("recipients", "consent", username, ...evidence)).toMatchObject({ code: 0 });
     return;
   }

@@ -223,7 +223,7 @@ test.each(["restored", "copied"])(
 
     const kept = join(world.directory, "kept");
     expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
-    const denied = ["--tracking", "denied", "--at", "2026-11-26", "--source", "mail"];
+    const denied = ["--tracking", "denied", "--tracking-at", "2026-11-26", "--tracking-source", "mail"];
     expect(await world.command("recipients", "consent", "ada_builds", ...denied)).toMatchObject({ code: 0 });
     await stop(service);
 

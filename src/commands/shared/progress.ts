@@ -1,5 +1,5 @@
 import { grouped } from "../../platform/counts-and-lists.ts";
-import type { WorkMonitor } from "../../platform/work-monitor.ts";
+import type { WorkMonitor } from "../../log/work-monitor.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A line on the terminal that says how far a long work is. `end` removes it. */

@@ -1,8 +1,7 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { createDelivery } from "../../delivery/settlement.ts";
-import { createCheck } from "../../platform/check-schema.ts";
-import { closedObject } from "../../platform/common-schemas.ts";
+import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
@@ -150,7 +149,7 @@ export async function runOnce(
     : withProgress(terminal, "reading", projector.position, (onProgress) => runIn({ ...context, onProgress })));
   const refused = readRefusal(refusals, found);
   if (refused !== undefined) throw new ServiceError(refused.kind, refused.sentence);
-  const disclosed = described.discloses?.(found as never, input as never) ?? {};
+  const disclosed = described.discloses?.(found as never, input as never, context as never) ?? {};
   if (personalRead !== false && disclosed !== "nothing") {
     await recordRead(terminal, context.store, { resource: personalRead as PersonalRead["resource"], ...disclosed });
   }

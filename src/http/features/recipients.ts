@@ -1,19 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { importReportPage } from "../../console/pages/import.tsx";
-import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
-import { findHeld, release } from "../../recipients/release.ts";
+import { findHeld } from "../../recipients/release.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
-import { recipientName } from "../../recipients/resolve-recipient.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { objectBody, fileBody } from "../server/body.ts";
+import { fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
-import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { toRecipient } from "../../../projections/contacts.ts";
-import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
 import { count, text } from "../../platform/common-schemas.ts";
 import {
   cell,
@@ -28,20 +23,10 @@ import {
   takeList,
   toNoted,
 } from "./list-upload.ts";
-import { basis, tracking } from "../../../events/outreach.ts";
-import {
-  CONSENT_SOURCE_CHARS_MAX,
-  CONSENT_TEXT_CHARS_MAX,
-  isFault,
-  parseConsent,
-} from "../../recipients/parse-consent.ts";
-import { CONSENT_TIME_CHARS_MAX } from "../../recipients/parse-day.ts";
-import { recordConsent } from "../../recipients/record-consent.ts";
+import { consentMembers } from "../../recipients/parse-consent.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
 const FIELDS_SHOWN_MAX = 50;
-
-const recipientBody = objectBody({ recipient: recipientName });
 
 const importReport = Type.Object({
   added: count,
@@ -67,34 +52,6 @@ const importReport = Type.Object({
     description: `The first ${REMARKS_MAX}: the row at \`line\` replaced the one at \`of\`.`,
   }),
 });
-
-const consentTime = Type.String({
-  maxLength: CONSENT_TIME_CHARS_MAX,
-  description: "A day, or a time with its offset (ISO 8601); not in the future.",
-  examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
-});
-const consentSource = Type.String({
-  maxLength: CONSENT_SOURCE_CHARS_MAX,
-  description: "Where: the http(s) address of a form, or a few words.",
-  examples: ["https://shop.example/form", "trade fair"],
-});
-const consentText = Type.String({
-  maxLength: CONSENT_TEXT_CHARS_MAX,
-  description: "The wording that was agreed to, or its version.",
-  examples: ["Yes, send me news (version 3)"],
-});
-
-/** What a row of a list, or a record of consent, says of a recipient's consent. */
-const consentMembers = {
-  basis: Type.Optional(basis),
-  consent_at: Type.Optional(consentTime),
-  consent_source: Type.Optional(consentSource),
-  consent_text: Type.Optional(consentText),
-  tracking: Type.Optional(tracking),
-  tracking_at: Type.Optional(consentTime),
-  tracking_source: Type.Optional(consentSource),
-  tracking_text: Type.Optional(consentText),
-};
 
 const row = Type.Object(
   {
@@ -155,12 +112,6 @@ const heldRecipients = Type.Object({
   ),
 });
 
-const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
-  unknown: problems.unknownRecipient,
-  suppressed: problems.suppressed,
-  not_failed: problems.nothingToRetry,
-};
-
 export function recipientEndpoints(deps: AppDeps) {
   return feature("recipients", "/social")
     .post(
@@ -198,45 +149,6 @@ export function recipientEndpoints(deps: AppDeps) {
         form: IMPORT_FORM,
       }),
     )
-    .post(
-      "/recipients/retry",
-      async ({ body, call }) => {
-        const refusal = await appendedOrNothing(allowRetry(deps, body.recipient, call.metadata));
-        if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
-        return { status: "open" as const };
-      },
-      route("retryRecipient", "outreach", ["token", "recipients"], {
-        body: recipientBody,
-        response: { 200: reply("The retry is allowed.", Type.Object({ status: Type.Literal("open") })) },
-        summary: "Allows a retry after a failed message.",
-        description: "The next run may contact the recipient again, if nothing else rules it out.",
-        problems: ["unknownRecipient", "suppressed", "nothingToRetry"],
-        form: {
-          path: "/console/recipients/retry",
-          notice: () => "The next run may contact the recipient again.",
-        },
-      }),
-    )
-    .post(
-      "/recipients/release",
-      async ({ body, call }) => {
-        const refusal = await appendedOrNothing(release(deps, body.recipient, call.metadata));
-        if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
-        return { held: false as const };
-      },
-      route("releaseRecipient", "outreach", ["token", "recipients"], {
-        body: recipientBody,
-        response: { 200: reply("Released.", Type.Object({ held: Type.Literal(false) })) },
-        summary: "Releases a recipient whose reply was held.",
-        description:
-          "Their reply does not ask to be left alone: the next run may contact them, if nothing else rules it out. If it does ask for that, suppress them. A repeat changes nothing.",
-        problems: ["unknownRecipient", "suppressed"],
-        form: {
-          path: "/console/recipients/release",
-          notice: () => "The next run may contact the recipient.",
-        },
-      }),
-    )
     .get(
       "/recipients/held",
       async ({ call }) => {
@@ -254,38 +166,4 @@ export function recipientEndpoints(deps: AppDeps) {
         personalRead: "recipients",
       }),
     );
-}
-
-export function consentEndpoints(deps: AppDeps) {
-  return feature("consent", "/social").post(
-    "/recipients/consent",
-    async ({ body, call }) => {
-      const record = parseConsent((member) => body[member], deps.clock());
-      if (isFault(record)) throw problems.unusableConsent(record.reason, `/${record.member}`);
-      if (Object.keys(record).length === 0) throw problems.unusableConsent("neither basis nor tracking is given");
-      const recording = recordConsent(deps, body.recipient, record, call.metadata);
-      const { isKnown, contact } = await appendedOrNothing(recording);
-      call.disclosed = contact === undefined ? "nothing" : discloseRecipient(toRecipient(contact));
-      return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
-    },
-    route("recordConsent", "outreach", ["token", "recipients"], {
-      body: objectBody({ recipient: recipientName, ...consentMembers }),
-      response: {
-        200: reply(
-          "The recipient's consent from now on.",
-          Type.Object({
-            known: Type.Boolean({ description: "False: no recipient of that name was known." }),
-            basis,
-            tracking,
-          }),
-        ),
-      },
-      personalRead: "recipient",
-      summary: "Records a recipient's consent, with its evidence.",
-      description:
-        "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
-      problems: ["unusableConsent"],
-      form: { path: "/console/recipients/consent", notice: () => "The consent is recorded." },
-    }),
-  );
 }

@@ -1,6 +1,5 @@
 import { type Static, type TSchema, Type, type TObject, type TProperties } from "@sinclair/typebox";
-import { createCheck } from "../../platform/check-schema.ts";
-import { closedObject } from "../../platform/common-schemas.ts";
+import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */

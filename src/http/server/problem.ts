@@ -114,13 +114,7 @@ export const problems = {
       nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
     }),
   noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or not the one named."),
-  unknownRecipient: () =>
-    new Problem(404, "unknown-recipient", "No recipient has that name: they were erased already, or never recorded."),
-  suppressed: () => new Problem(409, "suppressed", "This recipient is suppressed: no message is sent."),
-  nothingToRetry: () => new Problem(409, "nothing-to-retry", "This recipient has no failed message to retry."),
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
-  unusableConsent: (why: string, path = "") =>
-    new Problem(422, "unusable-consent", `Nothing was recorded: ${why}.`, misfit(path, why)),
   unusableSelection: (path: string, why: string) =>
     new Problem(422, "unusable-selection", `No run was started. ${why}`, misfit(path, why)),
   unusableRules: (names: readonly string[] = []) =>

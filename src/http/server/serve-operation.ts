@@ -39,10 +39,11 @@ export function serveRead<
   const fit = fitting(closedObject(input));
   const handler = async ({ request, params, call }: ReadRequest): Promise<Static<TObject<Output>>> => {
     const given = fit(readMembers(input, new URL(request.url).searchParams, params));
-    const found = await parseGiven(() => described.run(context(), given, call.metadata), refuseQuery);
+    const running = context();
+    const found = await parseGiven(() => described.run(running, given, call.metadata), refuseQuery);
     throwRefusal(described, found);
     const answer = found as Static<TObject<Output>>;
-    call.disclosed = described.discloses?.(answer, given);
+    call.disclosed = described.discloses?.(answer, given, running);
     return answer;
   };
   const members = Object.fromEntries(
@@ -90,7 +91,7 @@ export function serveWrite<
     });
     throwRefusal(described, found);
     const answer = found as Static<TObject<Output>>;
-    call.disclosed = described.discloses?.(answer, body);
+    call.disclosed = described.discloses?.(answer, body, running);
     return answer;
   };
   const toForm = ({ body }: NonNullable<typeof form>) => ({

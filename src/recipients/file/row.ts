@@ -71,11 +71,10 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
     return { value: zone, reason: "timezone is no IANA time zone such as Europe/Berlin" };
   }
   const name = cell("name").trim();
-  addRemarks(row);
   return {
     ...omitUndefined({ id, username, name: name === "" ? undefined : name, timezone }),
     ...consent,
-    ...readFields(cells),
+    ...readFields(row),
   };
 }
 
@@ -111,21 +110,18 @@ function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
 /** Characters of a value that a sentence shows. */
 const WORD_CHARS_SHOWN = 40;
 
-function addRemarks({ cells, header: { nameLike }, remarks }: CellRow): void {
-  if (nameLike !== undefined) remarks.push({ note: "did_you_mean_name", column: nameLike, value: "" });
-  for (const [column, value] of cells) {
-    if ((isField(column) || column === "name") && looksDamaged(value.trim()))
-      remarks.push({ note: "looks_damaged", column, value: value.trim() });
-  }
-}
-
-function readFields(cells: Cells): Pick<ImportedRecipient, "fields" | "blank"> {
+/** The template fields of a row, with remarks on its texts. */
+function readFields({ cells, header: { nameLike }, remarks }: CellRow): Pick<ImportedRecipient, "fields" | "blank"> {
   const fields: Record<string, string> = Object.create(null);
   const blank: string[] = [];
+  if (nameLike !== undefined) remarks.push({ note: "did_you_mean_name", column: nameLike, value: "" });
   for (const [column, value] of cells) {
     const text = value.trim();
-    if (text === "" && (isField(column) || CLEARED_BY_BLANK.has(column))) blank.push(column);
-    else if (isField(column)) fields[column] = text;
+    const isText = isField(column);
+    if (text === "" && (isText || CLEARED_BY_BLANK.has(column))) blank.push(column);
+    else if (isText) fields[column] = text;
+    if ((isText || column === "name") && looksDamaged(text))
+      remarks.push({ note: "looks_damaged", column, value: text });
   }
   return { fields, blank };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { isRunnable } from "../../../src/commands/shared/command.ts";
 import { loadReachlog, runCommandLine } from "../../../src/commands/shared/root-command.ts";
 import { NO_TERMINAL } from "../../harness/capture.ts";
 
@@ -151,7 +152,7 @@ function faultOf(line: string): string | undefined {
       if (!known.includes(name)) return `no option ${name}`;
     }
     const next = command.commands.find((one) => one.name() === word);
-    if (next === undefined && command.commands.length > 0 && !word.startsWith("-")) return `no command ${word}`;
+    if (next === undefined && !isRunnable(command) && !word.startsWith("-")) return `no command ${word}`;
     command = next ?? command;
   }
   return undefined;

@@ -183,11 +183,13 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
       .concat([
         "/api/deliveries",
+        "/api/links",
         "/links",
         "/runs",
         "/social/quota",
         "/social/runs",
         "/api/clicks",
+        "/api/links",
         "/setup",
         "/what-if",
       ])

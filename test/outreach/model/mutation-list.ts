@@ -242,12 +242,6 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (wish === "stop") ',
     'if (wish === "stop" && state.contacts.hashes.size === 0) ',
   ),
-  one(
-    "the hashes of a contact's other names are not asked for",
-    DECIDE,
-    "[recipient] : [recipient, contact];",
-    "[recipient] : [recipient];",
-  ),
   one("a recipient who is found twice is judged twice", SCREENING, "if (seen.has(user.id)) continue;", ""),
   one(
     "a retry is allowed whatever came of it",

@@ -13,7 +13,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   settings: ["settings"],
   recipients: [
     "recipients list",
-    "recipients consent grace_codes --tracking denied --source mail",
+    "recipients consent grace_codes --tracking denied --tracking-source mail",
     "recipients evidence grace_codes --out DIRECTORY/evidence.json",
     "recipients suppress ada_builds",
     "recipients retry grace_codes",
