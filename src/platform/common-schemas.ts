@@ -10,6 +10,8 @@ export const id = Type.String({ format: "uuid" });
 export const text = (example: string) => Type.String({ examples: [example] });
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 export const oneOf = <T extends string>(...values: T[]) => Type.Union(values.map((value) => Type.Literal(value)));
+/** A schema under the name of a type, such as `ChannelState`: the API's document and its clients hold it once. */
+export const named = <T extends TSchema>(title: string, schema: T): T => ({ ...schema, title });
 /** For request bodies: unknown fields are refused. */
 export const closed = { additionalProperties: false };
 export const closedObject = <Members extends TProperties>(members: Members) => Type.Object(members, closed);

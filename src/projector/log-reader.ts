@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import type { LogStore } from "../../events/catalog.ts";
 import type { ProjectionName, States } from "../../projections/all.ts";
 import type { Clock } from "../platform/clock.ts";
-import { count, orNull, time } from "../platform/common-schemas.ts";
+import { count, named, orNull, time } from "../platform/common-schemas.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { findPlace, parseMoment, type Moment, type Place } from "./parse-moment.ts";
 import type { PastStates } from "./past-states.ts";
@@ -45,11 +45,14 @@ export const asOfInput = {
 };
 
 /** The moment of an answer. */
-const asOfOutput = Type.Object({
-  position: count,
-  time: orNull(time),
-  stale: Type.Optional(Type.Literal(true, { description: "The log is out of reach: it may hold more by now." })),
-});
+const asOfOutput = named(
+  "Moment",
+  Type.Object({
+    position: count,
+    time: orNull(time),
+    stale: Type.Optional(Type.Literal(true, { description: "The log is out of reach: it may hold more by now." })),
+  }),
+);
 
 export const asOf = { as_of: asOfOutput };
 

@@ -29,6 +29,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "format",
   "examples",
   "description",
+  "title",
 ]);
 
 /**

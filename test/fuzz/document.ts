@@ -61,7 +61,7 @@ interface OpenApi {
   readonly components: {
     readonly headers: Readonly<Record<string, { readonly required?: boolean }>>;
     readonly responses: Readonly<Record<string, RawAnswer>>;
-    readonly schemas: { readonly problem: Schema };
+    readonly schemas: Readonly<Record<string, Schema>> & { readonly problem: Schema };
   };
   readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>;
 }
@@ -83,6 +83,8 @@ interface RawAnswer {
 }
 
 const HEADER_REF = "#/components/headers/";
+
+const SCHEMA_REF = "#/components/schemas/";
 
 const ANSWER_REF = "#/components/responses/";
 
@@ -108,11 +110,20 @@ function consoleDocument(): string {
 
 /** Every operation of an OpenAPI document. Throws when it is none that this reader understands. */
 export function operationsOf(text: string): Operation[] {
-  const document = JSON.parse(text) as OpenApi;
+  const { components } = JSON.parse(text) as OpenApi;
+  const document = JSON.parse(text, (_name, value) => findNamed(value, components.schemas)) as OpenApi;
   if (!document.openapi.startsWith("3.1.")) throw new Error(`OpenAPI ${document.openapi}`);
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => operationOf(document, path, method.toUpperCase(), raw)),
   );
+}
+
+/** The schema that a reference names; that of problems is merged with what one adds. */
+function findNamed(value: unknown, schemas: OpenApi["components"]["schemas"]): unknown {
+  const ref = (value as { readonly $ref?: unknown } | null)?.$ref;
+  if (typeof ref !== "string" || ref === PROBLEM_REF || !ref.startsWith(SCHEMA_REF)) return value;
+  const { [ref.slice(SCHEMA_REF.length)]: schema } = schemas;
+  return JSON.parse(JSON.stringify(schema), (_name, part) => findNamed(part, schemas));
 }
 
 /** Whether a path is that of the operation, with something in the place of each `{name}`. */

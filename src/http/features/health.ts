@@ -12,7 +12,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { whole, withHeaders } from "../server/answer.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { RETRY_LATER } from "../server/problem.ts";
-import { count, id, oneOf, orNull, text, time } from "../../platform/common-schemas.ts";
+import { count, id, named, oneOf, orNull, text, time } from "../../platform/common-schemas.ts";
 
 const run = Type.Object({
   id,
@@ -26,13 +26,16 @@ const run = Type.Object({
   stop_requested_at: orNull(time),
 });
 
-const outreachState = Type.Object({
-  status: oneOf("ok", "degraded"),
-  running: Type.Boolean(),
-  run: orNull(run),
-  authorized: Type.Boolean(),
-  quota: Type.Object({ limit: count, used: count, remaining: count, resets_at: time }),
-});
+const outreachState = named(
+  "OutreachState",
+  Type.Object({
+    status: oneOf("ok", "degraded"),
+    running: Type.Boolean(),
+    run: orNull(run),
+    authorized: Type.Boolean(),
+    quota: Type.Object({ limit: count, used: count, remaining: count, resets_at: time }),
+  }),
+);
 
 /** Present only while there are any. */
 const folding = Type.Optional(
@@ -47,27 +50,35 @@ const folding = Type.Optional(
   ),
 );
 
-const channel = Type.Object({
-  configured: Type.Boolean(),
-  pending: count,
-  circuit: orNull(oneOf("closed", "open", "half_open")),
-  suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
-});
+const channel = named(
+  "ChannelState",
+  Type.Object({
+    configured: Type.Boolean(),
+    pending: count,
+    circuit: orNull(oneOf("closed", "open", "half_open")),
+    suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
+  }),
+);
 
-const serviceState = Type.Object({
-  status: oneOf("ok", "degraded"),
-  version: text("0.2.0"),
-  log: Type.Object({ position: count }),
-  instances: Type.Array(Type.Object({ id, version: text("0.2.0"), started_at: time, configuration: text("9b2d6f0a") })),
-  roles: Type.Object(
-    {},
-    { additionalProperties: id, examples: [{ "dispatcher-chat": "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11" }] },
-  ),
-  channels: Type.Optional(
-    Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, channel])), { additionalProperties: channel }),
-  ),
-  folding,
-});
+const serviceState = named(
+  "ServiceState",
+  Type.Object({
+    status: oneOf("ok", "degraded"),
+    version: text("0.2.0"),
+    log: Type.Object({ position: count }),
+    instances: Type.Array(
+      Type.Object({ id, version: text("0.2.0"), started_at: time, configuration: text("9b2d6f0a") }),
+    ),
+    roles: Type.Object(
+      {},
+      { additionalProperties: id, examples: [{ "dispatcher-chat": "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11" }] },
+    ),
+    channels: Type.Optional(
+      Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, channel])), { additionalProperties: channel }),
+    ),
+    folding,
+  }),
+);
 
 const readiness = Type.Object({
   status: oneOf("ok", "unavailable"),

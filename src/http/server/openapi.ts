@@ -85,6 +85,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
     const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(endpoint, guards, refusals) };
   }
+  const schemas: Record<string, unknown> = { problem: toJsonSchema(PROBLEM) };
   return {
     openapi: "3.1.0",
     info: {
@@ -98,7 +99,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
     tags: Object.entries(TAGS)
       .filter(([name]) => endpoints.some(({ tag }) => tag === name))
       .map(([name, description]) => ({ name, description })),
-    paths,
+    paths: referToNamed(paths, schemas) as typeof paths,
     components: {
       headers: Object.fromEntries([
         ...Object.entries(HEADERS).map(([name, description]) => [
@@ -109,16 +110,30 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
         [optional(APPLIED), { description: "The applied part of `Prefer` (RFC 7240).", schema: STRING }],
       ]),
       responses: {
-        ...refusals.components,
+        ...(referToNamed(refusals.components, schemas) as Json),
         problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: PROBLEM_REF } } },
       },
-      schemas: { problem: toJsonSchema(PROBLEM) },
+      schemas,
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
         session: { type: "apiKey", in: "cookie", name: cookie },
       },
     },
   };
+}
+
+/** A schema that bears the name of a type, as {@link named} gives it, is a component. Adds each to `schemas` once. */
+function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
+  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) return part.map((one) => referToNamed(one, schemas));
+  const { title, ...others } = part as Record<string, unknown>;
+  const members = Object.entries(others).map(([name, one]) => [name, referToNamed(one, schemas)] as const);
+  const isNamed = typeof title === "string" && /^([A-Z][a-z]+)+$/.test(title) && ("type" in part || "anyOf" in part);
+  if (!isNamed) return { ...(title === undefined ? {} : { title }), ...Object.fromEntries(members) };
+  const schema = Object.fromEntries(members);
+  if (JSON.stringify((schemas[title] ??= schema)) !== JSON.stringify(schema))
+    throw new Error(`${title} names two schemas`);
+  return { $ref: `#/components/schemas/${title}` };
 }
 
 /** Refusals that operations share. */

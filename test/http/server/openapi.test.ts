@@ -84,28 +84,34 @@ test("it leaves no linter anything to warn of", async () => {
 
 test("every JSON body and answer has an example, which fits", async () => {
   const ajv = addFormats(new Ajv({ strict: false }));
-  const { paths } = JSON.parse(await documentOf()) as Described;
+  const { paths, components } = JSON.parse(await documentOf()) as Described;
   const contents = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(contentsOf));
   expect(contents.length).toBeGreaterThan(40);
   for (const [where, { schema, example }] of contents) {
-    expect([where, ajv.validate(schema, example), ajv.errors]).toEqual([where, true, null]);
+    expect([where, ajv.validate({ ...schema, components }, example), ajv.errors]).toEqual([where, true, null]);
+    const { properties = {} } = (components["schemas"] as Record<string, Schema>)[nameOf(schema)] ?? schema;
     // Whatever may be there is shown: only a text of the caller's own has no example of its own.
-    expect([where, Object.keys(example as object)]).toEqual([where, Object.keys(schema.properties ?? {})]);
+    expect([where, Object.keys(example as object)]).toEqual([where, Object.keys(properties)]);
   }
 });
+
+/** A schema, or a reference to a named one. */
+type Referring = Schema & { readonly $ref?: string };
+
+const nameOf = ({ $ref = "" }: Referring): string => $ref.split("/").at(-1)!;
 
 /** What an operation takes and answers as JSON, but for problems. */
 function contentsOf({ operationId, requestBody, responses }: Readonly<Record<string, unknown>>) {
   const holders = { body: requestBody, ...(responses as object) } as Readonly<Record<string, Holder | undefined>>;
   return Object.entries(holders).flatMap(([name, holder]) => {
     const content = holder?.content?.["application/json"];
-    const isObject = content?.schema.type === "object";
+    const isObject = content?.schema.type === "object" || content?.schema.$ref !== undefined;
     return isObject ? [[`${String(operationId)} ${name}`, content] as const] : [];
   });
 }
 
 interface Holder {
-  readonly content?: Readonly<Record<string, { readonly schema: Schema; readonly example: unknown }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: Referring; readonly example: unknown }>>;
 }
 
 test("no problem is listed twice for one status", async () => {
