@@ -3,7 +3,7 @@ import { channelName } from "../../events/channel.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { listChannels } from "../../projections/deliveries.ts";
 import { findAt } from "../history/find-event.ts";
-import { count, oneOf, orNull, TEXT, text } from "../platform/common-schemas.ts";
+import { count, named, oneOf, orNull, TEXT, text } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, refusal, refuse } from "../platform/operation.ts";
@@ -77,11 +77,21 @@ const why = Type.String({
 const decidedOutput = {
   done: count,
   left: Type.Array(
-    Type.Object({
-      event_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
-      channel: orNull(channelName),
-      why: oneOf("no_dead_letter", "not_in_doubt", "suspended", "may_double", "several_channels", "decided_meanwhile"),
-    }),
+    named(
+      "SkippedLetter",
+      Type.Object({
+        event_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+        channel: orNull(channelName),
+        why: oneOf(
+          "no_dead_letter",
+          "not_in_doubt",
+          "suspended",
+          "may_double",
+          "several_channels",
+          "decided_meanwhile",
+        ),
+      }),
+    ),
     { maxItems: LEFT_LISTED_MAX },
   ),
   left_count: count,

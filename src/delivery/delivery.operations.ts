@@ -5,7 +5,7 @@ import { findChannel, listChannels, pendingOf, type Suspended } from "../../proj
 import { eventJson, toEventJson } from "../history/event-json.ts";
 import { quoteText } from "../history/words/sentence.ts";
 import type { EventLog } from "../log/event-log.ts";
-import { count, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
+import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import { operation, refusal, refuse, type Disclosure } from "../platform/operation.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -114,7 +114,10 @@ export function nameNumber(number: number, status: LetterStatus): string {
 
 const configured = Type.Boolean({ description: "True if the channel has credentials here." });
 
-const suspension = Type.Object({ since: time, network: text("slack"), detail: text("channel_is_archived") });
+const suspension = named(
+  "Suspension",
+  Type.Object({ since: time, network: text("slack"), detail: text("channel_is_archived") }),
+);
 
 const channelJson = Type.Object({
   channel: channelName,

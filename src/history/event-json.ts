@@ -2,22 +2,25 @@ import { Type, type Static } from "@sinclair/typebox";
 import type { Recorded } from "../../events/catalog.ts";
 import { isOutcome, narrowedTo } from "../../events/dispatches.ts";
 import { hideCodes } from "../networks/hide-codes.ts";
-import { count, text, time } from "../platform/common-schemas.ts";
+import { count, named, text, time } from "../platform/common-schemas.ts";
 import { describeEvent } from "./words.ts";
 
 /** An event as readers see it, with its sentence. */
-export const eventJson = Type.Object({
-  position: count,
-  id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
-  stream: text("requests"),
-  version: count,
-  type: text("LinkClicked"),
-  time,
-  words: text("an operator linked an account"),
-  data: Type.Record(Type.String(), Type.Unknown()),
-  meta: Type.Record(Type.String(), Type.Unknown()),
-  hash: Type.String(),
-});
+export const eventJson = named(
+  "LoggedEvent",
+  Type.Object({
+    position: count,
+    id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+    stream: text("requests"),
+    version: count,
+    type: text("LinkClicked"),
+    time,
+    words: text("an operator linked an account"),
+    data: Type.Record(Type.String(), Type.Unknown()),
+    meta: Type.Record(Type.String(), Type.Unknown()),
+    hash: text("nL3x0yT8aT0O2pQk5m4c1vYw7uJr6s9eBdGhZfXqAio"),
+  }),
+);
 
 /** Positions at which dispatches were requested. */
 export type RequestPositions = Pick<ReadonlySet<number>, "has">;

@@ -3,7 +3,7 @@ import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { reasonToEnd, type RunSelection } from "../run-limits.ts";
 import { OPENING_MARGIN_MS } from "../screening.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
-import { invent, named, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
+import { invent, namedRecipient, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
 import { createWalk, type WalkedBatch, type WalkTarget } from "./recipient-walk.ts";
 import { contactIn, decideIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./redecide.ts";
 import { namedSource, SOURCE_KINDS } from "../sources/sources.ts";
@@ -44,7 +44,8 @@ function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget
       continue;
     }
     if (target !== undefined && next === target.contact) return true;
-    if (!visit(comparison, run, { recipient: named(comparison, next), source: namedSource(run.source) })) return false;
+    if (!visit(comparison, run, { recipient: namedRecipient(comparison, next), source: namedSource(run.source) }))
+      return false;
     run.open.shift();
   }
   return false;
@@ -55,7 +56,7 @@ function openBatch(comparison: Comparison, run: HypotheticalRun, { source, peopl
   run.source = source;
   run.open = people.filter((contact) => !run.seen.has(contact) && (source === "last" || !isTriedLast(contact)));
   for (const contact of run.open) {
-    const met = { recipient: named(comparison, contact), source: namedSource(source) };
+    const met = { recipient: namedRecipient(comparison, contact), source: namedSource(source) };
     const decided = decideIn(comparison.would, comparison, met);
     if (decided.kind !== "skip" || decided.isRecorded) continue;
     const isSame = isSameDecision(decideIn(comparison.was, comparison, met), decided);

@@ -127,7 +127,7 @@ export function write(
 }
 
 /** All that both worlds know of a recipient's names. */
-export function named({ was }: Comparison, contact: Contact): Recipient {
+export function namedRecipient({ was }: Comparison, contact: Contact): Recipient {
   const recipient = toRecipient(contact);
   const known = contactIn(was, recipient);
   return known === undefined ? recipient : { ...recipient, ...toRecipient(known) };
