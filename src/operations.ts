@@ -2,6 +2,7 @@ import type { AnyOperation } from "./platform/operation.ts";
 
 /** The files of operations. Each room has one, and a command loads only that of its own. */
 const FILES = {
+  account: () => import("./account/account.operations.ts"),
   decisions: () => import("./delivery/decisions.operations.ts"),
   delivery: () => import("./delivery/delivery.operations.ts"),
   history: () => import("./history/history.operations.ts"),
@@ -15,10 +16,12 @@ const FILES = {
 const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
   stats: ["history"],
+  outreach: ["outreach"],
   quota: ["outreach"],
   runs: ["outreach"],
   clicks: ["history", "privacy"],
   links: ["links"],
+  account: ["account"],
   deliveries: ["delivery", "decisions"],
 };
 

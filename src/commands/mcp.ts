@@ -7,7 +7,7 @@ export const mcp: MakeCommand = (terminal) =>
     .summary("answer an assistant's questions (MCP, on stdio)")
     .description(
       `Serves the Model Context Protocol on standard input and output to an assistant
-that starts it: contacts, skips and their reasons, clicks, the quota, and what a
+that starts it: recipients, skips and their reasons, clicks, the quota, and what a
 run would do. It reads the configured log beside a running service, and cannot
 send, spend or erase anything. The assistant sees people's handles and texts.
 Ends when its input does.`,

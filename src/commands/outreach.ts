@@ -1,5 +1,5 @@
 import { Command, group, JSON_OPTION, Option, parseLimit, type MakeCommand } from "./shared/command.ts";
-import { answer, fail, printable, table } from "./shared/terminal.ts";
+import { answer, printable, table } from "./shared/terminal.ts";
 import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
@@ -7,8 +7,6 @@ import { recipientSource } from "../../events/outreach.ts";
 import type { DryRunAnswer } from "../console/pages/dry-run.tsx";
 import { formatRecipient, plain } from "../history/words/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { requestStop } from "../outreach/run-end.ts";
-import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { showOnOneLine } from "../template/visible-text.ts";
 
 const run: MakeCommand = (terminal) =>
@@ -58,31 +56,9 @@ function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryR
   );
 }
 
-const stop: MakeCommand = (terminal) =>
-  new Command("stop")
-    .summary("stop the run in progress")
-    .description(
-      `Requests a stop of the run in progress, on any instance: it sends nothing more,
-settles what is in flight and ends as stopped. A message in flight may still go out.
-Exit code 1 when no run is in progress.`,
-    )
-    .option("--run <id>", "only if it is this one")
-    .option(...JSON_OPTION)
-    .examples("reachlog outreach stop")
-    .action(async ({ run, json }) => {
-      await using session = await openSession(terminal);
-      const asked = await requestStop(session, run, COMMAND_METADATA);
-      if (asked.kind === "not_in_progress") {
-        return fail(terminal, run === undefined ? "no run is in progress" : `run ${printable(run)} is not in progress`);
-      }
-      const { run_id } = asked;
-      const text = `run ${printable(run_id)} is stopping; outreach watch shows its end\n`;
-      return answer(terminal, json, { run_id }, text);
-    });
-
 export const outreach = group(
   "outreach",
   "preview, start, watch or stop a run, settle what is in doubt",
-  [preview, run, watch, stop, reconcile],
+  [preview, run, watch, reconcile],
   "All of them work beside a running service, which makes the runs.",
 );

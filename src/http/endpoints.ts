@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
+import { showAccount, revokeAccount } from "../account/account.operations.ts";
 import { discardDeliveries, retryDeliveries, settleDeliveries } from "../delivery/decisions.operations.ts";
 import {
   listDeliveries,
@@ -9,7 +10,7 @@ import {
 } from "../delivery/delivery.operations.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
 import { listLinks } from "../links/links.operations.ts";
-import { listRuns, showQuota } from "../outreach/outreach.operations.ts";
+import { listRuns, showQuota, stopRun } from "../outreach/outreach.operations.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
 import {
@@ -18,6 +19,7 @@ import {
   recordRecipientConsent,
   releaseRecipient,
   retryRecipient,
+  showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
 import { feature, type AppDeps } from "./deps.ts";
@@ -68,7 +70,9 @@ function readingOperations(deps: AppDeps) {
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/runs", ...serveRead(listRuns, context))
+    .get("/social/account", ...serveRead(showAccount, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
+    .get("/social/recipients/:recipient", ...serveRead(showRecipient, context))
     .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context))
     .get("/api/deliveries", ...serveRead(listDeliveries, context))
@@ -81,6 +85,8 @@ function writingOperations(deps: AppDeps) {
   const context = () => deps;
   const inParts = { form: {}, guard: repeatable };
   return feature("writing-operations", "")
+    .post("/social/run/stop", ...serveWrite(stopRun, context, { status: 202, form: { path: "/console/run/stop" } }))
+    .post("/social/account/unlink", ...serveWrite(revokeAccount, context, { guard: repeatable }))
     .post("/social/recipients/suppress", ...serveWrite(suppressRecipient, context, { form: {} }))
     .post("/social/recipients/retry", ...serveWrite(retryRecipient, context, { form: {} }))
     .post("/social/recipients/release", ...serveWrite(releaseRecipient, context, { form: {} }))

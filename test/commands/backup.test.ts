@@ -9,7 +9,6 @@ import { measure } from "../../src/backup/copy-file.ts";
 import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile } from "../../src/backup/manifest.ts";
 import { putBack } from "../../src/backup/put-back.ts";
 import { writeBackup } from "../../src/backup/write-backup.ts";
-import { contacts } from "../../src/commands/contacts.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { key } from "../../src/commands/key.ts";
 import { restoreCommand, restored as sayRestored } from "../../src/commands/restore.ts";
@@ -27,7 +26,7 @@ import { capture, type Captured, NO_TERMINAL } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
-import { forget, recipients } from "../harness/memory/operation-commands.ts";
+import { contacts, forget, recipients } from "../harness/memory/operation-commands.ts";
 
 const KEY = Buffer.alloc(32, 7).toString("base64");
 const NOW = Date.now();

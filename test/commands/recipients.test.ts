@@ -8,13 +8,12 @@ import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { showHistoryCommand } from "../../src/commands/audit/show.ts";
-import { contacts as contactsCommand } from "../../src/commands/contacts.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { capture } from "../harness/capture.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
-import { recipients } from "../harness/memory/operation-commands.ts";
+import { contact, contacts as contactsCommand, recipients } from "../harness/memory/operation-commands.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 
@@ -256,7 +255,7 @@ describe("recipients consent", () => {
     expect((await world.store.head()).position).toBe(position);
     const sentence =
       'Opted in on 2025-03-02 at https://shop.example/form ("Yes, send me news"); tracking denied on 2025-04-01 by message ("No").\n';
-    expect((await world.run(contactsCommand, "ann")).out).toContain(sentence);
+    expect((await world.run(contact, "ann")).out).toContain(sentence);
     expect((await world.run(showHistoryCommand, "ann")).out).toContain(sentence);
   });
 
@@ -315,9 +314,8 @@ describe("recipients evidence", () => {
     await openWithHistory();
     const lists = [
       await world.run(contactsCommand, "--json"),
-      await world.run(contactsCommand, "ann", "--json"),
+      await world.run(contact, "ann", "--json"),
       await world.run(contactsCommand, "--json", "--as-of", "3"),
-      await world.run(recipients, "list", "--json"),
     ];
     for (const { out } of lists) {
       expect(out).toContain('"username":"ann"');

@@ -7,7 +7,6 @@ import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { readManifest } from "../../src/backup/manifest.ts";
-import { contacts } from "../../src/commands/contacts.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
@@ -21,7 +20,7 @@ import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { forget, recipients } from "../harness/memory/operation-commands.ts";
+import { contacts, forget, recipients } from "../harness/memory/operation-commands.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 

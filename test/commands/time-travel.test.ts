@@ -3,9 +3,8 @@ import { expect, test } from "bun:test";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { clicks, recipients } from "../harness/memory/operation-commands.ts";
+import { clicks, contact, contacts } from "../harness/memory/operation-commands.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { contacts } from "../../src/commands/contacts.ts";
 import { quota } from "../harness/memory/operation-commands.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { stats } from "../harness/memory/operation-commands.ts";
@@ -164,7 +163,7 @@ test("quota: when the clock was set back, today is still the day of the newest e
   }
 });
 
-test("contacts: all or one, with how far we got with them at the moment", async () => {
+test("recipients: all or one, with how far we got with them at the moment", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [
     person("ann"),
@@ -174,27 +173,20 @@ test("contacts: all or one, with how far we got with them at the moment", async 
     { type: "RecipientSuppressed", data: { recipient: { username: "ANN" }, reason: "by_hand" } },
   ]);
   const status = async (at: number): Promise<string> => {
-    const { out } = await world.run(contacts, "@u42", "--as-of", String(at), "--json");
-    return (JSON.parse(out) as { status: string }).status;
+    const { out } = await world.run(contact, "@u42", "--as-of", String(at), "--json");
+    return (JSON.parse(out) as { recipient: { status: string } }).recipient.status;
   };
   expect(await Promise.all([2, 3, 4, 5, 6].map(status))).toEqual(["open", "attempted", "failed", "open", "open"]);
   expect((await world.run(contacts, "--as-of", "4")).out).toBe(
     "username  id  basis   tracking  status  skipped for\n" +
       "ann           opt_in  unknown   open\n" +
       "u42       42  opt_in  unknown   failed\n" +
-      `(as of position 4, ${timeAt(4)})\n`,
+      `(2 recipients; as of position 4, ${timeAt(4)})\n`,
   );
-  expect((await world.run(contacts, "42", "--as-of", timeAt(3))).out).toContain(
+  expect((await world.run(contact, "42", "--as-of", timeAt(3))).out).toContain(
     "u42       42  opt_in  unknown   attempted\n",
   );
-  expect(await world.run(contacts, "u42", "--as-of", "1")).toEqual({
-    code: 1,
-    out: "",
-    err: `no recipient is known as u42 (as of position 1, ${timeAt(1)})\n`,
-  });
-  expect((await world.run(contacts, "--json")).out).toBe((await world.run(recipients, "list", "--json")).out);
-  const listed = (await world.run(recipients, "list")).out;
-  expect(listed).toBe((await world.run(contacts)).out.replace("(as of", "(2 recipients; as of"));
+  expect(world.run(contact, "u42", "--as-of", "1")).rejects.toThrow("No recipient has that name");
 });
 
 test("clicks: of each link, people and bots apart, the most clicked first", async () => {

@@ -30,7 +30,8 @@ async function openOnServer() {
 }
 
 const loseLog = (url: string) => ask(url, "DROP SCHEMA eventstore CASCADE");
-const peopleOf = async (world: Installation): Promise<string> => (await world.command("contacts", "--json")).out;
+const peopleOf = async (world: Installation): Promise<string> =>
+  (await world.command("recipients", "list", "--json")).out;
 
 /** The clicks of the log whose personal data opens. */
 async function readableClicks(world: Installation): Promise<number> {

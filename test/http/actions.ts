@@ -2,6 +2,7 @@
 export const ACTIONS = [
   "/api/deliveries/resume",
   "/social/run/stop",
+  "/social/account/unlink",
   "/api/deliveries/retry",
   "/api/deliveries/discard",
   "/api/deliveries/settle",

@@ -110,8 +110,8 @@ async function answersOf(world: Installation, service: Running): Promise<Record<
   ];
   for (const line of [
     ...commands,
-    "contacts --json",
-    `contacts --json --as-of ${BEFORE}`,
+    "recipients list --json",
+    `recipients list --json --as-of ${BEFORE}`,
     "stats --json",
     "results --by run --json",
     "clicks",
@@ -132,7 +132,7 @@ test(
     // What is looked for afterwards was there, if only for who has the keys.
     const before = await answersOf(world, service);
     expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
-    const then = [`/people?as_of=${BEFORE}`, `contacts --json --as-of ${BEFORE}`, `/activity?as_of=${BEFORE}`];
+    const then = [`/people?as_of=${BEFORE}`, `recipients list --json --as-of ${BEFORE}`, `/activity?as_of=${BEFORE}`];
     for (const where of then) expect(before[where]).toContain("ada_builds");
     expect(found(traces, { encrypted: before["audit export --encrypted"] ?? "", ...(await bytesOf(world)) })).toEqual(
       [],
@@ -140,7 +140,8 @@ test(
 
     expect(await world.command("recipients", "forget", "@Ada_Builds", "--yes")).toMatchObject({ code: 0, err: "" });
     expect(await world.command("clicks", "forget", IP, "--yes")).toMatchObject({ code: 0, err: "" });
-    const gone = async (): Promise<string[]> => found(traces, { contacts: (await world.command("contacts")).out });
+    const gone = async (): Promise<string[]> =>
+      found(traces, { contacts: (await world.command("recipients", "list")).out });
     await until(gone, (left) => left.length === 0);
 
     const after = { ...(await answersOf(world, service)), ...(await bytesOf(world)) };
@@ -252,14 +253,14 @@ test(
     const refused = await world.command("serve");
     expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("--accept-lost-keys")]);
     expect(readdirSync(world.directory)).not.toContain("reachlog.keys.sqlite");
-    expect(await world.command("contacts")).toMatchObject({ code: 78, out: "" });
+    expect(await world.command("recipients", "list")).toMatchObject({ code: 78, out: "" });
     // A command that only proves or copies needs no keys.
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
     expect(await world.command("audit", "export", "--encrypted")).toMatchObject({ code: 0 });
 
     world.file("reachlog.keys.sqlite", bytes);
-    expect((await world.command("contacts")).out).toContain("ada_builds");
-    const wrong = world.start(["contacts"], { REACHLOG_KEY: "00".repeat(32) });
+    expect((await world.command("recipients", "list")).out).toContain("ada_builds");
+    const wrong = world.start(["recipients", "list"], { REACHLOG_KEY: "00".repeat(32) });
     expect(await wrong.exited).toBe(78);
     expect(readFileSync(keys).equals(bytes)).toBe(true);
 

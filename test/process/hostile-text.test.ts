@@ -12,10 +12,10 @@ import { BEARER, openInstallation, TOKEN, type Running, type Installation, stop 
 const TIMEOUT_MS = 1_200_000;
 
 const LINES = [
-  "contacts",
-  "contacts --json",
-  "contacts 1003",
   "recipients list",
+  "recipients list --json",
+  "recipients show 1003",
+  "recipients show 1003 --json",
   "recipients suppress 1003",
   "suppressions export",
   "outreach preview",
@@ -72,7 +72,7 @@ describe("texts of others", () => {
   test.each(Object.entries(HOSTILE).filter(([, text]) => /\n/.test(text) || STEERING.test(text)))(
     "that %s do nothing as arguments",
     async (_aim, text) => {
-      const lines = [[text], ["contacts", text], ["audit", "show", text], ["stats", `--${text}`]];
+      const lines = [[text], ["recipients", "show", text], ["audit", "show", text], ["stats", `--${text}`]];
       for (const { out, err } of await Promise.all(lines.map((args) => world.command(...args)))) {
         expect(out + err).not.toBe("");
         expect(badLines(out + err)).toEqual([]);

@@ -76,36 +76,16 @@ test("each tool reads only, says so, and says what it takes", async () => {
   expect(client.getInstructions()).toContain("Nothing can be sent, spent or erased");
 });
 
-test("who_was_written_to", async () => {
-  const [ada] = await answersOf("who_was_written_to", { recipient: "@ada_builds" });
-  expect(ada).toMatchObject({ username: "ada_builds", status: "sent", basis: "opt_in" });
-  expect((await answersOf("who_was_written_to", { status: "sent" })).map(({ username }) => username)).toEqual([
-    "ada_builds",
-  ]);
-  expect(await call("who_was_written_to", { recipient: "unknown" })).toEqual({
-    text: expect.stringContaining("no recipient is known as unknown"),
-    isError: true,
-  });
-});
-
-test("of many no more are answered than an assistant reads, and it is said how many there are", async () => {
-  const { text } = await call("who_was_written_to", { status: "open" });
-  const lines = text.split("\n");
-  expect([lines.length, lines.at(-1)]).toEqual([
-    ANSWERS_MAX + 1,
-    expect.stringMatching(/^and \d+ more: ask for less$/),
-  ]);
-});
-
 test("a value that looks like an option is none", async () => {
-  const { text, isError } = await call("who_was_written_to", { recipient: "--as-of" });
+  const { text, isError } = await call("what_happened", { subject: "--as-of" });
   expect([text, isError]).toEqual([expect.stringContaining("is neither a handle"), true]);
 });
 
-test("why_skipped", async () => {
-  const [ben] = await answersOf("why_skipped", { recipient: "ben_noconsent" });
-  expect(ben).toMatchObject({ username: "ben_noconsent", skipped: ["no_consent"] });
-  expect((await call("why_skipped", { reason: "protected" })).text).toBe("none");
+test("recipients_list", async () => {
+  const { recipients } = JSON.parse((await call("recipients_list", { skipped: "no_consent", limit: 1 })).text) as {
+    recipients: readonly object[];
+  };
+  expect(recipients).toMatchObject([{ username: "ben_noconsent", skipped: ["no_consent"] }]);
 });
 
 test("what_happened", async () => {
@@ -177,7 +157,7 @@ test("it ends with its input, and a wrong configuration is said at once", async 
 
 test("where reads are audited, the log says that an assistant read", async () => {
   const audited = await connect({ ...world.env, AUDIT_READS: "on" });
-  await audited.callTool({ name: "who_was_written_to", arguments: { recipient: "@ada_builds" } });
+  await audited.callTool({ name: "recipients_show", arguments: { recipient: "@ada_builds" } });
   await audited.close();
   const reads = (await exported(world)).filter(({ type }) => type === "PersonalDataRead");
   expect(reads.map(({ data, meta }) => [data, (meta as { readonly caller?: string }).caller])).toEqual([

@@ -114,14 +114,17 @@ test(
     );
     const watch = following(world, "outreach", "watch");
     await watch.said(" so far\n");
-    expect(await world.command("outreach", "stop", "--run", "another")).toMatchObject({ code: 1 });
+    expect(await world.command("outreach", "stop", "--run-id", "another")).toMatchObject({ code: 1 });
     expect(await world.command("outreach", "stop")).toMatchObject({
       code: 0,
-      out: `run ${run_id} is stopping; outreach watch shows its end\n`,
+      out: "The run is stopping: it sends nothing more.\n",
     });
     expect(await watch.ended).toBe(0);
     expect(watch.out()).toMatch(/Z ended, stopped: 1 sent, 0 skipped, 0 failed, 0 in doubt/);
-    expect(await world.command("outreach", "stop")).toMatchObject({ code: 1, err: "no run is in progress\n" });
+    expect(await world.command("outreach", "stop")).toMatchObject({
+      code: 1,
+      err: "No run is in progress, or not the one named.\n",
+    });
     // The key of a run that was cut short starts another one.
     expect(await (await service.post("/social/run", undefined, key)).json()).not.toMatchObject({ run_id });
   },

@@ -88,7 +88,7 @@ test(
     const again = await place.serve();
     expect(await (await run(again)).json()).toMatchObject({ reason: "log_restored", sent: 0 });
     await place.command("recipients", "import", place.file("p.csv", people));
-    const known = (await place.command("contacts")).out;
+    const known = (await place.command("recipients", "list")).out;
     // The second was forgotten while the backup was made, before it or after it.
     const isSecondForgotten = restored.filter(({ type }) => type === "PersonForgotten").length === 2;
     expect(known).not.toContain("ada_builds");

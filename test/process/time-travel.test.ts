@@ -43,8 +43,8 @@ test("beside a running service, the log of its own making is told as it was at a
     /^\nusername .*\nada_builds .* opt_in {2}unknown {3}sent\nOpted in; tracking unknown\.\n\(as of position \d+, \S+Z\)\n$/,
   );
   const status = async (moment: number): Promise<unknown> => {
-    const shown = await world.command("contacts", "ada_builds", "--as-of", String(moment), "--json");
-    return (JSON.parse(shown.out) as { status: unknown }).status;
+    const shown = await world.command("recipients", "show", "ada_builds", "--as-of", String(moment), "--json");
+    return (JSON.parse(shown.out) as { recipient: { status: unknown } }).recipient.status;
   };
   expect(await status(attempted - 1)).toBe("open");
   expect(await status(attempted)).toBe("attempted");

@@ -55,7 +55,6 @@ const MACHINE_TIME = [
   "src/platform/log-uncaught-errors.ts",
   "src/metrics/metrics.ts",
   "src/service/shown-configuration.ts",
-  "src/commands/account.ts",
   "src/commands/development/demo-history.ts",
   "src/commands/development/demo.ts",
   "src/commands/doctor.ts",

@@ -17,7 +17,9 @@ import { foldTo } from "../../projector/fold-to.ts";
 import { findPlace } from "../../projector/parse-moment.ts";
 import { Command, Option, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, type Terminal, printable, table } from "../shared/terminal.ts";
-import { formatContact } from "../contacts.ts";
+import { describeConsent } from "../../history/words/outreach.ts";
+import { formatSentence } from "../../history/words/sentence.ts";
+import { RECIPIENT_HEAD, toRecipientCells, toRecipientJson } from "../../recipients/recipient-json.ts";
 import { recordRead } from "../shared/log-session.ts";
 import { describeMomentJson } from "../../projector/log-reader.ts";
 import { AS_OF_OPTION, foldToMoment, openAtMoment } from "../shared/moment.ts";
@@ -175,7 +177,8 @@ async function findPersonSubject(reading: Reading, name: string): Promise<Summar
   if (history === undefined) return undefined;
   const { contact } = history;
   const read = { resource: "recipient", ...discloseRecipient(toRecipient(contact)) } as const;
-  return { history, summary: formatContact(contact), read };
+  const row = table(RECIPIENT_HEAD, [toRecipientCells(toRecipientJson(contact))]);
+  return { history, summary: `${row}${printable(formatSentence(describeConsent(contact)))}\n`, read };
 }
 
 function summaryOfEvent({ position, id, stream, meta }: Recorded): string {

@@ -9,7 +9,6 @@ import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { describeFault } from "../../platform/system-fault.ts";
 import { toExitCode } from "../shared/exit-code.ts";
 import { ANSWERS_MAX, toArguments, TOOLS, type Input, type Tool } from "./tools.ts";
-import type { RecipientJson } from "../../recipients/recipient-json.ts";
 
 const INSTRUCTIONS =
   "Reads the log of a reachlog service: outreach by direct messages on X, clicks, and their deliveries. Nothing can be " +
@@ -72,17 +71,15 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
   try {
     const code = await runCommand(tool.command, ["--json", ...toArguments(input)], captured);
     // Some say by the exit code that what they show is not well.
-    return code === EXIT.ok || out !== "" ? toResult(selectAnswers(tool, input, out)) : toRefusal(err);
+    return code === EXIT.ok || out !== "" ? toResult(selectAnswers(out)) : toRefusal(err);
   } catch (fault) {
     if (toExitCode(fault) === undefined) throw fault;
     return toRefusal(describeFault(fault as Error));
   }
 }
 
-function selectAnswers({ isAnswer }: Tool, input: Input, out: string): string {
-  const lines = out.split("\n").filter((line) => line !== "");
-  const answers =
-    isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as RecipientJson, input));
+function selectAnswers(out: string): string {
+  const answers = out.split("\n").filter((line) => line !== "");
   if (answers.length === 0) return "none";
   const more = answers.length - ANSWERS_MAX;
   return [...answers.slice(0, ANSWERS_MAX), ...(more > 0 ? [`and ${more} more: ask for less`] : [])].join("\n");

@@ -1,11 +1,9 @@
 import { Type, type TObject } from "@sinclair/typebox";
-import { basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
+import { basis } from "../../../events/outreach.ts";
 import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/common-schemas.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import type { MakeCommand } from "../shared/command.ts";
-import { contacts } from "../contacts.ts";
-import type { RecipientJson } from "../../recipients/recipient-json.ts";
 import { lag } from "../deliveries.ts";
 import { preview } from "../outreach/preview.ts";
 import { results } from "../results.ts";
@@ -15,7 +13,7 @@ import { listTokens } from "../token.ts";
 export const ANSWERS_MAX = 200;
 
 /** What an assistant says to a tool. */
-export type Input = { readonly [Member in TextMember]?: string } & { readonly reason?: SkipReason };
+export type Input = { readonly [Member in TextMember]?: string };
 
 type TextMember = "status" | "from" | "to" | "as_of" | "by" | "recipient" | "subject" | "variant" | "basis";
 
@@ -26,8 +24,6 @@ export interface Tool {
   readonly description: string;
   readonly input: TObject;
   readonly command: MakeCommand;
-  /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
-  readonly isAnswer?: (recipient: RecipientJson, input: Input) => boolean;
 }
 
 /** Members that are options of every command that has them. */
@@ -48,33 +44,8 @@ const optionalText = (description: string) => Type.Optional(Type.String({ descri
 const as_of = optionalText("An earlier moment: a time or day in ISO 8601, or a position of the log. Absent: now.");
 const recipient = Type.String({ description: "A recipient: id, handle or @handle." });
 
-const status = Type.Union(oneOf("open", "attempted", "in_doubt", "sent", "failed").anyOf, {
-  description: "Only recipients of this status.",
-});
-
 /** None of them sends, spends or erases. */
 export const TOOLS: readonly Tool[] = [
-  {
-    name: "who_was_written_to",
-    title: "Who got messages",
-    description:
-      "All known recipients, or one: with their status, the variant they got, and their consent to be written to and to be tracked, with its evidence.",
-    input: closedObject({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }),
-    command: contacts,
-    isAnswer: (contact, input) => input.status === undefined || contact.status === input.status,
-  },
-  {
-    name: "why_skipped",
-    title: "Why recipients were skipped",
-    description:
-      "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed, or held because of a reply.",
-    input: closedObject({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }),
-    command: contacts,
-    isAnswer(contact, input) {
-      if (input.reason !== undefined) return contact.skipped.includes(input.reason);
-      return input.recipient !== undefined || contact.suppressed || contact.held || contact.skipped.length > 0;
-    },
-  },
   {
     name: "what_happened",
     title: "What happened to a recipient, a link, an event or a run",

@@ -6,7 +6,6 @@ import { archive, backup, migrate } from "../backup.ts";
 import { Command, runCommand, type MakeCommand } from "./command.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 import { completion } from "../completion.ts";
-import { contacts } from "../contacts.ts";
 import { deliveries } from "../deliveries.ts";
 import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
@@ -36,7 +35,7 @@ import { toCommand, withOperations } from "./operation-command.ts";
 /** By topic, in the order of the overview: first steps, daily work, rare work. A text is the name of an operation. */
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
-  "Recipients and messages": [recipients, suppressions, outreach, contacts],
+  "Recipients and messages": [recipients, suppressions, outreach],
   "Figures and links": [results, "stats", "quota", "runs", "clicks", links],
   "Log and proof": [replay, audit, witness, archive],
   "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],

@@ -3,7 +3,7 @@ import { basis, recipientSource, runEnd, skipReason, usage } from "../../../even
 import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import { dryRunPage } from "../../console/pages/dry-run.tsx";
 import type { RunReport } from "../../outreach/execute-run.ts";
-import { findTransientEnd, requestStop } from "../../outreach/run-end.ts";
+import { findTransientEnd } from "../../outreach/run-end.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
 import { isoTime, within } from "../../platform/clock.ts";
@@ -13,7 +13,7 @@ import { withHeaders } from "../server/answer.ts";
 import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form-routes.ts";
-import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
+import { problems, startedOrNothing } from "../server/problem.ts";
 import { count, id, text, time } from "../../platform/common-schemas.ts";
 import { EITHER } from "../../platform/counts-and-lists.ts";
 
@@ -82,18 +82,6 @@ const finished = Type.Object({
   ...Type.Partial(preview).properties,
 });
 
-const stopBody = objectBody({
-  run_id: Type.Optional(
-    Type.String({
-      pattern: "^[A-Za-z0-9-]{1,100}$",
-      description: "Default: the run in progress.",
-      examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
-    }),
-  ),
-});
-
-const stopping = Type.Object({ run_id: id, status: Type.Literal("stopping") });
-
 const QUOTA_HEADERS = ["ratelimit", "ratelimit-policy"];
 
 const RUN_FORMS: readonly Form[] = [
@@ -115,87 +103,65 @@ function readSelection(fields: Fields) {
 
 export function runEndpoints(deps: AppDeps) {
   const { eventLog, projector, idempotency, quota } = deps;
-  return feature("runs", "/social")
-    .post(
-      "/run",
-      ({ body, call, status }) => {
-        // Only a dry run's answer names recipients, also one that is repeated by its key.
-        if (body.dry_run !== true) call.disclosed = "nothing";
-        return idempotency.once(
-          call,
-          body,
-          async (key) => {
-            const { runner } = deps;
-            if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
-            const { dry_run: dryRun = false, ...selection } = body;
-            rejectUnknown(selection, deps);
-            const request = { dryRun, selection, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
-            // Without the key store a run would end by a fault at the first event that names a recipient.
-            const triggering = deps.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
-            const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
-            const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
-            const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
-            const report = dryRun ? await done : waitS ? await within(waitS * 1000, done) : undefined;
-            if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
-            // A dry run always waits: without a report it died of a fault, which is logged.
-            if (dryRun) throw problems.internal();
-            return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const }), headers);
-          },
-          {
-            isExclusive: true,
-            async isOver(kept) {
-              const { run_id } = JSON.parse(kept.body) as { run_id: string };
-              return (await findTransientEnd(eventLog.store, run_id)) !== undefined;
-            },
-          },
-        );
-      },
-      route("startRun", "outreach", ["strict", "run"], {
-        body: runBody,
-        response: {
-          200: reply("The run has ended.", finished, QUOTA_HEADERS),
-          202: reply("The run has started.", started, QUOTA_HEADERS),
+  return feature("runs", "/social").post(
+    "/run",
+    ({ body, call, status }) => {
+      // Only a dry run's answer names recipients, also one that is repeated by its key.
+      if (body.dry_run !== true) call.disclosed = "nothing";
+      return idempotency.once(
+        call,
+        body,
+        async (key) => {
+          const { runner } = deps;
+          if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
+          const { dry_run: dryRun = false, ...selection } = body;
+          rejectUnknown(selection, deps);
+          const request = { dryRun, selection, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
+          // Without the key store a run would end by a fault at the first event that names a recipient.
+          const triggering = deps.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
+          const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
+          const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
+          const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
+          const report = dryRun ? await done : waitS ? await within(waitS * 1000, done) : undefined;
+          if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
+          // A dry run always waits: without a report it died of a fault, which is logged.
+          if (dryRun) throw problems.internal();
+          return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const }), headers);
         },
-        summary: "Starts a run of the outreach agent.",
-        description:
-          "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
-        requestHeaders: ["Idempotency-Key", "Prefer"],
-        personalRead: "preview",
-        problems: [
-          "notAuthorized",
-          "running",
-          "dailyLimit",
-          "windowClosed",
-          "unusableSelection",
-          "noTemplate",
-          "clockSkewed",
-        ],
-        isSlow: true,
-        limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
-        form: RUN_FORMS,
-      }),
-    )
-    .post(
-      "/run/stop",
-      async ({ body, call, status }) => {
-        const stopping = requestStop(deps, body.run_id, call.metadata);
-        const asked = await appendedOrNothing(stopping);
-        if (asked.kind === "not_in_progress") throw problems.noRun();
-        return status(202, { run_id: asked.run_id, status: asked.kind });
-      },
-      route("stopRun", "outreach", ["token", "run"], {
-        body: stopBody,
-        response: { 202: reply("The stop is requested.", stopping) },
-        summary: "Stops the run in progress.",
-        description:
-          "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
-        problems: ["noRun"],
-        form: {
-          path: "/console/run/stop",
-          notice: () => "The run is stopping: it sends nothing more.",
+        {
+          isExclusive: true,
+          async isOver(kept) {
+            const { run_id } = JSON.parse(kept.body) as { run_id: string };
+            return (await findTransientEnd(eventLog.store, run_id)) !== undefined;
+          },
         },
-      }),
-    );
+      );
+    },
+    route("startRun", "outreach", ["strict", "run"], {
+      body: runBody,
+      response: {
+        200: reply("The run has ended.", finished, QUOTA_HEADERS),
+        202: reply("The run has started.", started, QUOTA_HEADERS),
+      },
+      summary: "Starts a run of the outreach agent.",
+      description:
+        "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
+      requestHeaders: ["Idempotency-Key", "Prefer"],
+      personalRead: "preview",
+      problems: [
+        "notAuthorized",
+        "running",
+        "dailyLimit",
+        "windowClosed",
+        "unusableSelection",
+        "noTemplate",
+        "clockSkewed",
+      ],
+      isSlow: true,
+      limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
+      form: RUN_FORMS,
+    }),
+  );
 }
 
 /** Throws the problem 503 without a template, and 422 for a variant or a source that is not configured. */

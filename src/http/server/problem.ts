@@ -113,7 +113,6 @@ export const problems = {
       more: { run_id: runId ?? null },
       nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
     }),
-  noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or not the one named."),
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
   unusableSelection: (path: string, why: string) =>
     new Problem(422, "unusable-selection", `No run was started. ${why}`, misfit(path, why)),

@@ -1,4 +1,5 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
+import { status, type ElysiaCustomStatusResponse } from "elysia";
 import type { ReadResource } from "../../../events/access.ts";
 import { closedObject } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -10,7 +11,7 @@ import {
   type Operation,
 } from "../../platform/operation.ts";
 import { fitting, objectBody, type Fields } from "./body.ts";
-import { reply, route, type Access, type RequestContext } from "./endpoint.ts";
+import { reply, route, type Access, type Reply, type RequestContext } from "./endpoint.ts";
 import { leaveOutEmpty } from "./form-routes.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
 import { parseGiven, refuseQuery } from "./query.ts";
@@ -49,7 +50,7 @@ export function serveRead<
   const members = Object.fromEntries(
     Object.entries(input).map(([name, { description: about = "" }]) => [name, `${about}.`]),
   );
-  return [handler, declareOperation(described, { members, problems: ["invalid"] as const })] as const;
+  return [handler, declareOperation(described, { members, problems: ["invalid"] as const }, 200)] as const;
 }
 
 /** A request of an operation that writes. */
@@ -58,9 +59,13 @@ interface WriteRequest<Input extends TProperties> {
   readonly call: RequestContext;
 }
 
-interface WriteOptions {
-  /** The console has a form for it, at `/console/` and the words of its name. */
+interface WriteOptions<Status extends 200 | 202> {
+  /** The status of the answer; default: 200. 202: what was asked for begins. */
+  readonly status?: Status;
+  /** The console has a form for it. */
   readonly form?: {
+    /** Default: `/console/` and the words of its name. */
+    readonly path?: `/console/${string}`;
     /** The input for these fields; default: those that are not empty, each as its member's schema wants it. Throws problems. */
     readonly body?: (fields: Fields) => unknown;
   };
@@ -77,12 +82,14 @@ export function serveWrite<
   Input extends TProperties,
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
+  Status extends 200 | 202 = 200,
 >(
   described: Operation<Context, Input, Output, Refusals>,
   context: () => Context & { readonly stopping: AbortSignal },
-  { form, guard = appendedOrNothing }: WriteOptions = {},
+  { form, guard = appendedOrNothing, status: code = 200 as Status }: WriteOptions<Status> = {},
 ) {
-  const handler = async ({ body, call }: WriteRequest<Input>): Promise<Static<TObject<Output>>> => {
+  type Answer = Static<TObject<Output>>;
+  const handler = async ({ body, call }: WriteRequest<Input>): Promise<ElysiaCustomStatusResponse<Status, Answer>> => {
     const running = context();
     const { stopping } = running;
     const work = parseGiven(() => described.run(running, body, call.metadata), refuseBody);
@@ -90,16 +97,17 @@ export function serveWrite<
       throw stopping.aborted && fault === stopping.reason ? problems.logUnavailable(true) : fault;
     });
     throwRefusal(described, found);
-    const answer = found as Static<TObject<Output>>;
+    const answer = found as Answer;
     call.disclosed = described.discloses?.(answer, body, running);
-    return answer;
+    return status(code, answer) as never;
   };
-  const toForm = ({ body }: NonNullable<typeof form>) => ({
-    path: `/console/${described.name.replaceAll(" ", "/")}` as const,
+  const toForm = ({ path = `/console/${described.name.replaceAll(" ", "/")}`, body }: NonNullable<typeof form>) => ({
+    path,
     body: body ?? ((fields: Fields) => readFields(described.input, leaveOutEmpty(fields))),
     notice: (answer: never, fields: Fields) => described.text(answer, fields as Static<TObject<Input>>),
   });
-  const declared = declareOperation(described, omitUndefined({ form: form && toForm(form) }));
+  const more = omitUndefined({ form: form && toForm(form) });
+  const declared = declareOperation(described, more, code);
   return [handler, { ...declared, body: objectBody(described.input) }] as const;
 }
 
@@ -113,7 +121,7 @@ function throwRefusal({ refusals }: { readonly refusals?: DeclaredRefusals }, fo
 
 type Declared = Omit<Parameters<typeof route>[3], "response" | "summary" | "description" | "body">;
 
-function declareOperation<Output extends TProperties>(
+function declareOperation<Output extends TProperties, Status extends 200 | 202>(
   {
     id,
     tag,
@@ -129,9 +137,10 @@ function declareOperation<Output extends TProperties>(
     "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "isSlow"
   >,
   more: Declared,
+  status: Status,
 ) {
   return route(id, tag, access as unknown as Access, {
-    response: { 200: reply("The answer.", Type.Object(output)) },
+    response: { [status]: reply("The answer.", Type.Object(output)) } as Record<Status, Reply<Static<TObject<Output>>>>,
     summary,
     description,
     personalRead: personalRead as ReadResource | false,

@@ -1,3 +1,4 @@
+import { account as accountCommands } from "../../../src/commands/account.ts";
 import { deliveries as deliveryCommands } from "../../../src/commands/deliveries.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
@@ -5,12 +6,14 @@ import { toCommand, withOperations } from "../../../src/commands/shared/operatio
 import { showClicks, showStats } from "../../../src/history/history.operations.ts";
 import { showQuota } from "../../../src/outreach/outreach.operations.ts";
 import { forgetClicks as clicksForget } from "../../../src/privacy/privacy.operations.ts";
-import { forgetRecipient } from "../../../src/recipients/recipients.operations.ts";
+import { forgetRecipient, listRecipients, showRecipient } from "../../../src/recipients/recipients.operations.ts";
 import { loadOperations } from "../../../src/operations.ts";
 
 /** The commands of operations, as the command line makes them. */
 export const [stats, quota, clicks] = [toCommand(showStats), toCommand(showQuota), toCommand(showClicks)];
 export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(clicksForget)];
+export const [contacts, contact] = [toCommand(listRecipients), toCommand(showRecipient)];
 export const recipients = withOperations(recipientCommands, await loadOperations("recipients"));
+export const account = withOperations(accountCommands, await loadOperations("account"));
 export const links = withOperations(linkCommands, await loadOperations("links"));
 export const deliveries = withOperations(deliveryCommands, await loadOperations("deliveries"));

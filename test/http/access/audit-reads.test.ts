@@ -54,6 +54,10 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
   "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
   "GET /social/recipients": ["/social/recipients?limit=5", { resource: "recipients", filters: ["limit"], records: 1 }],
+  "GET /social/recipients/:recipient": [
+    `/social/recipients/@${PLANTED.username}`,
+    { resource: "recipient", recipient: ADA, records: 1 },
+  ],
   "GET /social/recipients/held": ["/social/recipients/held", { resource: "recipients", records: 0 }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
   "GET /api/audit/export": [
@@ -183,9 +187,9 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
       .concat([
         "/api/deliveries",
-        "/api/links",
         "/links",
         "/runs",
+        "/social/account",
         "/social/quota",
         "/social/runs",
         "/api/clicks",

@@ -13,6 +13,8 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   settings: ["settings"],
   recipients: [
     "recipients list",
+    "recipients list --json",
+    "recipients show grace_codes",
     "recipients consent grace_codes --tracking denied --tracking-source mail",
     "recipients evidence grace_codes --out DIRECTORY/evidence.json",
     "recipients suppress ada_builds",
@@ -21,7 +23,6 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   ],
   suppressions: ["suppressions import DIRECTORY/elsewhere.env --format csv", "suppressions export"],
   outreach: ["outreach preview", "outreach preview --json", "outreach reconcile"],
-  contacts: ["contacts", "contacts --json", "contacts grace_codes"],
   results: ["results", "results --json"],
   stats: ["stats", "stats --by variant --json"],
   quota: ["quota --json"],
