@@ -4,6 +4,8 @@ import type { AnyOperation } from "./platform/operation.ts";
 const FILES = {
   audit: () => import("./recipients/audit.operations.ts"),
   account: () => import("./account/account.operations.ts"),
+  decisions: () => import("./delivery/decisions.operations.ts"),
+  delivery: () => import("./delivery/delivery.operations.ts"),
   history: () => import("./history/history.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
@@ -24,6 +26,7 @@ const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   links: ["links"],
   audit: ["audit"],
   account: ["account"],
+  deliveries: ["delivery", "decisions"],
 };
 
 /** True if an operation's name begins with this word. */

@@ -3,11 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describeEndpoints } from "../src/http/endpoints.ts";
+import type { LogStore } from "../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../src/log/event-log.ts";
 import { isOperationWord, loadOperations } from "../src/operations.ts";
 import { makeId } from "../src/platform/clock.ts";
 import { isReading, type AnyOperation } from "../src/platform/operation.ts";
 import { withLog } from "./harness/capture.ts";
+import { outcomeOf } from "./harness/memory/outcomes.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
 
@@ -159,6 +161,39 @@ const INPUTS: Readonly<
       { changes: [], as_of: { position: 0 } },
     ],
   ],
+  "deliveries list": [
+    [{}, { count: 4, next: null, dispatches: [{ status: "dead", http_status: 503, link: null }, {}, {}, {}] }],
+    [
+      { status: "in_doubt", channel: "chat" },
+      { count: 1, dispatches: [{ channel: "chat", refused: null }] },
+    ],
+    [
+      { error: "4xx", limit: "1" },
+      { count: 2, dispatches: [{ http_status: 400 }], next: expect.any(String) },
+    ],
+    [
+      { channel: "ads", to: "2100-01-01" },
+      { count: 0, dispatches: [] },
+    ],
+  ],
+  "deliveries channels": [
+    [{}, { channels: expect.arrayContaining([expect.objectContaining({ channel: "chat", dead: 2, in_doubt: 1 })]) }],
+    [{ as_of: "1" }, { channels: [{ channel: "ads", pending: 0, suspended: null }, {}, {}, {}] }],
+    [{ as_of: "999999" }, "it has no position 999999"],
+  ],
+  "deliveries show": [
+    [
+      { event_id: "8" },
+      {
+        dispatches: [
+          {
+            source: { position: 8, type: "NotificationRequested" },
+            channels: [{ channel: "chat", status: "dead", configured: true, events: [{ type: "DispatchAbandoned" }] }],
+          },
+        ],
+      },
+    ],
+  ],
 };
 
 /** The input that a test gives where any will do. */
@@ -170,6 +205,9 @@ const ERASED = {
   id: expect.any(String),
   position: expect.any(Number),
 };
+
+const ALL = { all: "true", channel: "chat" };
+const DECIDED = { done: 1, left: [], left_count: 0, until_position: expect.any(Number) };
 
 /** Inputs of operations that write: over HTTP, and the like on the command line, with the answer to both. */
 const WRITES: Readonly<
@@ -194,6 +232,22 @@ const WRITES: Readonly<
     ERASED,
   ],
   "clicks forget": [{ ip: "203.0.113.7" }, { ip: "203.0.113.8", ground: "objection" }, ERASED],
+  "deliveries retry": [{ ...ALL, error: "5xx" }, { ...ALL, channel: "messaging", error: "5xx" }, DECIDED],
+  "deliveries discard": [
+    { ...ALL, error: "400", why: "over" },
+    { ...ALL, channel: "messaging", error: "400", why: "over" },
+    DECIDED,
+  ],
+  "deliveries settle": [
+    { ...ALL, as: "arrived", why: "seen" },
+    { ...ALL, channel: "messaging", as: "left", why: "unknown" },
+    DECIDED,
+  ],
+  "deliveries resume": [
+    { channel: "webhook-one" },
+    { channel: "webhook-two" },
+    { channel: expect.stringMatching(/^webhook-/), suspended_since: expect.any(String) },
+  ],
 };
 
 /** Runs before each call of an act that a former one leaves nothing to do for. */
@@ -237,9 +291,18 @@ const REFUSED: readonly (readonly [
   ],
   ["recipients forget", { recipient: "never_met" }, "unknown-recipient"],
   ["clicks forget", { ip: "203.0.113.99" }, "unknown-address"],
+  ["deliveries show", { event_id: "999999" }, "unknown-event", { event_id: "999999" }],
+  ["deliveries show", { event_id: "1" }, "no-dispatch"],
+  ["deliveries resume", { channel: "ads" }, "not-suspended", { channel: "ads" }],
+  [
+    "deliveries retry",
+    { all: "true", channel: "ads", expected: "7" },
+    "number-changed",
+    { number: "0", expected: "7" },
+  ],
 ];
 
-const STATUS = { not_found: 404, conflict: 409, invalid: 422 } as const;
+const STATUS = { not_found: 404, conflict: 409, invalid: 422, usage: 422 } as const;
 
 /** Inputs that the schema of an operation refuses. */
 const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[] = [
@@ -264,6 +327,14 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["recipients forget", { recipient: "" }],
   ["recipients forget", { recipient: "ada_builds", ground: "boredom" }],
   ["clicks forget", { ip: "@ann" }],
+  ["deliveries list", { after: "1" }],
+  ["deliveries list", { limit: "501" }],
+  ["deliveries show", { event_id: "x" }],
+  ["deliveries resume", { channel: "fax" }],
+  ["deliveries retry", {}],
+  ["deliveries retry", { error: "5xx" }],
+  ["deliveries discard", { all: "true", why: " " }],
+  ["deliveries settle", { all: "true", as: "lost", why: "seen" }],
 ];
 
 const LINKS = "code,target\none,https://shop.example/1\ntwo,https://shop.example/2\n";
@@ -288,6 +359,7 @@ beforeAll(async () => {
   world.env["LINK_BASE"] = "https://go.example";
   await world.command("links", "import", world.file("links.csv", LINKS));
   delete world.env["LINK_BASE"];
+  await withLog(world.env, writeDispatches);
   await appendFailedAndHeld();
   service = await world.serve();
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
@@ -303,6 +375,29 @@ afterAll(async () => {
   await assistant.close();
   await world[Symbol.asyncDispose]();
 });
+
+/** On chat and on messaging two dead letters each and one dispatch in doubt; and two suspended webhooks. */
+async function writeDispatches(log: LogStore): Promise<void> {
+  const { append } = createEventLog(log, makeId);
+  const requests = {
+    chat: { type: "NotificationRequested", data: { message: "m", service: "s", level: "info" } },
+    messaging: { type: "MessageRequested", data: { text: "m" } },
+  } as const;
+  for (const channel of ["chat", "messaging"] as const) {
+    const request: NewEvent = requests[channel];
+    const { first } = await append(STREAMS.requests, [request, request, request], {});
+    const about = (at: number) =>
+      ({ source: first + at, channel, lane: "direct", mode: "single", detail: "no" }) as const;
+    const refused = (at: number, status: number) =>
+      outcomeOf("DispatchAbandoned", { ...about(at), status, refused: true });
+    const outcomes = [refused(0, 400), refused(1, 503), outcomeOf("DispatchInDoubt", about(2))];
+    await append(STREAMS.delivery(channel), outcomes, {});
+  }
+  for (const channel of ["webhook-one", "webhook-two"] as const) {
+    const data = { channel, network: "standard_webhooks", detail: "gone", credential: "hash" };
+    await append(STREAMS.delivery(channel), [{ type: "ChannelSuspended", data }], {});
+  }
+}
 
 /** Two recipients whose message failed, and whose reply is held: one for HTTP, one for the command line. */
 async function appendFailedAndHeld(): Promise<void> {
@@ -330,7 +425,7 @@ function pathOf(id: string): string {
 
 function overHttp(described: AnyOperation, input: Record<string, string>): Promise<Response> {
   const path = pathOf(described.id);
-  if (!isReading(described)) return service.post(path, input, BEARER);
+  if (!isReading(described)) return service.post(path, asJson(input), BEARER);
   const inPath = Object.keys(input).filter((member) => path.includes(`:${member}`));
   const place = path.replaceAll(/:(\w+)/g, (_, member: string) => encodeURIComponent(input[member]!));
   const query = Object.entries(input).filter(([member]) => !inPath.includes(member));
@@ -350,6 +445,13 @@ function asWords({ name, positional = [], confirm }: AnyOperation, input: Record
   return [...name.split(" "), ...named.map(([, value]) => value), ...flags, ...sure];
 }
 
+/** The callers of all events but those that the service records of itself. */
+async function readCallers(): Promise<readonly (string | undefined)[]> {
+  const log = (await world.command("audit", "export")).out.trim().split("\n");
+  const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
+  return callers.filter((caller) => caller === "tester" || caller === "command-line");
+}
+
 async function askAssistant(name: string, input: Record<string, unknown>) {
   const { content, isError = false } = await assistant.callTool({ name: name.replaceAll(" ", "_"), arguments: input });
   const [{ text } = { text: "" }] = content as readonly { readonly text: string }[];
@@ -360,7 +462,7 @@ async function askAssistant(name: string, input: Record<string, unknown>) {
 const asJson = (input: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(input).map(([name, value]) => {
-      if (["limit", "after"].includes(name)) return [name, Number(value)];
+      if (["limit", "after", "expected"].includes(name) && /^\d+$/.test(value)) return [name, Number(value)];
       return [name, value === "true" ? true : value];
     }),
   );
@@ -413,7 +515,8 @@ describe.each(READING)("$name", (described) => {
 
   test("has a text for people that is no JSON", async () => {
     const { code, out } = await world.command(...asWords(described, anyInput(name)));
-    expect([code, out]).toEqual([0, expect.stringMatching(/\(.*as of position \d+, .*\)\n$/)]);
+    const text = "as_of" in described.output ? /\(.*as of position \d+, .*\)\n$/ : /^[^{].*\n$/s;
+    expect([code, out]).toEqual([0, expect.stringMatching(text)]);
   });
 });
 
@@ -441,6 +544,7 @@ describe.each(WRITING)("$name", (described) => {
   test("does the same over HTTP and on the command line, and its events name the caller", async () => {
     const prepare = PREPARE[described.name];
     await prepare?.();
+    const before = (await readCallers()).length;
     const response = await overHttp(described, sent);
     const answered = (await response.json()) as Record<string, unknown>;
     expect(response.status).toBe(described.name === "outreach stop" ? 202 : 200);
@@ -451,10 +555,7 @@ describe.each(WRITING)("$name", (described) => {
     const printed = JSON.parse(command.out) as object;
     expect(printed).toEqual(answer);
     expect(Object.keys(printed)).toEqual(Object.keys(answered));
-    const log = (await world.command("audit", "export")).out.trim().split("\n");
-    const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
-    const names = ["tester", "command-line"];
-    expect(callers.filter((caller = "") => names.includes(caller)).slice(-2)).toEqual(names);
+    expect((await readCallers()).slice(before)).toEqual(["tester", "command-line"]);
   });
 
   test("asks before what cannot be undone: without a terminal it needs --yes", async () => {

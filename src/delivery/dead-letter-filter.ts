@@ -37,19 +37,19 @@ const ERRORS = [
   ["429", "this HTTP status"],
 ] as const;
 
-const ERROR_NAMES = ERRORS.map(([name]) => name);
+export const ERROR_NAMES = ERRORS.map(([name]) => name);
 
 /** A pattern of all that an error may be. */
 export const ERROR = "^(refused|exhausted|no_answer|no_request|[1-5]xx|[1-5][0-9][0-9])$";
 
-/** What each member selects, for `--help` and the API's document. */
+/** What each member selects, for `--help` and the API's document. Phrases without a full stop. */
 export const DISPATCH_FILTER_WORDS = {
-  channel: "only this channel",
-  status: "dead letters, or dispatches in doubt",
-  error: `only those whose last attempt failed like this: ${ERRORS.map(([name, words]) => `${name} (${words})`).join(", ")}`,
-  link: "only clicks of this link (domain/short_code), or of this domain",
-  from: "only those given up, or in doubt, from this day or time on",
-  to: "only those given up, or in doubt, up to this day or time",
+  channel: "Only this channel, also webhook-NAME",
+  status: "Dead letters, or dispatches in doubt",
+  error: `Only those whose last attempt failed like this: ${ERRORS.map(([name, words]) => `${name} (${words})`).join(", ")}`,
+  link: "Only clicks of this link (domain/short_code), or of this domain",
+  from: "Only those given up, or in doubt, from this day or time on",
+  to: "Only those given up, or in doubt, up to this day or time",
 } as const;
 
 export type FilterName = keyof typeof DISPATCH_FILTER_WORDS;
@@ -57,10 +57,7 @@ export const FILTER_NAMES = Object.keys(DISPATCH_FILTER_WORDS) as readonly Filte
 
 /** The same as sentences. */
 export const FILTER_SENTENCES = Object.fromEntries(
-  Object.entries(DISPATCH_FILTER_WORDS).map(([name, words]) => [
-    name,
-    `${words.charAt(0).toUpperCase()}${words.slice(1)}.`,
-  ]),
+  Object.entries(DISPATCH_FILTER_WORDS).map(([name, words]) => [name, `${words}.`]),
 ) as Readonly<Record<FilterName, string>>;
 
 /** A filter as the caller wrote it. */

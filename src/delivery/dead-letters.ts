@@ -140,6 +140,20 @@ export interface NotApplied {
   readonly why: NotAppliedReason;
 }
 
+const WHY_SKIPPED: Readonly<Record<NotAppliedReason, (one: NotApplied) => string>> = {
+  no_dead_letter: ({ event_id }) => `${event_id} is no dead letter`,
+  not_in_doubt: ({ event_id }) => `${event_id} is not in doubt`,
+  suspended: ({ channel }) => `${channel} is suspended: resume it first`,
+  may_double: ({ channel }) => `an attempt at ${channel} may have arrived, so a retry may arrive twice`,
+  several_channels: ({ event_id, channel }) => `${event_id} is in doubt on ${channel} and others: name one channel`,
+  decided_meanwhile: () => "another caller decided at the same moment",
+};
+
+/** The reason as a phrase for people. */
+export function describeSkipped(one: NotApplied): string {
+  return WHY_SKIPPED[one.why](one);
+}
+
 /** The result of a decision: how many letters it was applied to, or would be, and the others with the reason. */
 export interface Decided {
   readonly kind: "decided";

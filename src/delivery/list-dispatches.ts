@@ -29,9 +29,14 @@ export function formatCursor({ position, source }: ListCursor): string {
  * One page of these letters, which may come in any order; `next` undefined: there are no further ones. Reads nothing of the
  * log but those of the page.
  */
-export async function readDispatchPage(store: LogStore, letters: readonly DeadLetter[], after: ListCursor | undefined) {
+export async function readDispatchPage(
+  store: LogStore,
+  letters: readonly DeadLetter[],
+  after: ListCursor | undefined,
+  limit = DISPATCHES_LISTED,
+) {
   const behind = letters.filter((one) => after === undefined || newestFirst(after, one) < 0).sort(newestFirst);
-  const shown = behind.slice(0, DISPATCHES_LISTED);
+  const shown = behind.slice(0, limit);
   const dispatches = await readDispatches(store, shown);
   return { dispatches, next: behind.length > shown.length ? shown.at(-1) : undefined };
 }

@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { count, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
+import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { formatDuration } from "../platform/format-duration.ts";
 import { operation } from "../platform/operation.ts";
 import {
@@ -25,7 +25,7 @@ import {
   TRACKED_NOTE,
 } from "./results-format.ts";
 
-const previous = Type.Object({ previous: orNull(resultFigures) });
+const previous = Type.Object({ previous: orNull(named("ResultFigures", resultFigures)) });
 
 const resultRow = Type.Composite([resultGroup, resultFigures, previous]);
 
@@ -83,8 +83,8 @@ export const showResults = operation({
       ...columns.map(([, cell]) => cell(figures) ?? "-"),
       ...before.map(([, cell]) => (figures.previous === null ? "-" : (cell(figures.previous) ?? "-"))),
     ];
-    const named = rows.flatMap(({ template, template_name: name }) => (template && name ? [[template, name]] : []));
-    const templates = new Map(named as [string, string][]);
+    const pairs = rows.flatMap(({ template, template_name: name }) => (template && name ? [[template, name]] : []));
+    const templates = new Map(pairs as [string, string][]);
     const toNames = (row: Static<typeof resultRow>) => members.map((member) => nameMember(row, member, { templates }));
     const all = members.map((_, column) => (column === 0 ? "all" : ""));
     return {

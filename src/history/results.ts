@@ -4,7 +4,7 @@ import type { States } from "../../projections/all.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
 import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
-import { count, orNull, text } from "../platform/common-schemas.ts";
+import { count, named, orNull, text } from "../platform/common-schemas.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
@@ -49,7 +49,7 @@ function precedingInterval({ from, to }: Interval): Interval | undefined {
 const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
 
 /** `low`, `high`: between these the true rate lies (95 %, Wilson). */
-const resultRate = Type.Object({ rate: share, low: share, high: share });
+const resultRate = named("ResultRate", Type.Object({ rate: share, low: share, high: share }));
 export type ResultRate = Static<typeof resultRate>;
 
 /** `attempted` includes messages without an outcome. Replies and opt-outs are of recipients, each once. */
@@ -67,9 +67,9 @@ export const resultFigures = Type.Object({
   /** Replied, of those sent; null: none was sent. */
   reply_rate: orNull(resultRate),
   /** Null: the group has no link of its own. */
-  clicks: orNull(Type.Object(clicks)),
+  clicks: orNull(named("LinkClicks", Type.Object(clicks))),
   /** Median time from the message to the first click of those who clicked; null: none did. */
-  tracked: Type.Object({ ...tracked, first_click_ms: orNull(count) }),
+  tracked: named("TrackedClicks", Type.Object({ ...tracked, first_click_ms: orNull(count) })),
   /** Clicked, of the recipients who granted tracking. */
   click_rate: orNull(resultRate),
 });

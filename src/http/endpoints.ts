@@ -1,6 +1,13 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
 import { showAccount, revokeAccount } from "../account/account.operations.ts";
+import { discardDeliveries, retryDeliveries, settleDeliveries } from "../delivery/decisions.operations.ts";
+import {
+  listDeliveries,
+  listDeliveryChannels,
+  resumeDeliveries,
+  showDelivery,
+} from "../delivery/delivery.operations.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
 import { showResults } from "../history/results.operations.ts";
 import { listLinks } from "../links/links.operations.ts";
@@ -22,7 +29,6 @@ import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
-import { deliveryEndpoints } from "./features/deliveries.ts";
 import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { eventEndpoints, exportEndpoints } from "./features/events.ts";
@@ -32,8 +38,8 @@ import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
-import { serveRead, serveWrite } from "./server/serve-operation.ts";
 import { repeatable } from "./server/problem.ts";
+import { serveRead, serveWrite } from "./server/serve-operation.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms, readConfirmed } from "./server/form-routes.ts";
 
@@ -48,7 +54,6 @@ export function features(deps: AppDeps) {
     .use(directSendEndpoints(deps))
     .use(trackingEndpoints(deps))
     .use(redirectEndpoints(deps))
-    .use(deliveryEndpoints(deps))
     .use(recipientEndpoints(deps))
     .use(suppressionEndpoints(deps))
     .use(verificationEndpoints(deps))
@@ -77,12 +82,16 @@ function readingOperations(deps: AppDeps) {
     .get("/api/audit/change", ...serveRead(showChange, context, histories.take))
     .get("/social/recipients/:recipient", ...serveRead(showRecipient, context))
     .get("/api/links", ...serveRead(listLinks, context))
-    .get("/api/clicks", ...serveRead(showClicks, context));
+    .get("/api/clicks", ...serveRead(showClicks, context))
+    .get("/api/deliveries", ...serveRead(listDeliveries, context))
+    .get("/api/deliveries/channels", ...serveRead(listDeliveryChannels, context))
+    .get("/api/deliveries/:event_id", ...serveRead(showDelivery, context));
 }
 
 /** The operations that write, a line each. */
 function writingOperations(deps: AppDeps) {
   const context = () => deps;
+  const inParts = { form: {}, guard: repeatable };
   return feature("writing-operations", "")
     .post("/social/run/stop", ...serveWrite(stopRun, context, { status: 202, form: { path: "/console/run/stop" } }))
     .post("/social/account/unlink", ...serveWrite(revokeAccount, context, { guard: repeatable }))
@@ -91,12 +100,20 @@ function writingOperations(deps: AppDeps) {
     .post("/social/recipients/release", ...serveWrite(releaseRecipient, context, { form: {} }))
     .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, context, { form: {} }))
     .post("/social/recipients/forget", ...serveWrite(forgetRecipient, context, { form: { body: readConfirmed } }))
-    .post("/api/tracking/forget", ...serveWrite(forgetClicks, context, { form: {} }));
+    .post("/api/tracking/forget", ...serveWrite(forgetClicks, context, { form: {} }))
+    .post("/api/deliveries/retry", ...serveWrite(retryDeliveries, context, inParts))
+    .post("/api/deliveries/discard", ...serveWrite(discardDeliveries, context, inParts))
+    .post("/api/deliveries/settle", ...serveWrite(settleDeliveries, context, inParts))
+    .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, context, { form: {} }));
 }
 
-function openReader({ eventLog: { store }, projector, past, clock, config, awaySince }: AppDeps) {
+function openReader({ eventLog: { store }, projector, past, clock, config, awaySince, delivery }: AppDeps) {
   const { timezone } = config.outreach;
-  return { config, ...createServiceReader({ store, projector, past, clock, timezone, awaySince }) };
+  return {
+    config,
+    configured: delivery.configured,
+    ...createServiceReader({ store, projector, past, clock, timezone, awaySince }),
+  };
 }
 
 /** The table that results, of plugins without dependencies: they touch none before a request comes. Takes 20 ms. */

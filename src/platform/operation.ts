@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
 
 /** The kind of a refusal. HTTP shows it by a status, the command line by an exit code. */
-export type RefusalKind = "not_found" | "conflict" | "invalid";
+export type RefusalKind = "not_found" | "conflict" | "invalid" | "usage";
 
 /** A refusal that an operation declares. Its name, with hyphens, is the slug of its problem. */
 export interface DeclaredRefusal {
@@ -108,8 +108,16 @@ export interface Operation<
    */
   readonly list?: keyof Output & string;
   readonly refusals?: Refusals;
-  /** The question before an act that cannot be undone. The command line asks it, unless `--yes` is given. */
-  confirm?(input: Static<TObject<Input>>): string;
+  /**
+   * The question before an act that cannot be undone; undefined: this input needs none. The command line asks it, unless
+   * `--yes` is given.
+   */
+  confirm?(input: Static<TObject<Input>>): string | undefined;
+  /**
+   * For an act with `dry_run`: the input that holds the act to what a dry run answered. The command line makes a dry run
+   * before it asks, and asks by this input.
+   */
+  holdTo?(counted: Static<TObject<Output>>, input: Static<TObject<Input>>): Static<TObject<Input>>;
   /** True if the act may take longer than a connection may be idle. */
   readonly isSlow?: true;
   /** Returns the answer, or a refusal. Throws a ServiceError (usage) for an input that no schema can refuse. */
@@ -120,6 +128,8 @@ export interface Operation<
   ): Promise<Static<TObject<Output>> | (keyof Refusals & string) | GivenRefusal<keyof Refusals & string>>;
   /** A file that the command line writes about the act, if the operator names one. */
   readonly file?: OperationFile<Static<TObject<Output>>, Static<TObject<Input>>>;
+  /** True if a part of the act was not done. The command line says so by its exit code. */
+  isPartial?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): boolean;
   /** The rows of an answer that is a list; undefined if this answer is none. */
   table?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): TextTable | undefined;
   /** The answer as CSV: with `--csv` on the command line, and over HTTP by `format` or `Accept`. */
@@ -186,11 +196,11 @@ export function itemSchema(schema: TProperties[string]): TProperties[string] | u
   return schema["type"] === "array" ? (schema["items"] as TProperties[string]) : undefined;
 }
 
-/** The values that a member is limited to; undefined if it is any text or number. */
-export function listChoices(schema: TProperties[string]): readonly string[] | undefined {
-  const members = (schema["anyOf"] ?? []) as readonly { readonly const?: unknown }[];
+/** The values that a member's schema names. `isOpen`: it also takes others. Undefined if it names none. */
+export function listChoices(schema: TProperties[string]) {
+  const members = (schema["anyOf"] ?? [schema]) as readonly { readonly const?: unknown }[];
   const choices = members.flatMap(({ const: value }) => (typeof value === "string" ? [value] : []));
-  return choices.length > 0 && choices.length === members.length ? choices : undefined;
+  return choices.length === 0 ? undefined : { choices, isOpen: choices.length < members.length };
 }
 
 /** True if the member may be left out. */

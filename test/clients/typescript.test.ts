@@ -130,6 +130,14 @@ describe("each operation for programs, asked of a running service", () => {
     const filter = { error: "5xx", link: "go.example", from: "2026-01-01" };
     const { data } = await client.GET("/api/deliveries", { params: { query: { ...filter, status: "in_doubt" } } });
     expect(data).toMatchObject({ count: 0, dispatches: [], next: null });
+    expect((await client.GET("/api/deliveries/channels")).data?.channels).toMatchObject([
+      { channel: "ads" },
+      {},
+      {},
+      {},
+    ]);
+    const shown = await client.GET("/api/deliveries/{event_id}", { params: { path: { event_id: "1" } } });
+    expect(shown.error?.type).toBe("urn:reachlog:problem:no-dispatch");
     const changed = { all: true, ...filter, expected: 1 } as const;
     expect((await client.POST("/api/deliveries/retry", { body: changed })).error?.type).toBe(
       "urn:reachlog:problem:number-changed",

@@ -2,9 +2,8 @@
 import { expect, test } from "bun:test";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { account, clicks, contact, forget, recipients } from "../harness/memory/operation-commands.ts";
+import { account, clicks, contact, deliveries, forget, recipients } from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
-import { deliveries } from "../../src/commands/deliveries.ts";
 import { demo } from "../../src/commands/development/demo.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { key } from "../../src/commands/key.ts";
@@ -46,6 +45,7 @@ const FULL: readonly (readonly [MakeCommand, string])[] = [
   [audit, "show ada_builds"],
   [audit, "import log.jsonl"],
   [deliveries, "list"],
+  [deliveries, "channels"],
   [deliveries, "lag"],
   [deliveries, "show 01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
   [deliveries, "resume chat"],

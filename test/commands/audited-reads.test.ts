@@ -56,7 +56,7 @@ const OTHERS = [
   ...["run", "stop", "reconcile"].map((name) => `outreach ${name}`),
   ...["add", "list", "import"].map((name) => `links ${name}`),
   ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),
-  ...["list", "lag", "retry", "discard", "settle", "resume", "test"].map((name) => `deliveries ${name}`),
+  ...["list", "channels", "lag", "retry", "discard", "settle", "resume", "test"].map((name) => `deliveries ${name}`),
   "clicks forget",
   "archive",
   "witness serve",

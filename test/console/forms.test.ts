@@ -44,7 +44,7 @@ test("a form acts in the name of the signed-in operator, and leads back to a pag
   const asBrowser = (path: string) => ask(harness.app, path, { headers: { cookie: `${cookie}; ${notice}` } });
   for (const path of ["/", "/people?status=open"]) {
     const page = await asBrowser(path);
-    expect(await page.text()).toContain('<p role="status">chat is resumed. </p>');
+    expect(await page.text()).toContain('<p role="status">chat is resumed. It had been suspended since ');
     expect(page.headers.get("set-cookie")).not.toContain("reachlog_notice");
   }
   const shown = await (await asBrowser("/people?status=open")).text();

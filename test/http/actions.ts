@@ -27,6 +27,8 @@ export const READINGS = [
   "GET /api/links session",
   "GET /api/clicks session",
   "GET /api/deliveries session",
+  "GET /api/deliveries/channels session",
+  "GET /api/deliveries/:event_id session",
   "GET /api/audit/verify token",
   "GET /api/audit/head session",
   "GET /api/audit/proof/:event session",

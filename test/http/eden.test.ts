@@ -35,6 +35,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/audit/verify post": true,
   "/api/clicks get": true,
   "/api/deliveries get": true,
+  "/api/deliveries/channels get": true,
+  "/api/deliveries/:event_id get": true,
   "/api/links get": true,
   "/api/deliveries/discard post": true,
   "/api/deliveries/settle post": true,

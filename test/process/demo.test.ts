@@ -45,7 +45,7 @@ test(
         0,
         expect.stringMatching(/^demo +[0-9a-f]{12} +all +never +\S+ +API_TOKENS$/m),
       ]);
-      const deliveries = await beside("deliveries list");
+      const deliveries = await beside("deliveries channels");
       expect([deliveries.code, deliveries.out]).toEqual([0, expect.not.stringContaining("not configured")]);
       const preview = await beside("outreach preview sara_sells");
       expect([preview.code, preview.out]).toEqual([0, expect.stringContaining("Sara")]);

@@ -36,6 +36,7 @@ const LINES = [
   "audit export --format cloudevents",
   "audit verify",
   "deliveries list",
+  "deliveries channels",
   "deliveries list --json",
   "deliveries lag",
   "replay",

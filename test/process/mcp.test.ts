@@ -88,15 +88,16 @@ test("recipients_list", async () => {
   expect(recipients).toMatchObject([{ username: "ben_noconsent", skipped: ["no_consent"] }]);
 });
 
-test("what_became_of_click", async () => {
-  const [dispatch] = await answersOf("what_became_of_click", { event_id: clickId });
-  const channels = dispatch?.["channels"] as readonly { channel: string; fate: { status: string } }[];
-  expect(channels.map(({ channel, fate }) => `${channel} ${fate.status}`)).toEqual([
+test("deliveries_show", async () => {
+  const [{ dispatches } = { dispatches: [] }] = (await answersOf("deliveries_show", { event_id: clickId })) as {
+    dispatches?: { channels: { channel: string; status: string }[] }[];
+  }[];
+  expect(dispatches?.[0]?.channels.map(({ channel, status }) => `${channel} ${status}`)).toEqual([
     "ads skipped",
     "chat delivered",
     "messaging delivered",
   ]);
-  expect((await call("what_became_of_click", { event_id: "no id" })).isError).toBe(true);
+  expect((await call("deliveries_show", { event_id: "no id" })).isError).toBe(true);
 });
 
 test("who_may_call", async () => {
@@ -105,16 +106,16 @@ test("who_may_call", async () => {
   expect(JSON.stringify(caller)).not.toContain(TOKEN);
 });
 
-test("clicks, quota, stats, dead_letters and delivery_lag", async () => {
+test("clicks, quota, stats, deliveries and delivery_lag", async () => {
   expect((await call("clicks", { link: "go.example/spring" })).text).toContain("go.example");
   expect(await answersOf("quota")).toMatchObject([{ used: 1, limit: 100 }]);
   expect(await answersOf("stats")).toMatchObject([{ sent: 1, failed: 0 }]);
   expect(await answersOf("stats", { as_of: "0" })).toMatchObject([{ sent: 0 }]);
-  expect((await call("dead_letters")).text).toContain("chat");
+  expect((await call("deliveries_channels")).text).toContain("chat");
   expect(
-    await answersOf("dead_letters", { channel: "ads", status: "in_doubt", link: "go.example", to: "2100-01-01" }),
-  ).toMatchObject([{ channels: [{ channel: "ads" }], status: "in_doubt", count: 0, dispatches: [] }]);
-  expect((await call("dead_letters", { error: "teapot" })).text).toContain("an error is one of refused");
+    await answersOf("deliveries_list", { channel: "ads", status: "in_doubt", link: "go.example", to: "2100-01-01" }),
+  ).toMatchObject([{ count: 0, dispatches: [], next: null }]);
+  expect((await call("deliveries_list", { error: "teapot" })).text).toContain("an error is one of refused");
   expect((await call("delivery_lag")).text).toContain('"backlog":0');
 });
 
@@ -129,7 +130,7 @@ test("dry_run says what a run would do, and does nothing", async () => {
 
 test("whatever was asked, no event was recorded for it", async () => {
   const before = await exported(world);
-  for (const { name } of TOOLS) await call(name, { event_id: clickId });
+  for (const { name } of TOOLS) await call(name, { recipient: "ada_builds" });
   expect(await exported(world)).toEqual(before);
 });
 

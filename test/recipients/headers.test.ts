@@ -8,13 +8,20 @@ describe("a marketer's headers of a list of recipients", () => {
   const read = (header: string, row: string) => parseRecipients(`${header}\n${row}`, "csv", { now: NOW });
 
   test.each([
-    ["Handle", "@handle", "X username", "Twitter Handle", "X / Twitter handle", "Screen Name", "Username"],
-    ["Twitter URL", "X profile", "Twitter", "X (Twitter)"],
-  ])("name the recipient: %s and others", (...headers: string[]) => {
-    for (const header of headers) {
-      const { rows } = read(`${header},Company`, "https://x.com/ada,Acme");
-      expect([header, rows[0]?.recipient]).toMatchObject([header, { username: "ada", fields: { company: "Acme" } }]);
-    }
+    "Handle",
+    "@handle",
+    "X username",
+    "Twitter Handle",
+    "X / Twitter handle",
+    "Screen Name",
+    "Username",
+    "Twitter URL",
+    "X profile",
+    "Twitter",
+    "X (Twitter)",
+  ])("name the recipient: %s", (header) => {
+    const { rows } = read(`${header},Company`, "https://x.com/ada,Acme");
+    expect(rows[0]?.recipient).toMatchObject({ username: "ada", fields: { company: "Acme" } });
   });
 
   test.each(["User", "Account", "X", "Profile", "Username (X)", "Your X handle", "X profile link", "User ID"])(

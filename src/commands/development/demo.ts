@@ -158,7 +158,7 @@ token     ${token}
 4. Ask what happened, in another terminal of this folder with the demo's settings:
      set -a; . '${settings}'; set +a
      ${PROGRAM} audit tail
-     ${PROGRAM} deliveries list
+     ${PROGRAM} deliveries channels
      ${PROGRAM} outreach preview
 
 Stop with Ctrl-C.

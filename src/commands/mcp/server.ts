@@ -69,7 +69,7 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
     interactive: false,
   };
   try {
-    const code = await runCommand(tool.command, ["--json", ...toArguments(input, tool)], captured);
+    const code = await runCommand(tool.command, ["--json", ...toArguments(input)], captured);
     // Some say by the exit code that what they show is not well.
     return code === EXIT.ok || out !== "" ? toResult(selectAnswers(out)) : toRefusal(err);
   } catch (fault) {

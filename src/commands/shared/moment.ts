@@ -1,12 +1,10 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
-import { checkMoment, parseMoment, type Moment } from "../../projector/parse-moment.ts";
+import { checkMoment, type Moment } from "../../projector/parse-moment.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { restoreStates } from "../../projector/restore.ts";
-import { readConfig } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
-import { openExistingLog } from "./log-session.ts";
 import { withProgress } from "./progress.ts";
 
 /** For every command that can answer for an earlier moment. */
@@ -16,15 +14,6 @@ export const AS_OF_OPTION = [
     "which means its end; or a position, which means after that event (0: before the first). A day, or a time " +
     "without Z or offset, is in QUOTA_TIMEZONE. A future time means now",
 ] as const;
-
-/** The existing log, and the moment that {@link AS_OF_OPTION} names: a day is one of the configured time zone. */
-export async function openAtMoment(terminal: Terminal, at: string | undefined) {
-  const { outreach } = readConfig(terminal);
-  const moment = parseMoment(at, outreach.timezone);
-  const store = await openExistingLog(terminal);
-  const fold = <Name extends ProjectionName>(...names: readonly Name[]) => foldToMoment(terminal, store, names, moment);
-  return { outreach, moment, store, fold, [Symbol.asyncDispose]: store[Symbol.asyncDispose] };
-}
 
 /** The states at a moment. Shows progress, and saves snapshots for the next time. */
 export async function foldToMoment<Name extends ProjectionName>(

@@ -37,7 +37,10 @@ export function toCommand(described: AnyOperation): MakeCommand {
         csv?: true;
         yes?: true;
       };
-      const named = positional.map((member, at) => [member, given[at]] as const);
+      // A list without members is one that was left out.
+      const named = positional.flatMap((member, at) =>
+        [given[at]].flat().length === 0 ? [] : [[member, given[at]] as const],
+      );
       const members = options.map(([member]) => [member, chosen[toCamelCase(member)]] as const);
       const inputs = omitUndefined(Object.fromEntries([...named, ...members]));
       const path = file && (chosen[toCamelCase(file.option)] as string | undefined);
@@ -64,8 +67,8 @@ function toArgument(member: string, schema: TProperties[string]): typed.Argument
   const item = itemSchema(schema);
   const name = item === undefined ? member : `${member}...`;
   const argument = new Argument(isOptional(schema) ? `[${name}]` : `<${name}>`, toPhrase(schema.description ?? ""));
-  const choices = listChoices(item ?? schema);
-  if (choices !== undefined) return argument.choices(choices);
+  const named = listChoices(item ?? schema);
+  if (named !== undefined) return takeChoices(argument, named);
   if (item === undefined) return argument.argParser((text: string) => readMember(schema, text));
   return argument.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
 }
@@ -78,10 +81,18 @@ function toOption(member: string, schema: TProperties[string]): typed.Option {
   const option = new Option(isFlag(schema) ? flag : `${flag} <${title}>`, toPhrase(schema.description ?? ""));
   option.makeOptionMandatory(!isOptional(schema));
   if (isFlag(schema)) return option;
-  const choices = listChoices(schema);
-  if (choices !== undefined) return option.choices(choices);
+  const named = listChoices(schema);
+  if (named !== undefined) return takeChoices(option, named);
   if (item === undefined) return option.argParser((text: string) => readMember(schema, text));
   return option.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
+}
+
+/** Choices that are open to other values only complete and explain what is typed. */
+function takeChoices<Taker extends typed.Argument | typed.Option>(
+  taker: Taker,
+  { choices, isOpen }: NonNullable<ReturnType<typeof listChoices>>,
+): Taker {
+  return isOpen ? Object.assign(taker, { argChoices: choices }) : (taker.choices(choices) as Taker);
 }
 
 /** The members of a list that were given before this one. */

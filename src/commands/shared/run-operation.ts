@@ -1,5 +1,6 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
+import { createDelivery } from "../../delivery/settlement.ts";
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";
@@ -32,13 +33,18 @@ interface RunOptions {
 export async function runOperation(
   terminal: Terminal,
   described: AnyOperation,
-  input: object,
+  given: object,
   { json, csv, yes, file }: RunOptions,
 ): Promise<number> {
-  checkInput(described, input);
+  checkInput(described, given);
   if (file !== undefined) checkNewFile(file);
-  if (yes !== true && !(await askToConfirm(terminal, described, input))) return fail(terminal, "nothing was done");
+  const { ask } = terminal;
+  const asks = yes !== true && described.confirm?.(given as never) !== undefined;
+  if (asks && ask === undefined) throw usageError(`${described.name} asks first: without a terminal it needs --yes`);
   await using context = await openContext(terminal, described);
+  const input = asks ? await holdToNumber(terminal, described, context, given) : given;
+  const question = asks ? described.confirm?.(input as never) : undefined;
+  if (question !== undefined && !isYes(await ask!(`${question} Type yes: `))) return fail(terminal, "nothing was done");
   if (json === true && described.list !== undefined) return await writeRows(terminal, described, context, input);
   const found = await runOnce(terminal, described, context, input);
   if (csv === true) {
@@ -46,10 +52,10 @@ export async function runOperation(
     return EXIT.ok;
   }
   const rows = described.table?.(found, input as never);
-  const text = described.text(found, input as never);
-  const shown = `${text.replace(/\n$/, "").split("\n").map(printable).join("\n")}\n`;
+  const text = described.text(found, input as never).replaceAll(/[^\n]+/g, printable);
+  const shown = text.endsWith("\n") ? text : `${text}\n`;
   answer(terminal, json, found, rows === undefined ? shown : `${table(rows.head, rows.rows)}${shown}`);
-  if (file === undefined) return EXIT.ok;
+  if (file === undefined) return described.isPartial?.(found, input as never) === true ? EXIT.fault : EXIT.ok;
   return await writeFile(terminal, described, file, () =>
     described.file!.describe(context as never, found, input as never),
   );
@@ -62,15 +68,17 @@ function checkInput({ input, positional = [] }: AnyOperation, given: object): vo
   const [, member = ""] = misfit.path.split("/");
   const schema = input[member];
   const name = positional.includes(member) ? `<${member}>` : `--${member.replaceAll("_", "-")}`;
-  const isOfForm = schema?.["pattern"] !== undefined || schema?.["format"] !== undefined;
-  throw usageError(`${name} does not fit: ${(isOfForm && schema.description) || misfit.message}`);
+  const isOfForm = ["pattern", "format", "anyOf"].some((form) => schema?.[form] !== undefined);
+  throw usageError(`${name} does not fit: ${(isOfForm && schema?.description) || misfit.message}`);
 }
 
-/** True if the operation asks nothing, or the operator confirmed. Throws a ServiceError (usage) without a terminal. */
-async function askToConfirm({ ask }: Terminal, { name, confirm }: AnyOperation, input: object): Promise<boolean> {
-  if (confirm === undefined) return true;
-  if (ask === undefined) throw usageError(`${name} asks first: without a terminal it needs --yes`);
-  const typed = await ask(`${confirm(input as never)} Type yes: `);
+/** Makes a dry run of an act that counts first. Returns the input that holds the act to its number. */
+async function holdToNumber(terminal: Terminal, described: AnyOperation, context: Context, input: object) {
+  if (described.holdTo === undefined) return input;
+  return described.holdTo(await runOnce(terminal, described, context, { ...input, dry_run: true }), input as never);
+}
+
+function isYes(typed: string): boolean {
   return typed.trim().toLowerCase() === "yes";
 }
 
@@ -92,7 +100,8 @@ async function openReader(terminal: Terminal) {
     return known.get(key) as Promise<StatesAt<Name>>;
   };
   const reader: LogReader = { store, clock: store.logClock.now, at };
-  return { ...reader, config, projector: undefined, [Symbol.asyncDispose]: store[Symbol.asyncDispose] };
+  const configured = connectNetworks(config).channels.map(({ name }) => name);
+  return { ...reader, config, configured, projector: undefined, [Symbol.asyncDispose]: store[Symbol.asyncDispose] };
 }
 
 async function foldAt(
@@ -111,7 +120,7 @@ async function openWriter(terminal: Terminal) {
   await using opening = new AsyncDisposableStack();
   const session = opening.use(await openSession(terminal));
   const clock = session.logClock.now;
-  const { social } = connectNetworks(session.config, clock);
+  const { social, channels } = connectNetworks(session.config, clock);
   const logger = createLogger(session.config.logLevel, terminal.err, clock);
   const account = social && opening.use(openAccount({ ...session, social, logger, announce: async () => {} }));
   const opened = opening.move();
@@ -120,6 +129,7 @@ async function openWriter(terminal: Terminal) {
     store: session.encryptedLog as LogStore,
     clock,
     account,
+    delivery: createDelivery({ ...session, clock }, channels),
     // An interrupted command ends at once: the next process that opens the log finishes what it began.
     stopping: new AbortController().signal,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

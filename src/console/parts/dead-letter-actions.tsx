@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findChannel } from "../../../projections/deliveries.ts";
-import { mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/dead-letters.ts";
+import { describeSkipped, mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -22,7 +22,7 @@ interface LetterProps {
 
 export function DecideLetter({ view, back, letter }: LetterProps): VNode {
   const { channel, source, outcome } = letter;
-  const common = { view, back, fields: { channel, event_id: source.id } };
+  const common = { view, back, fields: { channel, event_ids: source.id } };
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
   const isDoubtful = outcome.data.requests.some((request) => "doubtful_since" in request);
   return (
@@ -32,7 +32,7 @@ export function DecideLetter({ view, back, letter }: LetterProps): VNode {
           <button>Retry</button>
           {isDoubtful ? (
             <label>
-              <input type="checkbox" name="accept_doubles" value="yes" /> also those that may have arrived, and could
+              <input type="checkbox" name="accept_doubles" value="true" /> also those that may have arrived, and could
               arrive twice
             </label>
           ) : null}
@@ -54,9 +54,9 @@ export function DecideLetter({ view, back, letter }: LetterProps): VNode {
 
 /** The three answers to a dispatch in doubt: it arrived, it is left, it is sent again. */
 export function DecideInDoubt({ view, back, letter: { channel, source } }: LetterProps): VNode {
-  const fields = { channel, event_id: source.id };
+  const fields = { channel, event_ids: source.id };
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
-  const retry = { ...fields, status: "in_doubt", accept_doubles: "yes" };
+  const retry = { ...fields, status: "in_doubt", accept_doubles: "true" };
   return (
     <div class="actions">
       <ConfirmedAction
@@ -82,7 +82,7 @@ export function DecideInDoubt({ view, back, letter: { channel, source } }: Lette
           {...{ view, back, fields: retry }}
           action={RETRY}
           label="Send again"
-          says="It may have arrived already, and may then arrive twice. The log keeps who decided."
+          says={`In doubt: ${describeSkipped({ event_id: source.id, channel, why: "may_double" })}. The log keeps who decided.`}
         >
           <button>Send again, though it may arrive twice</button>
         </ConfirmedAction>
@@ -106,15 +106,16 @@ export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
   const letters = props.letters.filter((letter) => letter.channel === channel);
   if (letters.length === 0) return null;
   const { status: _, ...filter } = omitUndefined(texts);
-  const until = { channel, until_position: String(view.position) };
+  const until = { channel, all: "true", until_position: String(view.position) };
   const numbered = (count: number) => ({ view, back, fields: { ...filter, ...until, expected: String(count) } });
   const { recognisesMs } = view.settings;
   const doubles = letters.filter((letter) => mayDouble(letter, "dead", view.now, recognisesMs)).length;
   const certain = letters.length - doubles;
   const all = nameLetters(letters.length, channel);
+  const describeAll = (why: "suspended" | "may_double") => describeSkipped({ event_id: "", channel, why });
   return (
     <div class="actions">
-      {isSuspended ? <p class="quiet">{channel} is suspended: resume it to retry its dead letters.</p> : null}
+      {isSuspended ? <p class="quiet">{describeAll("suspended")}.</p> : null}
       {isSuspended || certain === 0 ? null : (
         <ConfirmedAction
           {...numbered(certain)}
@@ -130,9 +131,9 @@ export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
           {...numbered(letters.length)}
           action={RETRY}
           label={`Retry all of ${channel}, also those that may arrive twice`}
-          says={`${grouped(doubles)} of ${all} may have arrived already, and may then arrive twice.`}
+          says={`${grouped(doubles)} of ${all}: ${describeAll("may_double")}.`}
         >
-          <input type="hidden" name="accept_doubles" value="yes" />
+          <input type="hidden" name="accept_doubles" value="true" />
           <button>Retry all {all}</button>
         </ConfirmedAction>
       )}

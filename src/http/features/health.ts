@@ -80,20 +80,23 @@ const serviceState = named(
   }),
 );
 
-const readiness = Type.Object({
-  status: oneOf("ok", "unavailable"),
-  checks: Type.Object({
-    running: Type.Boolean(),
-    log_writable: Type.Boolean(),
-    projections_caught_up: Type.Boolean(),
+const readiness = named(
+  "Readiness",
+  Type.Object({
+    status: oneOf("ok", "unavailable"),
+    checks: Type.Object({
+      running: Type.Boolean(),
+      log_writable: Type.Boolean(),
+      projections_caught_up: Type.Boolean(),
+    }),
+    log: Type.String({
+      pattern: "^[0-9a-f]{32}$",
+      description: "A fingerprint of the log, by which a command knows the service of its own log.",
+      examples: ["9f2c4e0b7d1a4c5e8b3f6a7d2e1c0b9a"],
+    }),
+    folding,
   }),
-  log: Type.String({
-    pattern: "^[0-9a-f]{32}$",
-    description: "A fingerprint of the log, by which a command knows the service of its own log.",
-    examples: ["9f2c4e0b7d1a4c5e8b3f6a7d2e1c0b9a"],
-  }),
-  folding,
-});
+);
 
 export function healthEndpoints(deps: AppDeps) {
   return feature("health", "")

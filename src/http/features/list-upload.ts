@@ -11,7 +11,7 @@ import { type Fields, type SentFile, uploadBody } from "../server/body.ts";
 import { commonFields } from "../server/form-routes.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";
 import { choiceIn } from "../server/query.ts";
-import { closedObject, count, text } from "../../platform/common-schemas.ts";
+import { closedObject, count, named, text } from "../../platform/common-schemas.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
 const SENT_CHUNK_ROWS = 64;
@@ -21,10 +21,26 @@ const FORM_BYTES_MAX = 64 * 1024;
 
 export const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
 
+const refusedRow = named(
+  "RefusedRow",
+  Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }),
+);
+
+const cellNote = named(
+  "CellNote",
+  Type.Object({
+    note: Type.Union(CELL_NOTES.map((note) => Type.Literal(note))),
+    column: text("name"),
+    value: text("null"),
+    line,
+    count,
+  }),
+);
+
 /** What a report says of rows that cannot be used. */
 export const refusedMembers = {
   refused: count,
-  refused_rows: Type.Array(Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }), {
+  refused_rows: Type.Array(refusedRow, {
     description: `The first ${REMARKS_MAX}: the line, the first characters of the unusable value, and the reason.`,
   }),
 };
@@ -32,19 +48,10 @@ export const refusedMembers = {
 /** Notes of a report about cells that were not read as they stand. */
 export const notedMembers = {
   noted_cells: count,
-  notes: Type.Array(
-    Type.Object({
-      note: Type.Union(CELL_NOTES.map((note) => Type.Literal(note))),
-      column: text("name"),
-      value: text("null"),
-      line,
-      count,
-    }),
-    {
-      description:
-        "One for each column, and for each word that was read as a blank cell. `line`: of the first cell. Only `read_as_blank` and `guard_removed` changed what was imported.",
-    },
-  ),
+  notes: Type.Array(cellNote, {
+    description:
+      "One for each column, and for each word that was read as a blank cell. `line`: of the first cell. Only `read_as_blank` and `guard_removed` changed what was imported.",
+  }),
 };
 
 /** Returns these cells in the form of {@link notedMembers}. */

@@ -9,7 +9,7 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
-import { count, text } from "../../platform/common-schemas.ts";
+import { count, named, text } from "../../platform/common-schemas.ts";
 import {
   cell,
   line,
@@ -53,33 +53,36 @@ const importReport = Type.Object({
   }),
 });
 
-const row = Type.Object(
-  {
-    ...nameColumns,
-    name: Type.Optional(cell),
-    timezone: Type.Optional(
-      Type.String({
-        description: "The IANA name of the zone that they live in, for SEND_WINDOW_ZONE.",
-        examples: ["Europe/Berlin"],
-      }),
-    ),
-    ...consentMembers,
-  },
-  {
-    additionalProperties: cell,
-    examples: [
-      {
-        username: "sara_sells",
-        name: "Sara",
-        timezone: "Europe/Berlin",
-        basis: "opt_in",
-        consent_at: "2025-03-02",
-        consent_source: "https://shop.example/form",
-        tracking: "granted",
-        company: "Acme",
-      },
-    ],
-  },
+const row = named(
+  "RecipientRow",
+  Type.Object(
+    {
+      ...nameColumns,
+      name: Type.Optional(cell),
+      timezone: Type.Optional(
+        Type.String({
+          description: "The IANA name of the zone that they live in, for SEND_WINDOW_ZONE.",
+          examples: ["Europe/Berlin"],
+        }),
+      ),
+      ...consentMembers,
+    },
+    {
+      additionalProperties: cell,
+      examples: [
+        {
+          username: "sara_sells",
+          name: "Sara",
+          timezone: "Europe/Berlin",
+          basis: "opt_in",
+          consent_at: "2025-03-02",
+          consent_source: "https://shop.example/form",
+          tracking: "granted",
+          company: "Acme",
+        },
+      ],
+    },
+  ),
 );
 
 const FORMATS = listFormats("recipient", row, {

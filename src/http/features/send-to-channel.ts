@@ -12,7 +12,7 @@ import { objectBody } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/event-intake.ts";
-import { TEXT, id, oneOf, orNull, text } from "../../platform/common-schemas.ts";
+import { TEXT, id, named, oneOf, orNull, text } from "../../platform/common-schemas.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
@@ -47,12 +47,15 @@ const message = objectBody({
   text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT, examples: ["hello"] }),
 });
 
-const result = Type.Object({
-  ok: Type.Boolean(),
-  status: oneOf("delivered", "failed", "in_doubt", "not_configured"),
-  latency_ms: orNull(Type.Number({ minimum: 0 })),
-  detail: Type.Optional(text("channel_not_found")),
-});
+const result = named(
+  "TestResult",
+  Type.Object({
+    ok: Type.Boolean(),
+    status: oneOf("delivered", "failed", "in_doubt", "not_configured"),
+    latency_ms: orNull(Type.Number({ minimum: 0 })),
+    detail: Type.Optional(text("channel_not_found")),
+  }),
+);
 export type TestResult = Static<typeof result>;
 
 /** By channel, of those that were asked for; `webhook-NAME` for a webhook with a name. */

@@ -16,7 +16,7 @@ import { fileBody } from "../server/body.ts";
 import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { sendFile } from "../streams/file-stream.ts";
-import { closed, count } from "../../platform/common-schemas.ts";
+import { closed, count, named } from "../../platform/common-schemas.ts";
 import {
   cell,
   listFormats,
@@ -37,21 +37,24 @@ const importReport = Type.Object({
   ...notedMembers,
 });
 
-const row = Type.Object(
-  {
-    ...nameColumns,
-    hash: Type.Optional(
-      Type.String({ description: "As an export writes it, of a log with the same key. It names no recipient." }),
-    ),
-    reason: Type.Optional(cell),
-    suppressed_at: Type.Optional(
-      Type.String({
-        description: "A day, or a time with its offset (ISO 8601); not in the future.",
-        examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
-      }),
-    ),
-  },
-  { ...closed, examples: [{ username: "sara_sells", reason: "opt_out", suppressed_at: "2025-03-02" }] },
+const row = named(
+  "SuppressionRow",
+  Type.Object(
+    {
+      ...nameColumns,
+      hash: Type.Optional(
+        Type.String({ description: "As an export writes it, of a log with the same key. It names no recipient." }),
+      ),
+      reason: Type.Optional(cell),
+      suppressed_at: Type.Optional(
+        Type.String({
+          description: "A day, or a time with its offset (ISO 8601); not in the future.",
+          examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
+        }),
+      ),
+    },
+    { ...closed, examples: [{ username: "sara_sells", reason: "opt_out", suppressed_at: "2025-03-02" }] },
+  ),
 );
 
 const FORMATS = listFormats("suppression", row, {

@@ -114,7 +114,6 @@ export const problems = {
       nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
     }),
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
-  unusableFilter: (why: string) => new Problem(422, "unusable-filter", `Nothing was done: ${why}.`),
   unusableSelection: (path: string, why: string) =>
     new Problem(422, "unusable-selection", `No run was started. ${why}`, misfit(path, why)),
   unusableRules: (names: readonly string[] = []) =>
@@ -131,14 +130,6 @@ export const problems = {
       "log-contradicted",
       "The log contradicts its last checkpoint, so nothing was signed. Run reachlog audit verify.",
     ),
-  numberChanged: (expected: number, number: number) =>
-    new Problem(
-      409,
-      "number-changed",
-      `Nothing was done: ${number} would be decided now, not ${expected}. List them again.`,
-      { more: { number } },
-    ),
-  notSuspended: (channel: string) => new Problem(409, "not-suspended", `The ${channel} channel is not suspended.`),
   tooLarge: (limit: number) => new Problem(413, "body-too-large", `The body is larger than ${limit} bytes.`),
   unsupportedType: (wanted = "application/json") =>
     new Problem(415, "unsupported-media-type", `Send ${wanted} in UTF-8, uncompressed.`),
@@ -212,7 +203,12 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems;
 
-const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = { not_found: 404, conflict: 409, invalid: 422 };
+const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = {
+  not_found: 404,
+  conflict: 409,
+  invalid: 422,
+  usage: 422,
+};
 
 /** The problem of a refusal that an operation declares. */
 export function declaredProblem({ name, kind, sentence, more }: ShownRefusal): Problem {

@@ -13,6 +13,7 @@ import {
 import { attachment, whole } from "./answer.ts";
 import { fitting, objectBody, type Fields } from "./body.ts";
 import { reply, route, type Access, type Reply, type RequestContext } from "./endpoint.ts";
+import { leaveOutEmpty } from "./form-routes.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
 import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
@@ -85,7 +86,7 @@ interface WriteOptions<Status extends 200 | 202> {
   readonly form?: {
     /** Default: `/console/` and the words of its name. */
     readonly path?: `/console/${string}`;
-    /** The input for these fields; default: those that are not empty. Throws problems. */
+    /** The input for these fields; default: those that are not empty, each as its member's schema wants it. Throws problems. */
     readonly body?: (fields: Fields) => unknown;
   };
   /** Turns the faults of the log into problems; default: the act's append is the first thing that it does. */
@@ -122,10 +123,10 @@ export function serveWrite<
   };
   const toForm = ({ path = `/console/${described.name.replaceAll(" ", "/")}`, body }: NonNullable<typeof form>) => ({
     path,
-    ...omitUndefined({ body }),
+    body: body ?? ((fields: Fields) => readFields(described.input, leaveOutEmpty(fields))),
     notice: (answer: never, fields: Fields) => described.text(answer, fields as Static<TObject<Input>>),
   });
-  const more = omitUndefined({ form: form && toForm(form), isSlow: described.isSlow });
+  const more = omitUndefined({ form: form && toForm(form) });
   const declared = declareOperation(described, more, code);
   return [handler, { ...declared, body: objectBody(described.input) }] as const;
 }
@@ -151,9 +152,10 @@ function declareOperation<Output extends TProperties, Status extends 200 | 202>(
     output,
     refusals,
     csv,
+    isSlow,
   }: Pick<
     Operation<never, TProperties, Output>,
-    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "csv"
+    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "csv" | "isSlow"
   >,
   more: Declared,
   status: Status,
@@ -168,9 +170,20 @@ function declareOperation<Output extends TProperties, Status extends 200 | 202>(
     summary,
     description,
     personalRead: personalRead as ReadResource | false,
-    ...omitUndefined({ refusals }),
+    ...omitUndefined({ refusals, isSlow }),
     ...more,
   });
+}
+
+/** The fields of a form as members of the input. Unknown ones stay, and are refused. */
+function readFields(input: TProperties, fields: Fields): object {
+  const members = Object.entries(fields).map(([name, text]) => {
+    const schema = input[name];
+    const item = schema && itemSchema(schema);
+    if (schema === undefined) return [name, text];
+    return [name, item === undefined ? readMember(schema, text) : [readMember(item, text)]];
+  });
+  return Object.fromEntries(members) as object;
 }
 
 /** Reads the members that a query gives. Empty ones count as absent; unknown ones are left out, as on all paths. */

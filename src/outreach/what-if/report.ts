@@ -1,13 +1,13 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
 import { plain } from "../../history/words/sentence.ts";
-import { count, oneOf, text } from "../../platform/common-schemas.ts";
+import { count, named, oneOf, text } from "../../platform/common-schemas.ts";
 import { recipientChanges, type Changes, type ComparedCount, type DayCounts } from "./tally.ts";
 import type { WhatIf } from "./what-if.ts";
 
 const difference = Type.Integer({ examples: [-1] });
-const compared = Type.Object({ was: count, would: count, difference });
-const inPart = Type.Object({ was: count, would: count, unknown: count, difference });
+const compared = named("ComparedCount", Type.Object({ was: count, would: count, difference }));
+const inPart = named("ComparedInPart", Type.Object({ was: count, would: count, unknown: count, difference }));
 
 /** Of a day, or of all. */
 const counts = Type.Object({

@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { msOf } from "../../../projections/time.ts";
-import { count, orNull, text } from "../../platform/common-schemas.ts";
+import { count, named, orNull, text } from "../../platform/common-schemas.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./redecide.ts";
 
@@ -65,15 +65,21 @@ export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boole
 }
 
 /** `day`: of the newest message, in the quota's time zone; null: there is none. */
-const outcome = Type.Object({ day: orNull(text("2026-11-20")), skipped: Type.Array(skipReason) });
+const outcome = named(
+  "RecipientOutcome",
+  Type.Object({ day: orNull(text("2026-11-20")), skipped: Type.Array(skipReason) }),
+);
 type Outcome = Static<typeof outcome>;
 
 const recipient = Type.Object({ id: Type.Optional(text("2244994945")), username: Type.Optional(text("ada_builds")) });
 
-const changed = Type.Object({
-  count,
-  shown: Type.Array(Type.Object({ recipient, was: outcome, would: outcome }), { description: "The first of them." }),
-});
+const changed = named(
+  "ChangedRecipients",
+  Type.Object({
+    count,
+    shown: Type.Array(Type.Object({ recipient, was: outcome, would: outcome }), { description: "The first of them." }),
+  }),
+);
 
 /** `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons only. */
 export const recipientChanges = Type.Object({ lost: changed, gained: changed, moved: changed, skips: changed });

@@ -230,9 +230,9 @@ describe("what a browser does about dead letters", () => {
     await harness.append(STREAMS.requests, click("chat"));
     const doubtful_since = new Date(harness.now).toISOString();
     await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat", { refused: false, doubtful_since }));
-    expect(await pageAt("/deliveries")).toContain("1 of 3 dead letters of chat may have arrived already");
+    expect(await pageAt("/deliveries")).toContain("1 of 3 dead letters of chat: an attempt at chat may have arrived");
     expect(await press("/deliveries", "Retry 2 dead letters of chat")).toContain(
-      "2 dead letters were retried, 1 skipped",
+      "2 dead letters were retried. 1 was skipped: ",
     );
     expect(await press("/deliveries", "Retry all 1 dead letter of chat")).toContain("1 dead letter was retried.");
     expect((await decisions(harness)).map(([, data]) => (data as { may_double?: true }).may_double)).toEqual([
@@ -246,12 +246,12 @@ describe("what a browser does about dead letters", () => {
     const { harness, pageAt, send, ids } = await openWithLetters();
     await harness.append(STREAMS.delivery("ads"), doubted(1, "ads"));
     const page = await pageAt("/deliveries?status=in_doubt");
-    expect(page).toContain("It may have arrived already, and may then arrive twice.");
+    expect(page).toContain("an attempt at ads may have arrived, so a retry may arrive twice.");
     expect(await send(page, "Send again, though it may arrive twice")).toContain("1 dispatch was retried.");
     const data = { event_id: ids[0] ?? "", source: 1, channel: "ads", may_double: true, in_doubt: true };
     expect(await decisions(harness)).toEqual([["DispatchRetryRequested", data, "tests"]]);
     expect(await send(page, "Send again, though it may arrive twice")).toContain(
-      "0 dispatches were retried, 1 skipped (it is no longer in doubt).",
+      `0 dispatches were retried. 1 was skipped: ${ids[0]} is not in doubt.`,
     );
     expect(await decisions(harness)).toHaveLength(1);
   });
@@ -274,7 +274,7 @@ describe("what a browser does about dead letters", () => {
     const { harness, pageAt, press } = await openWithLetters();
     await harness.append(STREAMS.delivery("chat"), SUSPENDED);
     const page = await pageAt("/deliveries?channel=chat");
-    expect(page).toContain("chat is suspended: resume it to retry its dead letters.");
+    expect(page).toContain("chat is suspended: resume it first.");
     expect(page).not.toContain("<button>Retry");
     expect(await press("/deliveries?channel=chat", "Resume chat")).toContain("chat is resumed.");
   });
@@ -288,9 +288,11 @@ describe("what a browser does about dead letters", () => {
       gaveUp(7, "messaging", { lane: "direct", attempt: 8, refused: false, doubtful_since }),
     );
     const path = "/deliveries?channel=messaging";
-    expect(await press(path, "Retry")).toContain("0 dead letters were retried, 1 skipped");
+    expect(await press(path, "Retry")).toContain(
+      "0 dead letters were retried. 1 was skipped: an attempt at messaging may have arrived",
+    );
     expect(await decisions(harness)).toEqual([]);
-    expect(await press(path, "Retry", { accept_doubles: "yes" })).toContain("1 dead letter was retried.");
+    expect(await press(path, "Retry", { accept_doubles: "true" })).toContain("1 dead letter was retried.");
     expect((await decisions(harness))[0]?.[1]).toMatchObject({ may_double: true });
   });
 });

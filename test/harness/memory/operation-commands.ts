@@ -1,5 +1,6 @@
 import { audit as auditCommands } from "../../../src/commands/audit.ts";
 import { account as accountCommands } from "../../../src/commands/account.ts";
+import { deliveries as deliveryCommands } from "../../../src/commands/deliveries.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
@@ -21,3 +22,4 @@ export const account = withOperations(accountCommands, await loadOperations("acc
 export const links = withOperations(linkCommands, await loadOperations("links"));
 export const [showHistoryCommand, showChangeCommand] = [toCommand(showHistory), toCommand(showChange)];
 export const audit = withOperations(auditCommands, await loadOperations("audit"));
+export const deliveries = withOperations(deliveryCommands, await loadOperations("deliveries"));

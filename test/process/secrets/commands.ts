@@ -58,7 +58,14 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   // They show or exchange a secret, each in a way of its own.
   token: ["token list", "token list --json", "token remove ffff"],
   key: ["key show", "key show --json"],
-  deliveries: ["deliveries list", "deliveries list --json", "deliveries lag", "deliveries retry --all --yes"],
+  deliveries: [
+    "deliveries list",
+    "deliveries list --json",
+    "deliveries channels",
+    "deliveries channels --json",
+    "deliveries lag",
+    "deliveries retry --all --yes",
+  ],
   account: ["account show", "account show --json", "account unlink"],
   completion: ["completion bash"],
   // Its input ends at once.
