@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
+import { loadOperations } from "../../src/operations.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -79,4 +81,53 @@ test("types, and what an operator names, are no engine", () => {
     "\n",
   );
   expect(enginesIn("src/commands/some.ts", text)).toEqual([]);
+});
+
+/** Commands that are written by hand, by file and name, each with what makes it no operation. */
+const BY_HAND: Readonly<Record<string, readonly string[]>> = {
+  "starts a process, or follows one": [
+    ...["serve.ts serve", "witness.ts serve", "mcp.ts mcp", "outreach/watch.ts watch", "audit.ts tail"],
+    ...["development/demo.ts demo", "development/sandbox.ts sandbox"],
+  ],
+  "reads or writes files": [
+    ...["audit/export.ts export", "audit/import.ts import", "links.ts import", "recipients.ts import"],
+    ...["recipients/evidence.ts evidence", "recipients/suppressions.ts export", "recipients/suppressions.ts import"],
+    ...["audit.ts head", "audit/prove.ts prove", "audit/prove.ts check", "audit/prove.ts consistency"],
+  ],
+  "looks after the log, its keys or its backups while no service may run": [
+    ...["backup.ts backup", "backup.ts migrate", "backup.ts archive", "restore.ts restore", "restore.ts restored"],
+    ...["restore.ts clock-corrected", "replay.ts replay", "audit/verify.ts verify", "key.ts rotate", "key.ts show"],
+  ],
+  "sets up or examines this machine": [
+    ...["setup/init.ts init", "setup/settings.ts settings", "completion.ts completion", "doctor.ts doctor"],
+    ...["upgrade-check.ts upgrade-check", "token.ts list", "token.ts new", "token.ts remove"],
+  ],
+  "asks the running service": [
+    ...["ready.ts ready", "outreach.ts run", "outreach/reconcile.ts reconcile", "outreach/preview.ts preview"],
+    ...["deliveries.ts lag", "deliveries.ts test"],
+  ],
+  "has no endpoint yet": ["links.ts add"],
+};
+
+const COMMAND = /new Command\("([a-z-]+)"/g;
+
+test("a command is an operation, or is listed here with what makes it none", () => {
+  const made = [...new Bun.Glob("**/*.ts").scanSync(join(ROOT, "src/commands"))]
+    .filter((file) => !file.startsWith("shared/"))
+    .flatMap((file) => {
+      const text = readFileSync(join(ROOT, "src/commands", file), "utf8");
+      return [...text.matchAll(COMMAND)].map(([, name]) => `${file} ${name}`);
+    });
+  expect(made.toSorted()).toEqual(Object.values(BY_HAND).flat().toSorted());
+});
+
+test("an operation has an endpoint beside its command, and no other handler answers by its id", async () => {
+  const operations = await loadOperations();
+  const ids = describeEndpoints().map(({ id }) => id);
+  expect(operations.filter(({ id }) => ids.filter((one) => one === id).length !== 1)).toEqual([]);
+  const byHand = [...new Bun.Glob("src/http/**/*.ts").scanSync(ROOT)].flatMap((file) =>
+    [...readFileSync(join(ROOT, file), "utf8").matchAll(/\broute\(\s*"(\w+)"/g)].map(([, id]) => id),
+  );
+  expect(byHand.length).toBeGreaterThan(20);
+  expect(operations.filter(({ id }) => byHand.includes(id))).toEqual([]);
 });
