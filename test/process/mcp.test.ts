@@ -77,7 +77,7 @@ test("each tool reads only, says so, and says what it takes", async () => {
 });
 
 test("a value that looks like an option is none", async () => {
-  const { text, isError } = await call("what_happened", { subject: "--as-of" });
+  const { text, isError } = await call("audit_show", { subject: "--as-of" });
   expect([text, isError]).toEqual([expect.stringContaining("is neither a handle"), true]);
 });
 
