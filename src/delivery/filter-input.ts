@@ -48,7 +48,12 @@ export const filterInput = {
 
 /** A channel: one that each log has, or a webhook by its name. */
 export const channelInput = (description: string) =>
-  Type.Unsafe<ChannelName>(Type.Union([...literals(CHANNELS), webhookChannel], { title: "name", description }));
+  Type.Unsafe<ChannelName>(
+    Type.Union([...literals(CHANNELS), { ...webhookChannel, examples: ["webhook-crm"] }], {
+      title: "name",
+      description,
+    }),
+  );
 
 /** The filter of a decision, which has a status of its own. */
 export const decisionFilterInput = {

@@ -80,12 +80,12 @@ function readingOperations(deps: AppDeps) {
     .get("/social/recipients", ...serveRead(listRecipients, context))
     .get("/api/audit/history", ...serveRead(showHistory, context, histories.take))
     .get("/api/audit/change", ...serveRead(showChange, context, histories.take))
-    .get("/social/recipients/:recipient", ...serveRead(showRecipient, context))
+    .get("/social/recipients/show", ...serveRead(showRecipient, context))
     .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context))
     .get("/api/deliveries", ...serveRead(listDeliveries, context))
     .get("/api/deliveries/channels", ...serveRead(listDeliveryChannels, context))
-    .get("/api/deliveries/:event_id", ...serveRead(showDelivery, context));
+    .get("/api/deliveries/show", ...serveRead(showDelivery, context));
 }
 
 /** The operations that write, a line each. */

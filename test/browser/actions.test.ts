@@ -423,7 +423,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "open an operation",
       address: "/docs",
       act: ({ operator }) => operator.open("#resumeDeliveries summary"),
-      sees: "Sends pending dispatches at once; suspends it again if the network still refuses.",
+      sees: "A running service sends pending dispatches at once, and suspends the channel again if the network still refuses it.",
     },
     {
       page: "/social/auth",

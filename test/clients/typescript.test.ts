@@ -77,7 +77,7 @@ describe("each operation for programs, asked of a running service", () => {
     expect(stranger?.status).toBe(404);
     expect((await client.GET("/social/recipients/held")).data?.count).toBe(0);
     const { data: known } = await client.GET("/social/recipients", { params: { query: { limit: "1" } } });
-    const one = await client.GET("/social/recipients/{recipient}", { params: { path: { recipient: "@ada_builds" } } });
+    const one = await client.GET("/social/recipients/show", { params: { query: { recipient: "@ada_builds" } } });
     expect(one.data?.recipient.username).toBe("ada_builds");
     expect([known?.recipients.map(({ username }) => username), known?.count]).toEqual([["ada_builds"], 3]);
     expect((await client.GET("/api/links")).data?.links).toEqual([]);
@@ -136,7 +136,7 @@ describe("each operation for programs, asked of a running service", () => {
       {},
       {},
     ]);
-    const shown = await client.GET("/api/deliveries/{event_id}", { params: { path: { event_id: "1" } } });
+    const shown = await client.GET("/api/deliveries/show", { params: { query: { event_id: "1" } } });
     expect(shown.error?.type).toBe("urn:reachlog:problem:no-dispatch");
     const changed = { all: true, ...filter, expected: 1 } as const;
     expect((await client.POST("/api/deliveries/retry", { body: changed })).error?.type).toBe(

@@ -1,8 +1,15 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import { account, clicks, contact, deliveries, forget, recipients } from "../harness/memory/operation-commands.ts";
+import {
+  account,
+  audit,
+  clicks,
+  contact,
+  deliveries,
+  forget,
+  recipients,
+} from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { demo } from "../../src/commands/development/demo.ts";
 import { doctor } from "../../src/commands/doctor.ts";

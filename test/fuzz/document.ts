@@ -110,12 +110,17 @@ function consoleDocument(): string {
 
 /** Every operation of an OpenAPI document. Throws when it is none that this reader understands. */
 export function operationsOf(text: string): Operation[] {
-  const { components } = JSON.parse(text) as OpenApi;
-  const document = JSON.parse(text, (_name, value) => findNamed(value, components.schemas)) as OpenApi;
+  const document = parseDocument(text) as OpenApi;
   if (!document.openapi.startsWith("3.1.")) throw new Error(`OpenAPI ${document.openapi}`);
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => operationOf(document, path, method.toUpperCase(), raw)),
   );
+}
+
+/** The document with each named schema in the place of a reference to it. */
+export function parseDocument(text: string): unknown {
+  const { components } = JSON.parse(text) as OpenApi;
+  return JSON.parse(text, (_name, value) => findNamed(value, components.schemas));
 }
 
 /** The schema that a reference names; that of problems is merged with what one adds. */

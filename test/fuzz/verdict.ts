@@ -37,7 +37,10 @@ export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: r
   const found = operations.filter((each) => isAt(each, path));
   // A path with slashes that it does not need answers as without.
   const plain = path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
-  const here = found.length > 0 ? found : operations.filter((each) => isAt(each, plain));
+  const alike = found.length > 0 ? found : operations.filter((each) => isAt(each, plain));
+  // A path without names in braces is matched before one with them, as OpenAPI says.
+  const concrete = alike.filter((each) => !each.path.includes("{"));
+  const here = concrete.length > 0 ? concrete : alike;
   const isForeign = request.host !== undefined && FOREIGN.test(request.host);
   if (isForeign && !here.some(({ answers }) => !answers.has(421))) return undocumented(answer, 421, method);
   if (here.length === 0) return undocumented(answer, 404, method);
@@ -90,7 +93,10 @@ const OF_ITS_MEANING = ["consent", "filter", "rules", "selection"].map(
 );
 
 function isOfItsMeaning({ body }: WireAnswer): boolean {
-  return OF_ITS_MEANING.includes((JSON.parse(body) as { type?: string }).type ?? "");
+  const { type = "", errors = [] } = JSON.parse(body) as { type?: string; errors?: { path: string }[] };
+  // An operation refuses members that do not go together, which no schema says, as the whole body.
+  const isWhole = errors.length > 0 && errors.every(({ path }) => path === "");
+  return isWhole || OF_ITS_MEANING.includes(type);
 }
 
 /** The document says which bodies are good: these must be taken, all others refused. */

@@ -40,7 +40,7 @@ test("beside a running service, the log of its own making is told as it was at a
   expect(intent).toEndWith(', variant A: "Hi Ada: https://go.example/welcome"');
   expect(sent).toMatch(/Z message \d+ was sent to @ada_builds \(1700000000000011000\)$/);
   expect(rest.join("\n")).toMatch(
-    /^\nusername .*\nada_builds .* opt_in {2}unknown {3}sent\nOpted in; tracking unknown\.\n\(as of position \d+, \S+Z\)\n$/,
+    /^\n@ada_builds \(\d+\): sent\nOpted in; tracking unknown\.\n\(as of position \d+, \S+Z\)\n$/,
   );
   const status = async (moment: number): Promise<unknown> => {
     const shown = await world.command("recipients", "show", "ada_builds", "--as-of", String(moment), "--json");

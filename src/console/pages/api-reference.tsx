@@ -8,8 +8,8 @@ export interface ApiDocument {
   readonly info: { readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Answers that operations refer to. */
-  readonly components: { readonly responses: Readonly<Record<string, unknown>> };
+  /** Answers and schemas that operations refer to. */
+  readonly components: Readonly<Record<"responses" | "schemas", Readonly<Record<string, unknown>>>>;
 }
 
 interface Described {
@@ -30,6 +30,8 @@ interface Answer {
 
 const ANSWER_REF = "#/components/responses/";
 
+const SCHEMA_REF = "#/components/schemas/";
+
 type Contents = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
 
 interface Schema {
@@ -47,7 +49,8 @@ interface Schema {
 }
 
 /** The document at /openapi.json as a page. */
-export function apiReference({ info, tags, paths, components }: ApiDocument): VNode {
+export function apiReference({ info, tags, ...document }: ApiDocument): VNode {
+  const { paths, components } = putSchemasInPlace(document, document.components.schemas);
   const toAnswer = (given: Answer | { readonly $ref: string }): Answer =>
     "$ref" in given ? (components.responses[given.$ref.slice(ANSWER_REF.length)] as Answer) : given;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -79,6 +82,17 @@ export function apiReference({ info, tags, paths, components }: ApiDocument): VN
       ))}
     </ConsoleDocument>
   );
+}
+
+/** Puts each named schema in the place of a reference to it: people read it where it is used. */
+function putSchemasInPlace<Part>(part: Part, schemas: Readonly<Record<string, unknown>>): Part {
+  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) return part.map((one: unknown) => putSchemasInPlace(one, schemas)) as Part;
+  const { $ref = "" } = part as { readonly $ref?: string };
+  if ($ref.startsWith(SCHEMA_REF)) return putSchemasInPlace(schemas[$ref.slice(SCHEMA_REF.length)] as Part, schemas);
+  return Object.fromEntries(
+    Object.entries(part).map(([name, one]) => [name, putSchemasInPlace(one as unknown, schemas)]),
+  ) as Part;
 }
 
 interface OperationProps extends Described {

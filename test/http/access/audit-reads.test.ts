@@ -64,10 +64,14 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
     "/api/audit/change?event=ADDED&projection=contacts",
     { resource: "event", filters: ["event", "projection"], recipient: ADA, records: 1 },
   ],
+  "GET /api/deliveries/show": [
+    "/api/deliveries/show?event_id=CLICKED",
+    { resource: "deliveries", filters: ["event_id"], records: 1 },
+  ],
   "GET /social/recipients": ["/social/recipients?limit=5", { resource: "recipients", filters: ["limit"], records: 1 }],
-  "GET /social/recipients/:recipient": [
-    `/social/recipients/@${PLANTED.username}`,
-    { resource: "recipient", recipient: ADA, records: 1 },
+  "GET /social/recipients/show": [
+    `/social/recipients/show?recipient=@${PLANTED.username}`,
+    { resource: "recipient", filters: ["recipient"], recipient: ADA, records: 1 },
   ],
   "GET /social/recipients/held": ["/social/recipients/held", { resource: "recipients", records: 0 }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
@@ -119,6 +123,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   });
   const cookie = (signIn.headers.get("set-cookie") ?? "").split(";")[0]!;
   const [added] = await Array.fromAsync(store.read({ types: ["RecipientAdded"] }));
+  const [clicked] = await Array.fromAsync(store.read({ types: ["LinkClicked"] }));
   /** What asks for a comparison: a program's JSON, or a form with the token of its page. */
   const bodyFor = async (path: string, headers: Record<string, string>): Promise<Sent> => {
     if (!path.startsWith("/console/")) return { body: "{}", headers: { "content-type": "application/json" } };
@@ -136,7 +141,8 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
       const leaving = new AbortController();
       const sent: Sent = method === "POST" ? await bodyFor(path, given) : { headers: {} };
       const headers = { ...given, ...sent.headers };
-      const url = service.url + path.replace("ADDED", String(added?.position));
+      const url =
+        service.url + path.replace("ADDED", String(added?.position)).replace("CLICKED", String(clicked?.position));
       const answer = await fetch(url, { ...sent, method, headers, redirect: "manual", signal: leaving.signal });
       const { status } = answer;
       if (answer.headers.get("content-type") !== "text/event-stream") return { status, text: await answer.text() };
@@ -198,6 +204,7 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
       .concat([
         "/api/deliveries",
+        "/api/deliveries/channels",
         "/api/links",
         "/links",
         "/runs",

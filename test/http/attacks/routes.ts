@@ -6,7 +6,7 @@ export const PATHS = describeEndpoints().map(({ path, method, protection }) => (
 
 /** What a path answers, as `Allow` has it. */
 export function allowOf(path: string): string {
-  const methods = PATHS.filter((one) => one.path === path).map(({ method }) => method);
+  const methods = ["POST", "GET"].filter((method) => PATHS.some((one) => one.path === path && one.method === method));
   return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
 }
 
