@@ -96,7 +96,13 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
     toEntry("reader", SECRETS.reader, "read+recipients+track"),
     toEntry("narrow", SECRETS.narrow, "track"),
   ];
-  const env = { PORT: "0", AUTH_POLICY: "strict", API_TOKENS: tokens.join(","), ...place, ...more };
+  // A receiver that is out of reach, so that a click has a dispatch.
+  const webhook = {
+    WEBHOOK_URL: "http://127.0.0.1:9/",
+    WEBHOOK_SECRET: `whsec_${btoa("x".repeat(32))}`,
+    WEBHOOK_EVENTS: "LinkClicked",
+  };
+  const env = { PORT: "0", AUTH_POLICY: "strict", API_TOKENS: tokens.join(","), ...webhook, ...place, ...more };
   const config = loadConfig(env, () => "");
   await using opening = new AsyncDisposableStack();
   const service = opening.use(
