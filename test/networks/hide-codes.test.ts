@@ -66,7 +66,6 @@ const COMMANDS: readonly (readonly [MakeCommand, string])[] = [
   [audit, "show @ann"],
   [audit, "show @ann --json"],
   [audit, "show 2 --json"],
-  [deliveries, "show 2 --json"],
 ];
 
 test.each(COMMANDS.map(([command, args]) => [args, command] as const))(
