@@ -5,7 +5,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
-import { deliveries } from "../../src/commands/deliveries.ts";
 import { toArguments, TOOLS } from "../../src/commands/mcp/tools.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
