@@ -426,10 +426,7 @@ function pathOf(id: string): string {
 function overHttp(described: AnyOperation, input: Record<string, string>): Promise<Response> {
   const path = pathOf(described.id);
   if (!isReading(described)) return service.post(path, asJson(input), BEARER);
-  const inPath = Object.keys(input).filter((member) => path.includes(`:${member}`));
-  const place = path.replaceAll(/:(\w+)/g, (_, member: string) => encodeURIComponent(input[member]!));
-  const query = Object.entries(input).filter(([member]) => !inPath.includes(member));
-  return service.get(`${place}?${new URLSearchParams(query)}`, { headers: BEARER });
+  return service.get(`${path}?${new URLSearchParams(input)}`, { headers: BEARER });
 }
 
 /** The words of a command line: a positional member is an argument, and a yes is a flag. */

@@ -47,7 +47,7 @@ export async function makeBackup(
   return { ...made, missingKeys: length, masterKey: nameOfKey(secrets) };
 }
 
-/** What writes the backup that was asked for. Throws a ServiceError (usage). */
+/** Returns the function that writes the backup that was asked for. Throws a ServiceError (usage). */
 function chooseWriter(config: Config, place: string, isIncremental: boolean): typeof writeWhole {
   if (!isS3Address(place)) return isIncremental ? writeIncrement : writeWhole;
   if (isIncremental) return writeRemoteIncrement.bind(undefined, config);

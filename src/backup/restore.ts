@@ -51,7 +51,7 @@ export async function restoreBackup(
   return { ...manifest, isOfIncrements: source !== folder };
 }
 
-/** What is to be restored of incremental backups; undefined: the folder is one backup. Throws a ServiceError (usage). */
+/** Returns the moment to restore of incremental backups; undefined if the folder is one backup. Throws a ServiceError (usage). */
 function chooseMoment(
   config: Config,
   folder: string,

@@ -42,7 +42,7 @@ export const ERROR_NAMES = ERRORS.map(([name]) => name);
 /** A pattern of all that an error may be. */
 export const ERROR = "^(refused|exhausted|no_answer|no_request|[1-5]xx|[1-5][0-9][0-9])$";
 
-/** What each member selects, for `--help` and the API's document. Phrases without a full stop. */
+/** Phrases without a full stop that say what each member selects, for `--help` and the API's document. */
 export const DISPATCH_FILTER_WORDS = {
   channel: "Only this channel, also webhook-NAME",
   status: "Dead letters, or dispatches in doubt",

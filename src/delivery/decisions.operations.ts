@@ -61,7 +61,7 @@ const selectionInput = {
 };
 
 interface Selection extends Static<TObject<typeof selectionInput>> {
-  /** Of a retry. */
+  /** A retry alone has it. */
   readonly status?: "in_doubt";
 }
 
@@ -175,7 +175,7 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
 const SENTENCES_MAX = 5;
 
 function describeLeft({ left, left_count }: DecidedJson): string {
-  // Those that no channel has come last.
+  // Letters without a channel come last.
   const inOrder = left.toSorted((one, other) => Number(one.channel === null) - Number(other.channel === null));
   const sentences = [...new Set(inOrder.map(describeSkipped))];
   if (left_count === 0) return "";

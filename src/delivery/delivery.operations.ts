@@ -3,11 +3,12 @@ import { channelName, type ChannelName } from "../../events/channel.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { findChannel, listChannels, pendingOf, type Suspended } from "../../projections/deliveries.ts";
 import { eventJson, toEventJson } from "../history/event-json.ts";
+import { EVENT_NAME } from "../history/find-event.ts";
 import { quoteText } from "../history/words/sentence.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
-import { operation, refusal, refuse, type Disclosure } from "../platform/operation.ts";
+import { operation, pageInput, refusal, refuse, type Disclosure } from "../platform/operation.ts";
 import type { Projector } from "../projector/projector.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "./attempt-outcome.ts";
@@ -46,14 +47,7 @@ export const listDeliveries = operation({
   personalRead: false,
   input: {
     ...filterInput,
-    limit: Type.Optional(
-      Type.Integer({
-        title: "number",
-        minimum: 1,
-        maximum: DISPATCHES_LISTED_MAX,
-        description: `How many; default: ${DISPATCHES_LISTED}`,
-      }),
-    ),
+    ...pageInput(DISPATCHES_LISTED, DISPATCHES_LISTED_MAX),
     after: Type.Optional(
       Type.String({
         title: "place",
@@ -203,7 +197,7 @@ export const showDelivery = operation({
   personalRead: "deliveries",
   input: {
     event_id: Type.String({
-      pattern: String.raw`^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[1-9]\d{0,14})$`,
+      pattern: EVENT_NAME,
       description: "The id or position of what requested it, or of any event of the dispatch",
       examples: ["01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
     }),

@@ -7,7 +7,7 @@ import { eventsAt, inOrder } from "../log/event-log.ts";
 
 /** A dispatch with its history. */
 export interface DispatchHistory {
-  /** What requested it, or the event asked for where it requests nothing. */
+  /** The event that requested the dispatch, or the event asked for if it requests none. */
   readonly source: Recorded;
   /** Outcomes and operators' decisions, for each selected channel of the dispatch. */
   readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;

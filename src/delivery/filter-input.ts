@@ -2,8 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { CHANNELS, webhookChannel, type ChannelName } from "../../events/channel.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
 import type { Config } from "../config/config.ts";
+import { oneOf } from "../platform/common-schemas.ts";
 import { refusal, refuse } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { MOMENT_CHARACTERS_MAX } from "../projector/log-reader.ts";
 import {
   DISPATCH_FILTER_WORDS as WORDS,
   ERROR,
@@ -12,9 +14,6 @@ import {
   STATUSES,
   type FilterTexts,
 } from "./dead-letter-filter.ts";
-
-/** A day or a time with its offset is shorter. */
-const MOMENT_CHARACTERS_MAX = 40;
 
 const moment = (description: string, ...examples: string[]) =>
   Type.Optional(Type.String({ title: "moment", maxLength: MOMENT_CHARACTERS_MAX, description, examples }));
@@ -32,11 +31,9 @@ const rangeInput = {
   to: moment(WORDS.to, "2026-11-20T10:15:00Z"),
 };
 
-const literals = (values: readonly string[]) => values.map((value) => Type.Literal(value));
-
 /** One of these words, or a text that {@link readFilter} refuses with a sentence. */
 const wordOrText = (title: string, description: string, words: readonly string[]) =>
-  Type.Optional(Type.Unsafe<string>(Type.Union([...literals(words), Type.String()], { title, description })));
+  Type.Optional(Type.Unsafe<string>(Type.Union([...oneOf(...words).anyOf, Type.String()], { title, description })));
 
 /** The filter of a list. */
 export const filterInput = {
@@ -49,7 +46,7 @@ export const filterInput = {
 /** A channel: one that each log has, or a webhook by its name. */
 export const channelInput = (description: string) =>
   Type.Unsafe<ChannelName>(
-    Type.Union([...literals(CHANNELS), { ...webhookChannel, examples: ["webhook-crm"] }], {
+    Type.Union([...oneOf(...CHANNELS).anyOf, { ...webhookChannel, examples: ["webhook-crm"] }], {
       title: "name",
       description,
     }),

@@ -37,7 +37,7 @@ interface FoldOptions {
 }
 
 export interface RebuildOptions extends FoldOptions {
-  /** Who rebuilds: of the event that records it. */
+  /** Names the caller in the event that records the rebuild. */
   readonly metadata: EventMetadata;
   /** Ignores what an interrupted rebuild has saved. */
   readonly restart: boolean;

@@ -58,7 +58,7 @@ export interface OperationCaller {
   readonly traceparent?: string;
 }
 
-/** What an answer shows of personal data: the one recipient that it is about, and the number of records. */
+/** The personal data that an answer shows: the one recipient that it is about, and the number of records. */
 export interface Disclosure {
   /** In place of the operation's `personalRead`, where answers differ. */
   readonly resource?: string;
@@ -95,7 +95,7 @@ export interface Operation<
   readonly description: string;
   /** The personal data in the answer; false if it holds none. */
   readonly personalRead: string | false;
-  /** What an answer shows of it; `nothing`: this one holds none. */
+  /** Returns the part of it that an answer shows; `nothing` if this one holds none. */
   discloses?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>, context: Context): Disclosure | "nothing";
   readonly input: Input;
   /** Members of the input that are arguments on the command line, in their order. The others are options. */

@@ -101,12 +101,15 @@ export const showHistory = operation({
   examples: ["@sara_sells", "go.example/welcome --newest", "43"],
 });
 
-/** What was found for the pages of one list: each would read the log again. */
-const FOUND = new WeakMap<LogReader, Promise<Found | undefined>>();
+/** The last search of each reader. The pages of one list share it: each would read the log again. */
+const SEARCHES = new WeakMap<LogReader, { readonly asked: string; readonly found: Promise<Found | undefined> }>();
 
 function findOnce(context: LogReader, subject: string, asOf: string | undefined): Promise<Found | undefined> {
-  const found = FOUND.get(context) ?? findSubject(context, subject, asOf);
-  FOUND.set(context, found);
+  const asked = JSON.stringify([subject, asOf]);
+  const last = SEARCHES.get(context);
+  if (last?.asked === asked) return last.found;
+  const found = findSubject(context, subject, asOf);
+  SEARCHES.set(context, { asked, found });
   return found;
 }
 

@@ -92,11 +92,14 @@ const OF_ITS_MEANING = ["consent", "filter", "rules", "selection"].map(
   (what) => `urn:reachlog:problem:unusable-${what}`,
 );
 
-function isOfItsMeaning({ body }: WireAnswer): boolean {
-  const { type = "", errors = [] } = JSON.parse(body) as { type?: string; errors?: { path: string }[] };
-  // An operation refuses members that do not go together, which no schema says, as the whole body.
-  const isWhole = errors.length > 0 && errors.every(({ path }) => path === "");
-  return isWhole || OF_ITS_MEANING.includes(type);
+/** Members of a decision that do not go together, which no schema says: a decision names letters, or means all. */
+const OF_A_DECISION = /^(?:give either event_ids or all|\w+ needs all|status in_doubt needs one of event_ids, .*)$/;
+
+function isOfItsMeaning({ body }: WireAnswer, path: string): boolean {
+  const { type = "", errors = [] } = JSON.parse(body) as { type?: string; errors?: { message: string }[] };
+  const isDecision = /^\/api\/deliveries\/(?:retry|discard|settle)$/.test(path);
+  if (isDecision && errors.length === 1 && OF_A_DECISION.test(errors[0]!.message)) return true;
+  return OF_ITS_MEANING.includes(type);
 }
 
 /** The document says which bodies are good: these must be taken, all others refused. */
@@ -105,5 +108,7 @@ function againstBody(request: FuzzRequest, operation: Operation, answer: WireAns
   if (body === undefined || body.verdict === "unknown" || operation !== request.operation) return [];
   if (body.verdict === "unfit") return answer.status < 300 ? [`${answer.status} for what does not fit`] : [];
   const isPlain = type === undefined && !headers.some((line) => /^(idempotency-key|content-encoding):/i.test(line));
-  return isPlain && REFUSED.has(answer.status) && !isOfItsMeaning(answer) ? [`${answer.status} for what fits`] : [];
+  return isPlain && REFUSED.has(answer.status) && !isOfItsMeaning(answer, operation.path)
+    ? [`${answer.status} for what fits`]
+    : [];
 }

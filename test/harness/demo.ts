@@ -9,7 +9,7 @@ const PROGRAM = onRuntime([]).map(quoted).join(" ");
 export interface Demo extends AsyncDisposable {
   /** What it printed once it was ready. */
   readonly printed: string;
-  /** What it wrote to stderr so far. */
+  /** Its lines on stderr so far. */
   said(): string;
   readonly url: string;
   /** Ends it by the signal. Resolves with its exit code once it has ended. */

@@ -29,7 +29,7 @@ const ENGINES =
 
 const IMPORT = /^(import(?: type)?|\} from|export .* from)(?:\s*\{([^}]*)\} from)?\s*"([^"]+)";$/gm;
 
-/** What a file of a command has of an engine, one finding each. */
+/** Lists the parts of an engine in a command's file, one finding each. */
 function enginesIn(file: string, text: string): readonly string[] {
   const statements = text.replaceAll(/^import(?: type)?\s*\{[^}]*\}/gm, (statement) =>
     statement.replaceAll(/\s+/g, " "),

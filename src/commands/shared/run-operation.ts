@@ -19,7 +19,7 @@ import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";
 import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal.ts";
 
-/** What the command line adds to the input of an operation. */
+/** Options of the command line beside the input of an operation. */
 interface RunOptions {
   readonly json?: true | undefined;
   readonly csv?: true | undefined;
@@ -100,8 +100,15 @@ async function openReader(terminal: Terminal) {
     return known.get(key) as Promise<StatesAt<Name>>;
   };
   const reader: LogReader = { store, clock: store.logClock.now, at };
-  const configured = connectNetworks(config).channels.map(({ name }) => name);
-  return { ...reader, config, configured, projector: undefined, [Symbol.asyncDispose]: store[Symbol.asyncDispose] };
+  return {
+    ...reader,
+    config,
+    get configured() {
+      return connectNetworks(config).channels.map(({ name }) => name);
+    },
+    projector: undefined,
+    [Symbol.asyncDispose]: store[Symbol.asyncDispose],
+  };
 }
 
 async function foldAt(

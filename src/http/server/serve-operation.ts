@@ -19,16 +19,14 @@ import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
 /** A request of an operation that reads. */
 interface ReadRequest {
-  /** Its query holds the members of the input that the path does not name. */
+  /** Its query holds the members of the input. */
   readonly request: Request;
-  /** The members that the path names; undefined if it names none. */
-  readonly params: Readonly<Record<string, string>> | undefined;
   readonly call: RequestContext;
 }
 
 /**
- * Returns handler and declaration of an operation that reads, for a GET route of Elysia's chain: its input is the path and
- * the query. `context` is called for each request, so a table of endpoints can be made without one. The handler throws the
+ * Returns handler and declaration of an operation that reads, for a GET route of Elysia's chain: its input is the
+ * query. `context` is called for each request, so a table of endpoints can be made without one. The handler throws the
  * problem 422 for an input that does not fit, and that of the refusal which the operation returns. `take` runs the work,
  * or refuses it while other work goes on.
  */
@@ -44,9 +42,9 @@ export function serveRead<
 ) {
   const { name, input, csv } = described;
   const fit = fitting(closedObject(input));
-  const handler = async ({ request, params, call }: ReadRequest): Promise<Static<TObject<Output>>> => {
+  const handler = async ({ request, call }: ReadRequest): Promise<Static<TObject<Output>>> => {
     const { searchParams } = new URL(request.url);
-    const given = fit(readMembers(input, searchParams, params));
+    const given = fit(readMembers(input, searchParams));
     const isCsv = csv !== undefined && wantsCsv(request, searchParams);
     const running = context();
     const found = await take(() => parseGiven(() => described.run(running, given, call.metadata), refuseQuery));
@@ -187,13 +185,9 @@ function readFields(input: TProperties, fields: Fields): object {
 }
 
 /** Reads the members that a query gives. Empty ones count as absent; unknown ones are left out, as on all paths. */
-function readMembers(
-  input: TProperties,
-  query: URLSearchParams,
-  params: ReadRequest["params"],
-): Record<string, unknown> {
+function readMembers(input: TProperties, query: URLSearchParams): Record<string, unknown> {
   const members = Object.entries(input).flatMap(([name, schema]) => {
-    const texts = (params?.[name] === undefined ? query.getAll(name) : [params[name]]).filter((text) => text !== "");
+    const texts = query.getAll(name).filter((text) => text !== "");
     const [last] = texts.slice(-1);
     if (last === undefined) return [];
     const item = itemSchema(schema);
