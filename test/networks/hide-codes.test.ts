@@ -17,7 +17,7 @@ import { openCommands, type CommandHarness } from "../harness/memory/commands.ts
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { safeFetchTo, serve } from "../harness/memory/servers.ts";
 import { snapshotOf } from "../projector/rebuilding.ts";
-import { audit, recipients } from "../harness/memory/operation-commands.ts";
+import { audit, deliveries, recipients } from "../harness/memory/operation-commands.ts";
 
 /** Codes of the form that the product gives out, one of them without digits. */
 const [CODE, OTHER] = ["x7AbcDefGhiJk", "Zz9yXwVuTsRqP"] as const;
@@ -75,6 +75,14 @@ test.each(COMMANDS.map(([command, args]) => [args, command] as const))(
     expectHidden(out);
   },
 );
+
+test("a dispatch of a message to a webhook shows no code", async () => {
+  await using world = await openCommands(undefined, { MESSAGE_TEMPLATE: "Hi" });
+  const data = { types: ["DirectMessageAttempted"], receiver: "mark" };
+  await world.append(STREAMS.delivery("webhook"), [{ type: "WebhookSubscribed", data }]);
+  await world.append(STREAMS.outreach, HISTORY);
+  for (const json of [[], ["--json"]]) expectHidden((await world.run(deliveries, "show", "3", ...json)).out);
+});
 
 test("an event that is followed on the command line shows no code", async () => {
   await using world = await openWorld();
