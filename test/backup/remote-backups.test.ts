@@ -19,7 +19,7 @@ test(`${HISTORIES} histories of two writers and a reader: each backup that was m
   // Each kind of end was met.
   console.log(tally);
   expect(Math.min(...Object.values(tally))).toBeGreaterThan(HISTORIES / 4);
-}, 120_000);
+});
 
 const SHA = "a".repeat(64);
 const segment = (first: number, last: number): string =>

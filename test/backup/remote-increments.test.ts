@@ -122,7 +122,7 @@ describe.each([
     }
     expect(await run(env, restoreCommand, address, "--rehearse")).toMatchObject({ code: 0 });
     expect(leftInScratch()).toEqual(before);
-  }, 120_000);
+  });
 
   test("a recipient forgotten since is in no object any more", async () => {
     env = await make();
@@ -133,7 +133,7 @@ describe.each([
     const place = await make();
     expect(await run(place, restoreCommand, address, "--backup", "1")).toMatchObject({ code: 0 });
     expect((await run(place, contacts, "--json")).out).not.toContain("ann_builds");
-  }, 60_000);
+  });
 });
 
 describe("of a log in a file,", () => {
@@ -183,7 +183,7 @@ describe("of a log in a file,", () => {
     }
     expect(await back()).toMatchObject({ hash, number: 2 });
     expect(await verify()).toMatchObject({ code: 0 });
-  }, 60_000);
+  });
 
   test("each object that is altered or missing is named by its address, and nothing is restored of it", async () => {
     await back();
@@ -207,7 +207,7 @@ describe("of a log in a file,", () => {
       s3.objects.set(key, { ...object, body });
     }
     expect(await verify()).toMatchObject({ code: 0 });
-  }, 60_000);
+  });
 
   test("another log, another master key, a whole backup and an empty place are refused, without a secret", async () => {
     const other = await inFiles();
@@ -257,24 +257,20 @@ describe("objects of others", () => {
     "reach/segments/manifest-000001.json",
   ];
 
-  test.each(OTHERS)(
-    "below the address, %s stays, and no backup is added",
-    async (other) => {
-      for (const isFirst of [true, false]) {
-        if (!isFirst) await back();
-        s3.objects.set(other, { body: Buffer.from("theirs"), meta: {} });
-        const before = contentsOf(() => true);
-        expect(await refusal(run(env, backup, address, "--incremental"))).toMatchObject({
-          kind: "conflict",
-          message: expect.stringContaining(`${address} holds ${other.slice("reach/".length)}`),
-        });
-        expect(contentsOf(() => true)).toEqual(before);
-        s3.objects.delete(other);
-      }
-      expect(await verify()).toMatchObject({ code: 0 });
-    },
-    60_000,
-  );
+  test.each(OTHERS)("below the address, %s stays, and no backup is added", async (other) => {
+    for (const isFirst of [true, false]) {
+      if (!isFirst) await back();
+      s3.objects.set(other, { body: Buffer.from("theirs"), meta: {} });
+      const before = contentsOf(() => true);
+      expect(await refusal(run(env, backup, address, "--incremental"))).toMatchObject({
+        kind: "conflict",
+        message: expect.stringContaining(`${address} holds ${other.slice("reach/".length)}`),
+      });
+      expect(contentsOf(() => true)).toEqual(before);
+      s3.objects.delete(other);
+    }
+    expect(await verify()).toMatchObject({ code: 0 });
+  });
 
   test("in the bucket's root stay, and the root is no address then", async () => {
     s3.objects.set("photos/1.jpg", { body: Buffer.from("theirs"), meta: {} });
@@ -379,26 +375,22 @@ describe("several backups at once", () => {
     ["before its keys", /^PUT .*keys/, "arrived"],
     ["before its manifest", /^PUT .*manifest/, "arrived"],
     ["before what completes it", /^PUT .*manifest-\d+\.json$/, "arrived"],
-  ] as const)(
-    "one that stood still %s, while three others were made, destroys none",
-    async (_name, form, moment) => {
-      const one = await startHeld(form, moment);
-      const made: Made[] = [first];
-      for (const id of ["103", "104", "105"]) {
-        await add(env, id, `name_${id}`);
-        made.push(await back());
-      }
-      one.release();
-      const ended = await one.running;
-      // A backup that had read nothing yet follows on the others.
-      if (form.source === "^GET $") expect(ended).toMatchObject({ code: 0 });
-      else expect(ended).toMatchObject({ kind: "busy" });
-      await restoreEach(made);
-      await add(env, "106", "eve");
-      await restoreEach([...made, await back()]);
-    },
-    60_000,
-  );
+  ] as const)("one that stood still %s, while three others were made, destroys none", async (_name, form, moment) => {
+    const one = await startHeld(form, moment);
+    const made: Made[] = [first];
+    for (const id of ["103", "104", "105"]) {
+      await add(env, id, `name_${id}`);
+      made.push(await back());
+    }
+    one.release();
+    const ended = await one.running;
+    // A backup that had read nothing yet follows on the others.
+    if (form.source === "^GET $") expect(ended).toMatchObject({ code: 0 });
+    else expect(ended).toMatchObject({ kind: "busy" });
+    await restoreEach(made);
+    await add(env, "106", "eve");
+    await restoreEach([...made, await back()]);
+  });
 
   test("a manifest that is listed and cannot be read is busy, and nothing is written or deleted", async () => {
     const before = contentsOf(() => true);
@@ -470,7 +462,7 @@ describe("several backups at once", () => {
       await back();
     };
     expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining("3 backups") });
-  }, 60_000);
+  });
 });
 
 test("a store whose lists know of nothing for long: each backup is found, and former keys are gone", async () => {
@@ -485,7 +477,7 @@ test("a store whose lists know of nothing for long: each backup is found, and fo
     expect(keys().filter((key) => key.includes("secrets-"))).toHaveLength(4);
   }
   await restoreEach(made);
-}, 60_000);
+});
 
 describe("what a backup left that was cut off", () => {
   beforeEach(async () => {
@@ -511,7 +503,6 @@ describe("what a backup left that was cut off", () => {
       await back();
       expect(keys().filter((key) => /secrets-|segments/.test(key))).toHaveLength(3 + 4);
     },
-    60_000,
   );
 
   test("a segment of an earlier build's at the next positions, with other bytes, is removed", async () => {

@@ -181,7 +181,7 @@ describe("the log that was copied says so,", () => {
     expect(await recorded()).toHaveLength(1);
     await using copy = await openLog(loadConfig(env, () => ""));
     expect((await recorded(copy)).map(([type]) => type)).toEqual(["BackupMade"]);
-  }, 30_000);
+  });
 
   test("nor does one that is another log, or has another history", async () => {
     await made();
@@ -202,7 +202,7 @@ describe("the log that was copied says so,", () => {
     await world.run(backup, later);
     expect(await capture(restoreCommand, [later, "--rehearse"], { env })).toMatchObject({ code: 0, err: "" });
     expect(await recorded(copy)).toEqual([]);
-  }, 30_000);
+  });
 
   test("unless it cannot: what was made or proved is good all the same", async () => {
     await made();

@@ -81,5 +81,4 @@ test.each(ENGINES)(
     await live(2);
     await expectTruth();
   },
-  60_000,
 );

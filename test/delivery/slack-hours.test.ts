@@ -2,18 +2,12 @@
 import { expect, test } from "bun:test";
 import { slackHours } from "./slack-hours.ts";
 
-const TIMEOUT_MS = 1_200_000;
-
-test(
-  "a chat that takes a message a second receives five clicks a second for an hour: all, in time, and it is not flooded",
-  async () => {
-    const report = await slackHours(1, 5);
-    expect(report.clicks).toBe(18_000);
-    expect(report.digests).toBeGreaterThan(10);
-    expect(report.messages).toBeLessThan(3_600);
-    expect(report.refusalsAMinute).toBeLessThanOrEqual(1);
-    // A digest takes all that waits, once the oldest waited for 30 s; a pause of the network comes on top.
-    expect(report.lagMaxS).toBeLessThan(45);
-  },
-  TIMEOUT_MS,
-);
+test("a chat that takes a message a second receives five clicks a second for an hour: all, in time, and it is not flooded", async () => {
+  const report = await slackHours(1, 5);
+  expect(report.clicks).toBe(18_000);
+  expect(report.digests).toBeGreaterThan(10);
+  expect(report.messages).toBeLessThan(3_600);
+  expect(report.refusalsAMinute).toBeLessThanOrEqual(1);
+  // A digest takes all that waits, once the oldest waited for 30 s; a pause of the network comes on top.
+  expect(report.lagMaxS).toBeLessThan(45);
+});

@@ -151,69 +151,65 @@ function visit(world: AppHarness, books: Books, { member, visitor, day, kind }: 
   return follow(world, code, browser);
 }
 
-test(
-  "of 300 recipients and 5,000 clicks the results equal the audience's own books, and stand when recipients leave",
-  async () => {
-    let now: () => number = () => START;
-    await using world = await openApp({
-      redirects: "before",
-      hosts: ["localhost", "go.example"],
-      rateLimitPerMinute: 1e9,
-      logClock: () => now(),
-    });
-    world.now = START;
-    now = () => world.now;
-    const books = createBooks();
-    await send(world, books);
-    await click(world, books);
-    await world.projector.until((await world.store.head()).position);
+test("of 300 recipients and 5,000 clicks the results equal the audience's own books, and stand when recipients leave", async () => {
+  let now: () => number = () => START;
+  await using world = await openApp({
+    redirects: "before",
+    hosts: ["localhost", "go.example"],
+    rateLimitPerMinute: 1e9,
+    logClock: () => now(),
+  });
+  world.now = START;
+  now = () => world.now;
+  const books = createBooks();
+  await send(world, books);
+  await click(world, books);
+  await world.projector.until((await world.store.head()).position);
 
-    const resultsBy = (by: Grouping) => {
-      const states = { results: world.projector.state("results"), visits: world.projector.state("visits") };
-      return createResults(states, by, { from: undefined, to: undefined });
-    };
-    const before = await resultsBy("variant");
-    expect(before.rows).toHaveLength(VARIANTS.length);
-    for (const { group, figures } of before.rows) {
-      const { visitors, ...counts } = books.ofVariant.get(group.variant!)!;
-      const { clicks, suspected, anonymous, bots, probes } = counts;
-      const { unique, ...others } = figures.clicks!;
-      expect(figures.sent).toBe(audience.filter(({ variant }) => variant === group.variant).length);
-      expect(others).toEqual({ total: clicks - suspected, suspected, anonymous, bots, probes });
-      expect(Math.abs(unique / visitors.size - 1)).toBeLessThan(3 * VISITORS_ERROR);
-    }
-    const state = world.projector.state("results");
-    for (const { id, tracking } of audience) {
-      const { clicks, suspected } = findTracked(state, { id })?.tracked ?? {};
-      expect([id, { clicks, suspected }]).toEqual([
-        id,
-        tracking === "granted" ? books.ofMember.get(id)! : { clicks: undefined, suspected: undefined },
-      ]);
-    }
-    const own = [...books.ofMember.values()];
-    expect(before.total.figures.tracked).toMatchObject({
-      recipients: own.length,
-      clicked: own.filter(({ clicks }) => clicks > 0).length,
-      clicks: own.reduce((sum, { clicks }) => sum + clicks, 0),
-      suspected: own.reduce((sum, { suspected }) => sum + suspected, 0),
-    });
-    const days = (await resultsBy("day")).rows;
-    expect(days.reduce((sum, { figures }) => sum + figures.clicks!.total, 0)).toBe(before.total.figures.clicks!.total);
+  const resultsBy = (by: Grouping) => {
+    const states = { results: world.projector.state("results"), visits: world.projector.state("visits") };
+    return createResults(states, by, { from: undefined, to: undefined });
+  };
+  const before = await resultsBy("variant");
+  expect(before.rows).toHaveLength(VARIANTS.length);
+  for (const { group, figures } of before.rows) {
+    const { visitors, ...counts } = books.ofVariant.get(group.variant!)!;
+    const { clicks, suspected, anonymous, bots, probes } = counts;
+    const { unique, ...others } = figures.clicks!;
+    expect(figures.sent).toBe(audience.filter(({ variant }) => variant === group.variant).length);
+    expect(others).toEqual({ total: clicks - suspected, suspected, anonymous, bots, probes });
+    expect(Math.abs(unique / visitors.size - 1)).toBeLessThan(3 * VISITORS_ERROR);
+  }
+  const state = world.projector.state("results");
+  for (const { id, tracking } of audience) {
+    const { clicks, suspected } = findTracked(state, { id })?.tracked ?? {};
+    expect([id, { clicks, suspected }]).toEqual([
+      id,
+      tracking === "granted" ? books.ofMember.get(id)! : { clicks: undefined, suspected: undefined },
+    ]);
+  }
+  const own = [...books.ofMember.values()];
+  expect(before.total.figures.tracked).toMatchObject({
+    recipients: own.length,
+    clicked: own.filter(({ clicks }) => clicks > 0).length,
+    clicks: own.reduce((sum, { clicks }) => sum + clicks, 0),
+    suspected: own.reduce((sum, { suspected }) => sum + suspected, 0),
+  });
+  const days = (await resultsBy("day")).rows;
+  expect(days.reduce((sum, { figures }) => sum + figures.clicks!.total, 0)).toBe(before.total.figures.clicks!.total);
 
-    const [revoking, leaving] = [audience[0]!, audience[3]!];
-    await world.append(STREAMS.outreach, {
-      type: "ConsentRecorded",
-      data: { recipient: { id: revoking.id }, tracking: "denied", tracking_source: "message" },
-    });
-    const forget = { recipient: leaving.id };
-    expect((await post(world.app, "/social/recipients/forget", forget, { token: TOKEN })).status).toBe(200);
-    const after = await resultsBy("variant");
-    expect(after.rows.map(({ figures: { sent, clicks } }) => ({ sent, clicks }))).toEqual(
-      before.rows.map(({ figures: { sent, clicks } }) => ({ sent, clicks })),
-    );
-    expect(after.total.figures.tracked.recipients).toBe(own.length - 2);
-    for (const { id } of [revoking, leaving])
-      expect(findTracked(world.projector.state("results"), { id })?.tracked ?? null).toBeNull();
-  },
-  { timeout: 120_000 },
-);
+  const [revoking, leaving] = [audience[0]!, audience[3]!];
+  await world.append(STREAMS.outreach, {
+    type: "ConsentRecorded",
+    data: { recipient: { id: revoking.id }, tracking: "denied", tracking_source: "message" },
+  });
+  const forget = { recipient: leaving.id };
+  expect((await post(world.app, "/social/recipients/forget", forget, { token: TOKEN })).status).toBe(200);
+  const after = await resultsBy("variant");
+  expect(after.rows.map(({ figures: { sent, clicks } }) => ({ sent, clicks }))).toEqual(
+    before.rows.map(({ figures: { sent, clicks } }) => ({ sent, clicks })),
+  );
+  expect(after.total.figures.tracked.recipients).toBe(own.length - 2);
+  for (const { id } of [revoking, leaving])
+    expect(findTracked(world.projector.state("results"), { id })?.tracked ?? null).toBeNull();
+});

@@ -13,8 +13,6 @@ import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
 
 const CASES = { numRuns: 1_000 };
-const TIMEOUT_MS = 1_200_000;
-
 function readingOf(events: readonly Recorded[], to = events.length): Reading {
   return { store: logInMemory(events), to, onProgress() {} };
 }
@@ -50,90 +48,78 @@ function withoutCount(person: Contact) {
 }
 
 describe("the history of a person, of any log that could have been written", () => {
-  test(
-    "each event about a person is in the history of exactly one, and no other event is",
-    async () => {
-      const seen = { people: 0, events: 0 };
-      await fc.assert(
-        fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
-          const to = Math.min(cut, events.length);
-          const state = fold(contacts, contacts.initial(), events.slice(0, to));
-          const told: number[] = [];
-          for (const { id, username } of state.people.values()) {
-            const history = await historyOfRecipient(readingOf(events, to), named(id ?? username ?? ""));
-            told.push(...(history?.positions ?? []));
-          }
-          const codes = new Set<string>();
-          const about = events.slice(0, to).filter((event) => {
-            if (event.type === "DirectMessageAttempted")
-              for (const { code } of event.data.personal_links ?? []) codes.add(code);
-            // A click on a link of their own, once they have one.
-            if (event.type === "PersonalLinkClicked") return codes.has(event.data.code);
-            return "recipient" in event.data && isSomebody(event.data.recipient);
-          });
-          expect(told.sort((a, b) => a - b)).toEqual(about.map(({ position }) => position));
-          seen.people += state.people.size;
-          seen.events += told.length;
-        }),
-        CASES,
-      );
-      expect(seen.people).toBeGreaterThan(1_000);
-      expect(seen.events).toBeGreaterThan(5_000);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    "it is all that makes the person what they are: folding it alone gives the same contact",
-    async () => {
-      let renamed = 0;
-      await fc.assert(
-        fc.asyncProperty(histories(), async ({ events }) => {
-          const state = fold(contacts, contacts.initial(), events);
-          const isShared = handOnIn(events);
-          for (const person of state.people.values()) {
-            const { positions = [] } =
-              (await historyOfRecipient(readingOf(events), named(person.id ?? person.username ?? ""))) ?? {};
-            const own = at(events, positions);
-            const alone = fold(contacts, contacts.initial(), own);
-            // That a handle was another's meanwhile is told in the history of that one.
-            if (!own.some((event) => isShared(event))) {
-              expect([...alone.people.values()].map(withoutCount)).toEqual([withoutCount(person)]);
-              if (alone.handles.size + alone.former.size > 1) renamed++;
-            }
-            const ids = new Set(own.flatMap(({ data }) => ("recipient" in data ? (data.recipient.id ?? []) : [])));
-            expect([...ids]).toEqual(person.id === undefined ? [] : [person.id]);
-          }
-        }),
-        CASES,
-      );
-      // People who changed their handle were among them.
-      expect(renamed).toBeGreaterThan(50);
-    },
-    TIMEOUT_MS,
-  );
-});
-
-test(
-  "the history of a link is its clicks and all that became of them, and nothing else",
-  async () => {
-    let outcomes = 0;
+  test("each event about a person is in the history of exactly one, and no other event is", async () => {
+    const seen = { people: 0, events: 0 };
     await fc.assert(
       fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
         const to = Math.min(cut, events.length);
-        for (const code of ["a", "b", "c"]) {
-          const history = await historyOfLink(readingOf(events, to), `go.example/${code}`);
-          const expected = ofLink(events.slice(0, to), code);
-          expect(history?.positions ?? []).toEqual(expected);
-          outcomes += expected.length;
+        const state = fold(contacts, contacts.initial(), events.slice(0, to));
+        const told: number[] = [];
+        for (const { id, username } of state.people.values()) {
+          const history = await historyOfRecipient(readingOf(events, to), named(id ?? username ?? ""));
+          told.push(...(history?.positions ?? []));
+        }
+        const codes = new Set<string>();
+        const about = events.slice(0, to).filter((event) => {
+          if (event.type === "DirectMessageAttempted")
+            for (const { code } of event.data.personal_links ?? []) codes.add(code);
+          // A click on a link of their own, once they have one.
+          if (event.type === "PersonalLinkClicked") return codes.has(event.data.code);
+          return "recipient" in event.data && isSomebody(event.data.recipient);
+        });
+        expect(told.sort((a, b) => a - b)).toEqual(about.map(({ position }) => position));
+        seen.people += state.people.size;
+        seen.events += told.length;
+      }),
+      CASES,
+    );
+    expect(seen.people).toBeGreaterThan(1_000);
+    expect(seen.events).toBeGreaterThan(5_000);
+  });
+
+  test("it is all that makes the person what they are: folding it alone gives the same contact", async () => {
+    let renamed = 0;
+    await fc.assert(
+      fc.asyncProperty(histories(), async ({ events }) => {
+        const state = fold(contacts, contacts.initial(), events);
+        const isShared = handOnIn(events);
+        for (const person of state.people.values()) {
+          const { positions = [] } =
+            (await historyOfRecipient(readingOf(events), named(person.id ?? person.username ?? ""))) ?? {};
+          const own = at(events, positions);
+          const alone = fold(contacts, contacts.initial(), own);
+          // That a handle was another's meanwhile is told in the history of that one.
+          if (!own.some((event) => isShared(event))) {
+            expect([...alone.people.values()].map(withoutCount)).toEqual([withoutCount(person)]);
+            if (alone.handles.size + alone.former.size > 1) renamed++;
+          }
+          const ids = new Set(own.flatMap(({ data }) => ("recipient" in data ? (data.recipient.id ?? []) : [])));
+          expect([...ids]).toEqual(person.id === undefined ? [] : [person.id]);
         }
       }),
       CASES,
     );
-    expect(outcomes).toBeGreaterThan(3_000);
-  },
-  TIMEOUT_MS,
-);
+    // People who changed their handle were among them.
+    expect(renamed).toBeGreaterThan(50);
+  });
+});
+
+test("the history of a link is its clicks and all that became of them, and nothing else", async () => {
+  let outcomes = 0;
+  await fc.assert(
+    fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
+      const to = Math.min(cut, events.length);
+      for (const code of ["a", "b", "c"]) {
+        const history = await historyOfLink(readingOf(events, to), `go.example/${code}`);
+        const expected = ofLink(events.slice(0, to), code);
+        expect(history?.positions ?? []).toEqual(expected);
+        outcomes += expected.length;
+      }
+    }),
+    CASES,
+  );
+  expect(outcomes).toBeGreaterThan(3_000);
+});
 
 function ofLink(events: readonly Recorded[], code: string): number[] {
   const clicks = events.filter((event) => event.type === "LinkClicked" && event.data.short_code === code);
@@ -164,57 +150,49 @@ function subjectsOf(events: readonly Recorded[], event: Recorded): readonly stri
   return [...sources, event.id];
 }
 
-test(
-  "whichever event of a dispatch is asked for, the same belongs to it",
-  async () => {
-    let families = 0;
-    await fc.assert(
-      fc.asyncProperty(histories(60), async ({ events }) => {
-        const reading = readingOf(events);
-        for (const asked of events) {
-          const family = familyOf(events, subjectsOf(events, asked));
-          if ("run_id" in asked.data || family.length < 2) continue;
-          expect((await historyOfEvent(reading, asked.id))?.positions).toEqual(family);
-          families++;
-        }
-      }),
-      CASES,
-    );
-    expect(families).toBeGreaterThan(1_000);
-  },
-  TIMEOUT_MS,
-);
+test("whichever event of a dispatch is asked for, the same belongs to it", async () => {
+  let families = 0;
+  await fc.assert(
+    fc.asyncProperty(histories(60), async ({ events }) => {
+      const reading = readingOf(events);
+      for (const asked of events) {
+        const family = familyOf(events, subjectsOf(events, asked));
+        if ("run_id" in asked.data || family.length < 2) continue;
+        expect((await historyOfEvent(reading, asked.id))?.positions).toEqual(family);
+        families++;
+      }
+    }),
+    CASES,
+  );
+  expect(families).toBeGreaterThan(1_000);
+});
 
-test(
-  "an event of a message brings its message and its run's start and end; one of a run brings all",
-  async () => {
-    let messages = 0;
-    await fc.assert(
-      fc.asyncProperty(histories(60), async ({ events }) => {
-        for (const asked of events) {
-          if (!("run_id" in asked.data)) continue;
-          const { run_id } = asked.data;
-          const attempt = "attempt_id" in asked.data ? asked.data.attempt_id : undefined;
-          const isOfPerson = "recipient" in asked.data;
-          const belongs = ({ position, type, data }: Recorded): boolean =>
-            "run_id" in data &&
-            data.run_id === run_id &&
-            (!isOfPerson ||
-              (!("recipient" in data) && !COURSE.includes(type)) ||
-              position === asked.position ||
-              ("attempt_id" in data && data.attempt_id === attempt));
-          // And how the webhook delivered it.
-          const delivered = familyOf(events, [asked.id]);
-          const family = events
-            .filter((event) => belongs(event) || delivered.includes(event.position))
-            .map(({ position }) => position);
-          expect((await historyOfEvent(readingOf(events), asked.id))?.positions).toEqual(family);
-          if (attempt !== undefined) messages++;
-        }
-      }),
-      CASES,
-    );
-    expect(messages).toBeGreaterThan(300);
-  },
-  TIMEOUT_MS,
-);
+test("an event of a message brings its message and its run's start and end; one of a run brings all", async () => {
+  let messages = 0;
+  await fc.assert(
+    fc.asyncProperty(histories(60), async ({ events }) => {
+      for (const asked of events) {
+        if (!("run_id" in asked.data)) continue;
+        const { run_id } = asked.data;
+        const attempt = "attempt_id" in asked.data ? asked.data.attempt_id : undefined;
+        const isOfPerson = "recipient" in asked.data;
+        const belongs = ({ position, type, data }: Recorded): boolean =>
+          "run_id" in data &&
+          data.run_id === run_id &&
+          (!isOfPerson ||
+            (!("recipient" in data) && !COURSE.includes(type)) ||
+            position === asked.position ||
+            ("attempt_id" in data && data.attempt_id === attempt));
+        // And how the webhook delivered it.
+        const delivered = familyOf(events, [asked.id]);
+        const family = events
+          .filter((event) => belongs(event) || delivered.includes(event.position))
+          .map(({ position }) => position);
+        expect((await historyOfEvent(readingOf(events), asked.id))?.positions).toEqual(family);
+        if (attempt !== undefined) messages++;
+      }
+    }),
+    CASES,
+  );
+  expect(messages).toBeGreaterThan(300);
+});

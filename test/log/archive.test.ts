@@ -93,7 +93,7 @@ describe.each(PLACES)("of a log %s", (_engine, make) => {
       data: { position: segment!.last, events: segment!.last, segments: 1, bytes: segment!.bytes },
     });
     expect(await log.verify()).toMatchObject({ ok: true, checked: OLD_EVENTS + 4 });
-  }, 60_000);
+  });
 });
 
 test("archiving that is stopped ends after its segment, which is recorded", async () => {
@@ -143,7 +143,7 @@ test("of encrypted clicks nine tenths leave the database at 12 %, as segments of
   const after = statSync(file).size;
   expect(after).toBeLessThanOrEqual(0.12 * before);
   expect(archived).toBeLessThanOrEqual(0.35 * (before - after));
-}, 120_000);
+});
 
 test("a service archives with ARCHIVE_AFTER_DAYS, and not without", async () => {
   using folder = temporaryFolder();
@@ -175,66 +175,62 @@ test("a service archives with ARCHIVE_AFTER_DAYS, and not without", async () => 
   const recorded = await Array.fromAsync(log.read({ types: ["EventsArchived"] }));
   expect(recorded).toHaveLength(1);
   expect(await log.verify()).toMatchObject({ ok: true });
-}, 60_000);
+});
 
-test.each(PLACES)(
-  "a start of a log %s needs only the segments that hold an erasure",
-  async (_engine, make) => {
-    using folder = temporaryFolder();
-    const segments = folder.file("segments");
-    const env = {
-      ...(await make(folder.file("log.sqlite"))),
-      REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
-      ARCHIVE_FOLDER: segments,
-      PORT: "0",
-    };
-    const config = loadConfig(env, () => "");
-    const rebuilt = { projection: "contacts", version: 1, position: 1 };
-    const steps: readonly (readonly NewEvent[])[] = [
-      [addedOf({ username: "ann" }), { type: "ProjectionRebuilt", data: rebuilt }],
-      [{ type: "PersonForgotten", data: { hashes: [], keys: [] } }],
-      [addedOf({ username: "bob" }), { type: "KeyRotated", data: { from: "one", to: "another" } }],
-    ];
-    for (const events of steps) {
-      {
-        const { log, eventLog } = await openAged(env, Date.now);
-        await using _ = log;
-        await eventLog.append(STREAMS.log, events, {});
-        await eventLog.append(STREAMS.link("go.example", "x"), [clickOf()], {});
-      }
-      {
-        // A service that ends saves its states: the next one folds no archived event.
-        await using service = await startService(config, SILENT);
-        expect(service.url).toStartWith("http");
-      }
-      const { log } = await openAged(env, Date.now);
+test.each(PLACES)("a start of a log %s needs only the segments that hold an erasure", async (_engine, make) => {
+  using folder = temporaryFolder();
+  const segments = folder.file("segments");
+  const env = {
+    ...(await make(folder.file("log.sqlite"))),
+    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+    ARCHIVE_FOLDER: segments,
+    PORT: "0",
+  };
+  const config = loadConfig(env, () => "");
+  const rebuilt = { projection: "contacts", version: 1, position: 1 };
+  const steps: readonly (readonly NewEvent[])[] = [
+    [addedOf({ username: "ann" }), { type: "ProjectionRebuilt", data: rebuilt }],
+    [{ type: "PersonForgotten", data: { hashes: [], keys: [] } }],
+    [addedOf({ username: "bob" }), { type: "KeyRotated", data: { from: "one", to: "another" } }],
+  ];
+  for (const events of steps) {
+    {
+      const { log, eventLog } = await openAged(env, Date.now);
       await using _ = log;
-      await Array.fromAsync(log.archive({ to: Infinity }));
+      await eventLog.append(STREAMS.log, events, {});
+      await eventLog.append(STREAMS.link("go.example", "x"), [clickOf()], {});
     }
-    const names = readdirSync(segments).toSorted();
-    expect(names).toHaveLength(steps.length);
-    const move = (name: string, from: string, to: string): void =>
-      renameSync(join(segments, name + from), join(segments, name + to));
-    for (const name of names) move(name, "", ".away");
-    expect(String(await startService(config, SILENT).catch((fault: unknown) => fault))).toContain(names[1]!);
-    move(names[1]!, ".away", "");
-    // Keys that no start has bound to this log may be new ones, whose readers would take all for erased.
-    const keysName = folder.file("new-keys.sqlite");
-    await using secrets = await openSecretStore({ place: sqliteSecrets(keysName), master: Buffer.alloc(32, 9) });
-    const opening = openEncryptedLog({
-      place: locateLog(config).store,
-      keysName,
-      keyring: await openKeyring(keysIn(secrets), Date.now),
-      areBoundTo: secrets.areBoundTo,
-      bind: () => Promise.reject(new Error("it was bound")),
-      makeId: randomId,
-    });
-    expect(String(await opening.catch((fault: unknown) => fault))).toContain(names[2]!);
-    await using service = await startService(config, SILENT);
-    expect(service.url).toStartWith("http");
+    {
+      // A service that ends saves its states: the next one folds no archived event.
+      await using service = await startService(config, SILENT);
+      expect(service.url).toStartWith("http");
+    }
     const { log } = await openAged(env, Date.now);
     await using _ = log;
-    expect((await log.verify()).fault?.reason).toContain(names[0]);
-  },
-  60_000,
-);
+    await Array.fromAsync(log.archive({ to: Infinity }));
+  }
+  const names = readdirSync(segments).toSorted();
+  expect(names).toHaveLength(steps.length);
+  const move = (name: string, from: string, to: string): void =>
+    renameSync(join(segments, name + from), join(segments, name + to));
+  for (const name of names) move(name, "", ".away");
+  expect(String(await startService(config, SILENT).catch((fault: unknown) => fault))).toContain(names[1]!);
+  move(names[1]!, ".away", "");
+  // Keys that no start has bound to this log may be new ones, whose readers would take all for erased.
+  const keysName = folder.file("new-keys.sqlite");
+  await using secrets = await openSecretStore({ place: sqliteSecrets(keysName), master: Buffer.alloc(32, 9) });
+  const opening = openEncryptedLog({
+    place: locateLog(config).store,
+    keysName,
+    keyring: await openKeyring(keysIn(secrets), Date.now),
+    areBoundTo: secrets.areBoundTo,
+    bind: () => Promise.reject(new Error("it was bound")),
+    makeId: randomId,
+  });
+  expect(String(await opening.catch((fault: unknown) => fault))).toContain(names[2]!);
+  await using service = await startService(config, SILENT);
+  expect(service.url).toStartWith("http");
+  const { log } = await openAged(env, Date.now);
+  await using _ = log;
+  expect((await log.verify()).fault?.reason).toContain(names[0]);
+});

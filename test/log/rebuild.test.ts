@@ -48,7 +48,7 @@ test("on two threads a rebuild comes to the states of one, also interrupted anyw
     ),
     { numRuns: 8 },
   );
-}, 60_000);
+});
 
 test("what the other thread found to differ is told", async () => {
   const file = await servedLog();
@@ -70,7 +70,7 @@ test("the thread opens the log by the same settings, and keeps what it folded, e
     const partial = await loadPartial(store, name);
     expect([partial?.position, encodeState(partial?.state)]).toEqual([to, (await truth(store))[name] ?? ""]);
   }
-}, 20_000);
+});
 
 test("what a thread that fails has not folded is folded here", async () => {
   await using store = await open(await servedLog());

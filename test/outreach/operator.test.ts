@@ -75,7 +75,7 @@ describe("a retry", () => {
   });
 
   test("is refused of a stranger, of a recipient whose message did not fail, and of one who is suppressed", () => {
-    given(LISTED).when(retrying("bob")).thenRefused("unknown");
+    given(LISTED).when(retrying("bob")).thenRefused("unknown_recipient");
     given(LISTED).when(retrying("ann")).thenRefused("nothing_to_retry");
     given(LISTED, ATTEMPTED, FAILED, OPTED_OUT).when(retrying("ann")).thenRefused("suppressed");
   });

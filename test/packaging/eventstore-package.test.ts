@@ -9,9 +9,6 @@ import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "events/eventstore-lite");
 
-/** It packs, installs, checks types and starts two runtimes. */
-const TIMEOUT_MS = 300_000;
-
 /** A project that has the package installed, as it was packed, and nothing of the repository. */
 let project: TemporaryFolder;
 beforeAll(() => {
@@ -29,7 +26,7 @@ beforeAll(() => {
     );
   }
   writeFileSync(project.file("package.json"), '{ "type": "module" }');
-}, TIMEOUT_MS);
+});
 afterAll(() => project[Symbol.dispose]());
 
 function succeed(...command: readonly string[]): string {
@@ -60,21 +57,15 @@ describe("the event store as a package", () => {
   test.each([
     ["bun", () => [process.execPath]],
     ["deno", () => [denoProgram(), "run", "--allow-all", "--no-prompt"]],
-  ])(
-    "runs its README's example on %s",
-    (name, program) => {
-      writeFileSync(project.file(`${name}.js`), example().replace("./data/", `./${name}/`));
-      expect(succeed(...program(), `${name}.js`)).toBe("1 ItemAdded true\ntrue\n");
-    },
-    TIMEOUT_MS,
-  );
+  ])("runs its README's example on %s", (name, program) => {
+    writeFileSync(project.file(`${name}.js`), example().replace("./data/", `./${name}/`));
+    expect(succeed(...program(), `${name}.js`)).toBe("1 ItemAdded true\ntrue\n");
+  });
 
-  test(
-    "gives its types to programs that compile against it",
-    () => {
-      writeFileSync(
-        project.file("types.ts"),
-        `${example()}
+  test("gives its types to programs that compile against it", () => {
+    writeFileSync(
+      project.file("types.ts"),
+      `${example()}
 import { storeContract } from "eventstore-lite/contract";
 import { migrate } from "eventstore-lite/postgres";
 const position: number = (await store.head()).position;
@@ -82,24 +73,22 @@ const position: number = (await store.head()).position;
 const text: string = (await store.head()).position;
 export { migrate, position, storeContract, text };
 `,
-      );
-      symlinkSync(
-        dirname(createRequire(join(ROOT, "package.json")).resolve("bun-types/package.json")),
-        project.file("node_modules/bun-types"),
-      );
-      const options = {
-        strict: true,
-        target: "ESNext",
-        module: "nodenext",
-        noEmit: true,
-        skipLibCheck: false,
-        types: ["bun-types"],
-      };
-      writeFileSync(project.file("tsconfig.json"), JSON.stringify({ compilerOptions: options, files: ["types.ts"] }));
-      succeed(process.execPath, "check", "--no-script", "-p", "tsconfig.json");
-    },
-    TIMEOUT_MS,
-  );
+    );
+    symlinkSync(
+      dirname(createRequire(join(ROOT, "package.json")).resolve("bun-types/package.json")),
+      project.file("node_modules/bun-types"),
+    );
+    const options = {
+      strict: true,
+      target: "ESNext",
+      module: "nodenext",
+      noEmit: true,
+      skipLibCheck: false,
+      types: ["bun-types"],
+    };
+    writeFileSync(project.file("tsconfig.json"), JSON.stringify({ compilerOptions: options, files: ["types.ts"] }));
+    succeed(process.execPath, "check", "--no-script", "-p", "tsconfig.json");
+  });
 
   test("is described to JSR as to npm", () => {
     const { exports, version, dependencies } = JSON.parse(readFileSync(join(SOURCE, "package.json"), "utf8"));

@@ -4,8 +4,6 @@ import { startPostgres } from "eventstore-lite/testing/postgres-server";
 import { findFreePort } from "../../src/platform/free-port.ts";
 import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
-const TIMEOUT_MS = 600_000;
-
 async function serveAuthorized(world: Installation, more: Record<string, string> = {}): Promise<Running> {
   const list = world.file("people.csv", "username,basis\nada_builds,opt_in\nclosed_carl,opt_in\n");
   await world.command("recipients", "import", list);
@@ -14,52 +12,44 @@ async function serveAuthorized(world: Installation, more: Record<string, string>
   return service;
 }
 
-test(
-  "outreach run rehearses a run and starts one, by the running service",
-  async () => {
-    await using world = await openInstallation();
-    const service = await serveAuthorized(world);
-    const dry = await world.command("outreach", "run", "--dry-run", "--url", service.url);
-    expect(dry).toMatchObject({ code: 0, err: "" });
-    expect(dry.out).toContain("@ada_builds (1700000000000011000)");
-    expect(dry.out).toContain("cannot receive dm");
-    expect(dry.out).toMatch(/^1 to send, 1 to skip, ended: completed; it would cost at most \d+\.\d\d USD$/m);
-    expect(world.sandbox.x.accepted.size).toBe(0);
-    const unknown = await world.command("outreach", "run", "--variant", "Q", "--url", service.url);
-    expect(unknown).toMatchObject({ code: 1, err: "No run was started. The template has no variant Q. Choose A.\n" });
-    const others = await world.command("outreach", "run", "--dry-run", "--basis", "dm_first", "--url", service.url);
-    expect(others.out).toStartWith("0 to send, 0 to skip, ended: completed");
-    const run = await world.command("outreach", "run", "--limit", "1", "--source", "list", "--url", service.url);
-    expect(run.out).toMatch(/^run [0-9a-f-]{36} has started\n$/);
-    const started = await world.command("audit", "export", "--type", "RunStarted");
-    expect(started.out).toContain(run.out.split(" ")[1] ?? "none");
-    expect(started.out).toContain('"limit":1,"source":"list"');
-  },
-  TIMEOUT_MS,
-);
+test("outreach run rehearses a run and starts one, by the running service", async () => {
+  await using world = await openInstallation();
+  const service = await serveAuthorized(world);
+  const dry = await world.command("outreach", "run", "--dry-run", "--url", service.url);
+  expect(dry).toMatchObject({ code: 0, err: "" });
+  expect(dry.out).toContain("@ada_builds (1700000000000011000)");
+  expect(dry.out).toContain("cannot receive dm");
+  expect(dry.out).toMatch(/^1 to send, 1 to skip, ended: completed; it would cost at most \d+\.\d\d USD$/m);
+  expect(world.sandbox.x.accepted.size).toBe(0);
+  const unknown = await world.command("outreach", "run", "--variant", "Q", "--url", service.url);
+  expect(unknown).toMatchObject({ code: 1, err: "No run was started. The template has no variant Q. Choose A.\n" });
+  const others = await world.command("outreach", "run", "--dry-run", "--basis", "dm_first", "--url", service.url);
+  expect(others.out).toStartWith("0 to send, 0 to skip, ended: completed");
+  const run = await world.command("outreach", "run", "--limit", "1", "--source", "list", "--url", service.url);
+  expect(run.out).toMatch(/^run [0-9a-f-]{36} has started\n$/);
+  const started = await world.command("audit", "export", "--type", "RunStarted");
+  expect(started.out).toContain(run.out.split(" ")[1] ?? "none");
+  expect(started.out).toContain('"limit":1,"source":"list"');
+});
 
-test(
-  "what the service refuses is said in its words; and a service that is not there is one sentence",
-  async () => {
-    await using world = await openInstallation();
-    const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
-    const refused = await world.command("outreach", "run", "--url", service.url);
-    expect(refused).toEqual({
-      code: 1,
-      out: "",
-      err: "the service needs a token: set REACHLOG_TOKEN to one of its API tokens\n",
-    });
-    world.env["REACHLOG_TOKEN"] = TOKEN;
-    const unlinked = await world.command("outreach", "run", "--url", service.url);
-    expect(unlinked).toMatchObject({ code: 1, err: "No X account is authorized: open /social/auth in a browser.\n" });
-    expect(await stop(service)).toBe(0);
-    const missing = await world.command("outreach", "run", "--url", service.url);
-    expect(missing.code).toBe(75);
-    expect(missing.err).toStartWith(`no service answers at ${service.url} (`);
-    expect(await world.command("outreach", "run", "--url", "here")).toMatchObject({ code: 2 });
-  },
-  TIMEOUT_MS,
-);
+test("what the service refuses is said in its words; and a service that is not there is one sentence", async () => {
+  await using world = await openInstallation();
+  const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
+  const refused = await world.command("outreach", "run", "--url", service.url);
+  expect(refused).toEqual({
+    code: 1,
+    out: "",
+    err: "the service needs a token: set REACHLOG_TOKEN to one of its API tokens\n",
+  });
+  world.env["REACHLOG_TOKEN"] = TOKEN;
+  const unlinked = await world.command("outreach", "run", "--url", service.url);
+  expect(unlinked).toMatchObject({ code: 1, err: "No X account is authorized: open /social/auth in a browser.\n" });
+  expect(await stop(service)).toBe(0);
+  const missing = await world.command("outreach", "run", "--url", service.url);
+  expect(missing.code).toBe(75);
+  expect(missing.err).toStartWith(`no service answers at ${service.url} (`);
+  expect(await world.command("outreach", "run", "--url", "here")).toMatchObject({ code: 2 });
+});
 
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 
@@ -92,44 +82,34 @@ test.each(["SQLite", "PostgreSQL"])(
     expect(id).toHaveLength(36);
     expect(answers.join()).not.toContain(id);
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "ready asks whether the service takes requests, where this configuration has it listen",
-  async () => {
-    await using world = await openInstallation();
-    world.env["PORT"] = String(await findFreePort("127.0.0.1"));
-    const missing = await world.command("ready");
-    expect(missing).toMatchObject({ code: 75, out: "", err: expect.stringContaining("no service answers at") });
-    const service = await world.serve();
-    expect(await world.command("ready")).toEqual({ code: 0, out: "ready\n", err: "" });
-    const checks = { running: true, log_writable: true, projections_caught_up: true };
-    expect(JSON.parse((await world.command("ready", "--json")).out)).toEqual({ status: "ok", checks });
-    using unready = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: () =>
-        Response.json({ status: "unavailable", checks: { ...checks, log_writable: false } }, { status: 503 }),
-    });
-    const refused = await world.command("ready", "--url", unready.url.origin);
-    expect(refused).toEqual({ code: 75, out: "not ready: not log writable\n", err: "" });
-    expect(await stop(service)).toBe(0);
-  },
-  TIMEOUT_MS,
-);
+test("ready asks whether the service takes requests, where this configuration has it listen", async () => {
+  await using world = await openInstallation();
+  world.env["PORT"] = String(await findFreePort("127.0.0.1"));
+  const missing = await world.command("ready");
+  expect(missing).toMatchObject({ code: 75, out: "", err: expect.stringContaining("no service answers at") });
+  const service = await world.serve();
+  expect(await world.command("ready")).toEqual({ code: 0, out: "ready\n", err: "" });
+  const checks = { running: true, log_writable: true, projections_caught_up: true };
+  expect(JSON.parse((await world.command("ready", "--json")).out)).toEqual({ status: "ok", checks });
+  using unready = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Response.json({ status: "unavailable", checks: { ...checks, log_writable: false } }, { status: 503 }),
+  });
+  const refused = await world.command("ready", "--url", unready.url.origin);
+  expect(refused).toEqual({ code: 75, out: "not ready: not log writable\n", err: "" });
+  expect(await stop(service)).toBe(0);
+});
 
-test(
-  "deliveries test tells of each channel whether it takes a message",
-  async () => {
-    await using world = await openInstallation();
-    const service = await world.serve();
-    world.env["REACHLOG_TOKEN"] = TOKEN;
-    const all = await world.command("deliveries", "test", "--url", service.url);
-    expect(all).toMatchObject({ code: 0, err: "" });
-    expect(all.out).toMatch(/^chat +delivered$/m);
-    const json = await world.command("deliveries", "test", "--json", "--url", service.url);
-    expect(JSON.parse(json.out)).toMatchObject({ results: { ads: { ok: true, status: "delivered" } } });
-  },
-  TIMEOUT_MS,
-);
+test("deliveries test tells of each channel whether it takes a message", async () => {
+  await using world = await openInstallation();
+  const service = await world.serve();
+  world.env["REACHLOG_TOKEN"] = TOKEN;
+  const all = await world.command("deliveries", "test", "--url", service.url);
+  expect(all).toMatchObject({ code: 0, err: "" });
+  expect(all.out).toMatch(/^chat +delivered$/m);
+  const json = await world.command("deliveries", "test", "--json", "--url", service.url);
+  expect(JSON.parse(json.out)).toMatchObject({ results: { ads: { ok: true, status: "delivered" } } });
+});

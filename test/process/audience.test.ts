@@ -45,7 +45,6 @@ import {
   readNetworks,
 } from "./audience/written.ts";
 
-const TIMEOUT_MS = 1_200_000;
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
@@ -347,7 +346,6 @@ test.each(["sqlite", "postgres"])(
     expect(replayed).toMatchObject({ code: 0, out: expect.not.stringMatching(/[1-9]\d* differences/) });
     await expectOwnClicks(world, books, kept);
   },
-  TIMEOUT_MS,
 );
 
 async function moveToServer(world: Installation): Promise<void> {

@@ -6,9 +6,6 @@ import { readUntil } from "../harness/demo.ts";
 import { BEARER, ended, kill, stop, TOKEN, untilListening, type Running } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 
-/** It compiles the program, and starts it several times. */
-const TIMEOUT_MS = 300_000;
-
 const BUILD = join(import.meta.dirname, "../../packaging/build.ts");
 
 const CLICK = {
@@ -18,53 +15,49 @@ const CLICK = {
   original_url: "https://example.com/welcome",
 };
 
-test(
-  "the binary is all that is installed: it serves, is killed, serves again, and its log verifies",
-  async () => {
-    using folder = temporaryFolder();
-    await using started = new AsyncDisposableStack();
-    const run = install(folder, started);
-    expect(await ended(run("--version"))).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(/^reachlog \d/),
-      err: "",
-    });
-    expect(await ended(run("settings"))).toMatchObject({ code: 0, out: expect.stringContaining("\n# PORT=3000\n") });
+test("the binary is all that is installed: it serves, is killed, serves again, and its log verifies", async () => {
+  using folder = temporaryFolder();
+  await using started = new AsyncDisposableStack();
+  const run = install(folder, started);
+  expect(await ended(run("--version"))).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^reachlog \d/),
+    err: "",
+  });
+  expect(await ended(run("settings"))).toMatchObject({ code: 0, out: expect.stringContaining("\n# PORT=3000\n") });
 
-    const first = await untilListening(run("serve"));
-    expect((await first.post("/api/tracking/event", CLICK)).status).toBe(202);
-    for (const path of ["/console.css", "/console.js", "/idiomorph.js"]) {
-      expect([path, (await first.get(path)).status]).toEqual([path, 200]);
-    }
-    await kill(first);
+  const first = await untilListening(run("serve"));
+  expect((await first.post("/api/tracking/event", CLICK)).status).toBe(202);
+  for (const path of ["/console.css", "/console.js", "/idiomorph.js"]) {
+    expect([path, (await first.get(path)).status]).toEqual([path, 200]);
+  }
+  await kill(first);
 
-    const second = await untilListening(run("serve"));
-    expect((await second.post("/api/tracking/event", CLICK)).status).toBe(202);
-    const list = await fetch(`${second.url}/social/recipients`, {
-      method: "POST",
-      headers: CSV,
-      body: "username\nsara_sells\n",
-    });
-    expect(await list.json()).toMatchObject({ added: 1, refused: 0 });
-    expect(await stop(second)).toBe(0);
-    expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^4 events/) });
-    expect(await ended(run("backup", "/tmp/copy"))).toMatchObject({ code: 0 });
+  const second = await untilListening(run("serve"));
+  expect((await second.post("/api/tracking/event", CLICK)).status).toBe(202);
+  const list = await fetch(`${second.url}/social/recipients`, {
+    method: "POST",
+    headers: CSV,
+    body: "username\nsara_sells\n",
+  });
+  expect(await list.json()).toMatchObject({ added: 1, refused: 0 });
+  expect(await stop(second)).toBe(0);
+  expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^4 events/) });
+  expect(await ended(run("backup", "/tmp/copy"))).toMatchObject({ code: 0 });
 
-    // Bun itself would read an empty limit, and start.
-    await Bun.write(folder.file(".env"), "DAILY_LIMIT=$70\n");
-    expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
-    rmSync(folder.file(".env"));
+  // Bun itself would read an empty limit, and start.
+  await Bun.write(folder.file(".env"), "DAILY_LIMIT=$70\n");
+  expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
+  rmSync(folder.file(".env"));
 
-    const demo = run("demo", "--port", "0", "--sandbox-port", "0");
-    const printed = await readUntil(demo.stdout, /Stop with Ctrl-C\./);
-    const sandbox = /^sandbox +(\S+)/m.exec(printed)?.[1] ?? "";
-    for (const path of ["/sandbox.css", "/sandbox.js", "/idiomorph.js"]) {
-      expect([path, (await fetch(sandbox + path)).status]).toEqual([path, 200]);
-    }
-    expect(await stop({ process: demo })).toBe(0);
-  },
-  TIMEOUT_MS,
-);
+  const demo = run("demo", "--port", "0", "--sandbox-port", "0");
+  const printed = await readUntil(demo.stdout, /Stop with Ctrl-C\./);
+  const sandbox = /^sandbox +(\S+)/m.exec(printed)?.[1] ?? "";
+  for (const path of ["/sandbox.css", "/sandbox.js", "/idiomorph.js"]) {
+    expect([path, (await fetch(sandbox + path)).status]).toEqual([path, 200]);
+  }
+  expect(await stop({ process: demo })).toBe(0);
+});
 
 /** All of it: nothing of the machine's own configuration gets in. */
 const ENV = { PORT: "0", API_TOKENS: `tester:${TOKEN}` };

@@ -185,23 +185,19 @@ test.each([
   ["discord", "line"],
   ["google_chat", "whatsapp"],
   ["teams", "telegram"],
-] as const)(
-  "doctor asks %s and %s without posting, and says which of them is ill",
-  async (chat, messaging) => {
-    await using world = await openInstallation();
-    Object.assign(world.env, settingsOf(world.sandbox, { chat, messaging }));
-    const well = await world.command("doctor", "--online");
-    expect(well.out).toContain(`ok      chat (${chat})`);
-    expect(well.out).toContain(`ok      messaging (${messaging})`);
-    const arrivals = [world.sandbox.discord, world.sandbox.googleChat, world.sandbox.teams, world.sandbox.line];
-    for (const { messages } of [...arrivals, world.sandbox.whatsapp]) expect(messages.total).toBe(0);
-    world.sandbox.faults.add({ network: messaging, kind: "token_revoked" });
-    const ill = await world.command("doctor", "--online");
-    expect(ill.code).toBe(1);
-    expect(ill.out).toContain(`WRONG   messaging (${messaging})`);
-  },
-  60_000,
-);
+] as const)("doctor asks %s and %s without posting, and says which of them is ill", async (chat, messaging) => {
+  await using world = await openInstallation();
+  Object.assign(world.env, settingsOf(world.sandbox, { chat, messaging }));
+  const well = await world.command("doctor", "--online");
+  expect(well.out).toContain(`ok      chat (${chat})`);
+  expect(well.out).toContain(`ok      messaging (${messaging})`);
+  const arrivals = [world.sandbox.discord, world.sandbox.googleChat, world.sandbox.teams, world.sandbox.line];
+  for (const { messages } of [...arrivals, world.sandbox.whatsapp]) expect(messages.total).toBe(0);
+  world.sandbox.faults.add({ network: messaging, kind: "token_revoked" });
+  const ill = await world.command("doctor", "--online");
+  expect(ill.code).toBe(1);
+  expect(ill.out).toContain(`WRONG   messaging (${messaging})`);
+});
 
 test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) => {
   await using world = await openInstallation();

@@ -6,9 +6,6 @@ import { until } from "../harness/process.ts";
 import { MAIN, RUNTIME } from "../harness/runtime.ts";
 import { temporaryFolder } from "../../src/platform/new-file.ts";
 
-/** A database server and several processes start. */
-const TIMEOUT_MS = 1_200_000;
-
 const CLICK = { event: "click", domain: "go.example", short_code: "welcome", original_url: "https://shop.example/" };
 
 async function positionAt(url: string): Promise<number> {
@@ -74,7 +71,6 @@ test.each([
     // Who is killed cannot clear up.
     if (signal === "SIGINT") expect(readdirSync(folder.path)).toEqual([]);
   },
-  TIMEOUT_MS,
 );
 
 async function expectRefused(more: readonly string[]): Promise<void> {
@@ -84,4 +80,4 @@ async function expectRefused(more: readonly string[]): Promise<void> {
   expect(await demo.end("SIGCONT")).toBe(2);
 }
 
-test("instances have no log in a file", () => expectRefused(["--keep", "."]), TIMEOUT_MS);
+test("instances have no log in a file", () => expectRefused(["--keep", "."]));

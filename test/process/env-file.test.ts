@@ -6,9 +6,6 @@ import { ended } from "../harness/process.ts";
 import { denoProgram, MAIN, onRuntime, RUNTIME } from "../harness/runtime.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-/** Each case starts several processes, some on Deno, which compiles the program first. */
-const TIMEOUT_MS = 120_000;
-
 const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
   ["Bun", [process.execPath, "--no-install", MAIN]],
   ["Bun without its own reading of .env", [process.execPath, "--no-env-file", MAIN]],
@@ -39,85 +36,69 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
     };
   }
 
-  test(
-    "what .env says is what is sent; the environment precedes it, and no other file counts",
-    async () => {
-      using folder = openFolder();
-      folder.write("people.csv", "username,name,basis\nada_builds,Ada,opt_in\n");
-      folder.write(".env", "DATABASE_URL=sqlite:./log.sqlite # a comment\nDAILY_LIMIT=7\n");
-      folder.write(".env.local", "DAILY_LIMIT=7000\nDATABASE_URL=sqlite:./other.sqlite\n");
-      expect(await folder.run(["recipients", "import", "people.csv"])).toMatchObject({ code: 0 });
-      folder.write(".env", `DATABASE_URL=sqlite:./log.sqlite\n${WRITTEN}DAILY_LIMIT=7\n`);
-      const preview = async (env?: Record<string, string>) => {
-        const { code, out, err } = await folder.run(["outreach", "preview", "ada_builds", "--json"], env);
-        expect([code, err]).toEqual([0, ""]);
-        return (JSON.parse(out) as { variants: [{ text: string }] }).variants[0].text;
-      };
-      expect(await preview()).toBe(MESSAGE.replace("{{name}}", "Ada"));
-      expect(await preview({ MESSAGE_TEMPLATE: "get $50 for SAVE#1" })).toBe("get $50 for SAVE#1");
-      const checked = await folder.run(["doctor"]);
-      expect(checked.code).toBe(0);
-      expect(checked.out).toContain(".env.local is not read: move the settings of reachlog in it to .env.");
-    },
-    TIMEOUT_MS,
-  );
+  test("what .env says is what is sent; the environment precedes it, and no other file counts", async () => {
+    using folder = openFolder();
+    folder.write("people.csv", "username,name,basis\nada_builds,Ada,opt_in\n");
+    folder.write(".env", "DATABASE_URL=sqlite:./log.sqlite # a comment\nDAILY_LIMIT=7\n");
+    folder.write(".env.local", "DAILY_LIMIT=7000\nDATABASE_URL=sqlite:./other.sqlite\n");
+    expect(await folder.run(["recipients", "import", "people.csv"])).toMatchObject({ code: 0 });
+    folder.write(".env", `DATABASE_URL=sqlite:./log.sqlite\n${WRITTEN}DAILY_LIMIT=7\n`);
+    const preview = async (env?: Record<string, string>) => {
+      const { code, out, err } = await folder.run(["outreach", "preview", "ada_builds", "--json"], env);
+      expect([code, err]).toEqual([0, ""]);
+      return (JSON.parse(out) as { variants: [{ text: string }] }).variants[0].text;
+    };
+    expect(await preview()).toBe(MESSAGE.replace("{{name}}", "Ada"));
+    expect(await preview({ MESSAGE_TEMPLATE: "get $50 for SAVE#1" })).toBe("get $50 for SAVE#1");
+    const checked = await folder.run(["doctor"]);
+    expect(checked.code).toBe(0);
+    expect(checked.out).toContain(".env.local is not read: move the settings of reachlog in it to .env.");
+  });
 
-  test(
-    "a .env that cannot be read in one way only ends doctor and serve with 78 and its line, and no log begins",
-    async () => {
-      using folder = openFolder();
-      const faults: readonly (readonly [string | Uint8Array, string])[] = [
-        ["MESSAGE_TEMPLATE=Hi {{name}},\nhere it is\n", ".env line 2: not NAME=value"],
-        [Buffer.from("\ufeffPORT=3777\r\n", "utf16le"), "is not valid UTF-8 (line 1; perhaps UTF-16)"],
-        [Buffer.from("# Gr\u00fc\u00dfe\n", "latin1"), "is not valid UTF-8 (line 1; perhaps Windows-1252)"],
-      ];
-      for (const [content, sentence] of faults) {
-        folder.write(".env", content);
-        for (const command of ["doctor", "serve"]) {
-          const { code, err } = await folder.run([command]);
-          expect([command, code, err]).toEqual([command, 78, expect.stringContaining(sentence)]);
-        }
+  test("a .env that cannot be read in one way only ends doctor and serve with 78 and its line, and no log begins", async () => {
+    using folder = openFolder();
+    const faults: readonly (readonly [string | Uint8Array, string])[] = [
+      ["MESSAGE_TEMPLATE=Hi {{name}},\nhere it is\n", ".env line 2: not NAME=value"],
+      [Buffer.from("\ufeffPORT=3777\r\n", "utf16le"), "is not valid UTF-8 (line 1; perhaps UTF-16)"],
+      [Buffer.from("# Gr\u00fc\u00dfe\n", "latin1"), "is not valid UTF-8 (line 1; perhaps Windows-1252)"],
+    ];
+    for (const [content, sentence] of faults) {
+      folder.write(".env", content);
+      for (const command of ["doctor", "serve"]) {
+        const { code, err } = await folder.run([command]);
+        expect([command, code, err]).toEqual([command, 78, expect.stringContaining(sentence)]);
       }
-      expect(await folder.run(["settings"])).toMatchObject({ code: 0, err: "" });
-      expect(await Bun.file(folder.file("data/reachlog.sqlite")).exists()).toBe(false);
-    },
-    TIMEOUT_MS,
-  );
+    }
+    expect(await folder.run(["settings"])).toMatchObject({ code: 0, err: "" });
+    expect(await Bun.file(folder.file("data/reachlog.sqlite")).exists()).toBe(false);
+  });
 
   test.each([
     ["a folder", "is a folder", (path: string) => mkdirSync(path)],
     ["a link to nothing", "does not exist", (path: string) => symlinkSync(join(path, "../none"), path)],
-  ])(
-    "a .env that is %s is refused",
-    async (_what, sentence, make) => {
-      using folder = openFolder();
-      make(folder.file(".env"));
-      const { code, err } = await folder.run(["doctor"]);
-      expect([code, err]).toEqual([78, expect.stringContaining(`${folder.file(".env")} ${sentence}`)]);
-    },
-    TIMEOUT_MS,
-  );
+  ])("a .env that is %s is refused", async (_what, sentence, make) => {
+    using folder = openFolder();
+    make(folder.file(".env"));
+    const { code, err } = await folder.run(["doctor"]);
+    expect([code, err]).toEqual([78, expect.stringContaining(`${folder.file(".env")} ${sentence}`)]);
+  });
 });
 
-test(
-  "a file that --env-file of Bun names takes the place of .env, and is read by the same rules",
-  async () => {
-    using folder = temporaryFolder();
-    writeFileSync(folder.file(".env"), "DAILY_LIMIT=7000\n");
-    writeFileSync(folder.file("other.env"), "DAILY_LIMIT=$70\n");
-    const run = (...flags: string[]) =>
-      ended(
-        Bun.spawn([process.execPath, ...flags, MAIN, "doctor"], {
-          cwd: folder.path,
-          env: { PATH: process.env["PATH"] ?? "" },
-          stdio: ["ignore", "pipe", "pipe"],
-        }),
-      );
-    expect(await run("--env-file=other.env")).toMatchObject({
-      code: 78,
-      err: expect.stringContaining('DAILY_LIMIT: "$70"'),
-    });
-    expect(await run("--env-file=none.env")).toMatchObject({ code: 78, err: expect.stringContaining("none.env") });
-  },
-  TIMEOUT_MS,
-);
+test("a file that --env-file of Bun names takes the place of .env, and is read by the same rules", async () => {
+  using folder = temporaryFolder();
+  writeFileSync(folder.file(".env"), "DAILY_LIMIT=7000\n");
+  writeFileSync(folder.file("other.env"), "DAILY_LIMIT=$70\n");
+  const run = (...flags: string[]) =>
+    ended(
+      Bun.spawn([process.execPath, ...flags, MAIN, "doctor"], {
+        cwd: folder.path,
+        env: { PATH: process.env["PATH"] ?? "" },
+        stdio: ["ignore", "pipe", "pipe"],
+      }),
+    );
+  expect(await run("--env-file=other.env")).toMatchObject({
+    code: 78,
+    err: expect.stringContaining('DAILY_LIMIT: "$70"'),
+  });
+  expect(await run("--env-file=none.env")).toMatchObject({ code: 78, err: expect.stringContaining("none.env") });
+});

@@ -17,8 +17,6 @@ import {
 } from "../harness/process.ts";
 import { readStoredStates } from "../harness/stored-states.ts";
 
-const TIMEOUT_MS = 1_200_000;
-
 const IP = "203.0.113.77";
 const AGENT = "Mozilla/5.0 (AdaPhone)";
 const QUERY = "visitor=ada-4711";
@@ -124,83 +122,73 @@ async function answersOf(world: Installation, service: Running): Promise<Record<
   return texts;
 }
 
-test(
-  "after forget no byte of log, snapshots, exports, pages or logs tells of the person, and replay finds no difference",
-  async () => {
-    const { world, service, traces } = await openContacted();
-    await using _ = world;
-    // What is looked for afterwards was there, if only for who has the keys.
-    const before = await answersOf(world, service);
-    expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
-    const then = [`/people?as_of=${BEFORE}`, `recipients list --json --as-of ${BEFORE}`, `/activity?as_of=${BEFORE}`];
-    for (const where of then) expect(before[where]).toContain("ada_builds");
-    expect(found(traces, { encrypted: before["audit export --encrypted"] ?? "", ...(await bytesOf(world)) })).toEqual(
-      [],
-    );
+test("after forget no byte of log, snapshots, exports, pages or logs tells of the person, and replay finds no difference", async () => {
+  const { world, service, traces } = await openContacted();
+  await using _ = world;
+  // What is looked for afterwards was there, if only for who has the keys.
+  const before = await answersOf(world, service);
+  expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
+  const then = [`/people?as_of=${BEFORE}`, `recipients list --json --as-of ${BEFORE}`, `/activity?as_of=${BEFORE}`];
+  for (const where of then) expect(before[where]).toContain("ada_builds");
+  expect(found(traces, { encrypted: before["audit export --encrypted"] ?? "", ...(await bytesOf(world)) })).toEqual([]);
 
-    expect(await world.command("recipients", "forget", "@Ada_Builds", "--yes")).toMatchObject({ code: 0, err: "" });
-    expect(await world.command("clicks", "forget", IP, "--yes")).toMatchObject({ code: 0, err: "" });
-    const gone = async (): Promise<string[]> =>
-      found(traces, { contacts: (await world.command("recipients", "list")).out });
-    await until(gone, (left) => left.length === 0);
+  expect(await world.command("recipients", "forget", "@Ada_Builds", "--yes")).toMatchObject({ code: 0, err: "" });
+  expect(await world.command("clicks", "forget", IP, "--yes")).toMatchObject({ code: 0, err: "" });
+  const gone = async (): Promise<string[]> =>
+    found(traces, { contacts: (await world.command("recipients", "list")).out });
+  await until(gone, (left) => left.length === 0);
 
-    const after = { ...(await answersOf(world, service)), ...(await bytesOf(world)) };
-    expect(found(traces, after)).toEqual([]);
-    expect(after["audit export"]).toContain("grace_codes");
-    expect(after["audit export"]).toContain('"ip":"erased"');
-    expect(await world.command("replay")).toMatchObject({ code: 0 });
-    expect(await world.command("replay")).toMatchObject({
-      code: 0,
-      out: expect.not.stringMatching(/[1-9]\d* differences/),
-    });
-    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
-    await stop(service);
+  const after = { ...(await answersOf(world, service)), ...(await bytesOf(world)) };
+  expect(found(traces, after)).toEqual([]);
+  expect(after["audit export"]).toContain("grace_codes");
+  expect(after["audit export"]).toContain('"ip":"erased"');
+  expect(await world.command("replay")).toMatchObject({ code: 0 });
+  expect(await world.command("replay")).toMatchObject({
+    code: 0,
+    out: expect.not.stringMatching(/[1-9]\d* differences/),
+  });
+  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  await stop(service);
 
-    const again = await world.serve();
-    expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
-    // The suppression outlasts everything else: a new import of the same person is never written to.
-    await world.command(
-      "recipients",
-      "import",
-      world.file("p.csv", "username,name,basis,company\nada_builds,Ada,opt_in,A\n"),
-    );
-    rmSync(join(world.directory, "p.csv"));
-    const run = await again.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
-    expect(await run.json()).toMatchObject({ status: "finished", sent: 0 });
-    expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
-    await stop(again);
-  },
-  TIMEOUT_MS,
-);
+  const again = await world.serve();
+  expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
+  // The suppression outlasts everything else: a new import of the same person is never written to.
+  await world.command(
+    "recipients",
+    "import",
+    world.file("p.csv", "username,name,basis,company\nada_builds,Ada,opt_in,A\n"),
+  );
+  rmSync(join(world.directory, "p.csv"));
+  const run = await again.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  expect(await run.json()).toMatchObject({ status: "finished", sent: 0 });
+  expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
+  await stop(again);
+});
 
-test(
-  "an older backup of the log does not bring a forgotten person back, nor does an older key file beside a newer log",
-  async () => {
-    const { world, service, traces } = await openContacted();
-    await using _ = world;
-    const kept = join(world.directory, "kept");
-    expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
-    await world.command("recipients", "forget", "ada_builds", "--yes");
-    await world.command("clicks", "forget", IP, "--yes");
-    await stop(service);
+test("an older backup of the log does not bring a forgotten person back, nor does an older key file beside a newer log", async () => {
+  const { world, service, traces } = await openContacted();
+  await using _ = world;
+  const kept = join(world.directory, "kept");
+  expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
+  await world.command("recipients", "forget", "ada_builds", "--yes");
+  await world.command("clicks", "forget", IP, "--yes");
+  await stop(service);
 
-    // The older key file: what the log tells of erasures is heeded before anything is shown.
-    const keys = join(world.directory, "reachlog.keys.sqlite");
-    copyFileSync(join(kept, "keys.sqlite"), keys);
-    expect(found(traces, { export: (await world.command("audit", "export")).out })).toEqual([]);
+  // The older key file: what the log tells of erasures is heeded before anything is shown.
+  const keys = join(world.directory, "reachlog.keys.sqlite");
+  copyFileSync(join(kept, "keys.sqlite"), keys);
+  expect(found(traces, { export: (await world.command("audit", "export")).out })).toEqual([]);
 
-    // The older log.
-    for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
-    copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
-    const restored = await untilListening(world.start(["serve", "--accept-loss"]));
-    const events = await exported(world);
-    expect(events.some(({ type }) => type === "PersonForgotten")).toBe(false);
-    expect(found(traces, { ...(await answersOf(world, restored)), ...(await bytesOf(world)) })).toEqual([]);
-    expect(JSON.stringify(events)).toContain("grace_codes");
-    await stop(restored);
-  },
-  TIMEOUT_MS,
-);
+  // The older log.
+  for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
+  copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
+  const restored = await untilListening(world.start(["serve", "--accept-loss"]));
+  const events = await exported(world);
+  expect(events.some(({ type }) => type === "PersonForgotten")).toBe(false);
+  expect(found(traces, { ...(await answersOf(world, restored)), ...(await bytesOf(world)) })).toEqual([]);
+  expect(JSON.stringify(events)).toContain("grace_codes");
+  await stop(restored);
+});
 
 test.each(["restored", "copied"])(
   "an older backup of the log that is %s brings back no clicks of a recipient who revoked tracking since, and no more of them are recorded",
@@ -238,39 +226,34 @@ test.each(["restored", "copied"])(
     expect((await exported(world)).filter(({ type }) => type === "LinkClicked")).toHaveLength(2);
     await stop(restored);
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "a service without its key file does not start, and says so; with --accept-lost-keys it goes on and reads all as erased",
-  async () => {
-    const { world, service, traces } = await openContacted();
-    await using _ = world;
-    await stop(service);
-    const keys = join(world.directory, "reachlog.keys.sqlite");
-    const bytes = readFileSync(keys);
-    rmSync(keys);
-    const refused = await world.command("serve");
-    expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("--accept-lost-keys")]);
-    expect(readdirSync(world.directory)).not.toContain("reachlog.keys.sqlite");
-    expect(await world.command("recipients", "list")).toMatchObject({ code: 78, out: "" });
-    // A command that only proves or copies needs no keys.
-    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
-    expect(await world.command("audit", "export", "--encrypted")).toMatchObject({ code: 0 });
+test("a service without its key file does not start, and says so; with --accept-lost-keys it goes on and reads all as erased", async () => {
+  const { world, service, traces } = await openContacted();
+  await using _ = world;
+  await stop(service);
+  const keys = join(world.directory, "reachlog.keys.sqlite");
+  const bytes = readFileSync(keys);
+  rmSync(keys);
+  const refused = await world.command("serve");
+  expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("--accept-lost-keys")]);
+  expect(readdirSync(world.directory)).not.toContain("reachlog.keys.sqlite");
+  expect(await world.command("recipients", "list")).toMatchObject({ code: 78, out: "" });
+  // A command that only proves or copies needs no keys.
+  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  expect(await world.command("audit", "export", "--encrypted")).toMatchObject({ code: 0 });
 
-    world.file("reachlog.keys.sqlite", bytes);
-    expect((await world.command("recipients", "list")).out).toContain("ada_builds");
-    const wrong = world.start(["recipients", "list"], { REACHLOG_KEY: "00".repeat(32) });
-    expect(await wrong.exited).toBe(78);
-    expect(readFileSync(keys).equals(bytes)).toBe(true);
+  world.file("reachlog.keys.sqlite", bytes);
+  expect((await world.command("recipients", "list")).out).toContain("ada_builds");
+  const wrong = world.start(["recipients", "list"], { REACHLOG_KEY: "00".repeat(32) });
+  expect(await wrong.exited).toBe(78);
+  expect(readFileSync(keys).equals(bytes)).toBe(true);
 
-    rmSync(keys);
-    const process = world.start(["serve", "--accept-lost-keys"]);
-    const bare = await untilListening(process);
-    expect(found(traces, await answersOf(world, bare))).toEqual([]);
-    expect((await exported(world)).at(-1)).toMatchObject({ type: "PersonalKeysLost" });
-    await stop(bare);
-    await stop(await world.serve());
-  },
-  TIMEOUT_MS,
-);
+  rmSync(keys);
+  const process = world.start(["serve", "--accept-lost-keys"]);
+  const bare = await untilListening(process);
+  expect(found(traces, await answersOf(world, bare))).toEqual([]);
+  expect((await exported(world)).at(-1)).toMatchObject({ type: "PersonalKeysLost" });
+  await stop(bare);
+  await stop(await world.serve());
+});

@@ -8,9 +8,6 @@ import { badLines, FORGED, HOSTILE, STEERING } from "./hostile/texts.ts";
 import { oddIn } from "../harness/page.ts";
 import { BEARER, openInstallation, TOKEN, type Running, type Installation, stop } from "../harness/process.ts";
 
-/** Each command is a process. */
-const TIMEOUT_MS = 1_200_000;
-
 const LINES = [
   "recipients list",
   "recipients list --json",
@@ -51,18 +48,14 @@ describe("texts of others", () => {
     world = await openInstallation();
     for (const network of [world.sandbox.slack, world.sandbox.telegram]) network.limit = 1_000;
     await writeHostileLog(world);
-  }, TIMEOUT_MS);
+  });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  test.each(LINES)(
-    "steer no terminal and forge no line: %s",
-    async (line) => {
-      const { out, err } = await world.command(...line.split(" "));
-      expect(out + err).not.toBe("");
-      expect(badLines(out + err)).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+  test.each(LINES)("steer no terminal and forge no line: %s", async (line) => {
+    const { out, err } = await world.command(...line.split(" "));
+    expect(out + err).not.toBe("");
+    expect(badLines(out + err)).toEqual([]);
+  });
 
   test("are shown, as far as the commands show them at all", async () => {
     const { out } = await world.command("audit", "show", "1003", "--limit", "1000");
@@ -79,7 +72,6 @@ describe("texts of others", () => {
         expect(badLines(out + err)).toEqual([]);
       }
     },
-    TIMEOUT_MS,
   );
 
   test("followed as they come steer no terminal either", async () => {

@@ -22,9 +22,6 @@ import { misformed, runEveryCommand } from "./secrets/commands.ts";
 import { findSecrets, hunted } from "./secrets/hunt.ts";
 import { openWatchedWorld, type WatchedWorld } from "./secrets/watched-world.ts";
 
-/** Some dozen processes, one after the other. */
-const TIMEOUT_MS = 1_200_000;
-
 const FAULTY_RUNTIME = join(import.meta.dirname, "secrets/programs/faulty-runtime.ts");
 
 const PEOPLE = "username,name,basis\nada_builds,Ada,opt_in\ngrace_codes,Grace,opt_in\nclosed_carl,Carl,opt_in\n";
@@ -91,40 +88,36 @@ function expectEverythingUsed({ sandbox: { x, meta, slack, telegram } }: Watched
     expect(total).toBeGreaterThan(0);
 }
 
-test(
-  "no secret is in any file, output, answer or process list of a service that is used, refused, killed and broken",
-  async () => {
-    const masterKey = randomBytes(32);
-    const secret = await openSecretWorld({ REACHLOG_KEY: masterKey.toString("base64") });
-    await using world = secret.world;
-    const { canaries } = secret;
-    canaries.push(...huntedKeys("the master key", masterKey));
-    const callers: Callers = { ...secret, masterKey };
-    await using receiver = openReceiver(secret);
+test("no secret is in any file, output, answer or process list of a service that is used, refused, killed and broken", async () => {
+  const masterKey = randomBytes(32);
+  const secret = await openSecretWorld({ REACHLOG_KEY: masterKey.toString("base64") });
+  await using world = secret.world;
+  const { canaries } = secret;
+  canaries.push(...huntedKeys("the master key", masterKey));
+  const callers: Callers = { ...secret, masterKey };
+  await using receiver = openReceiver(secret);
 
-    await world.command("recipients", "import", world.file("people.csv", PEOPLE));
-    const first = await world.serve();
-    await authorizeInAllWays(callers, first);
-    await runInAllWays(callers, first);
-    await world.keepFiles("in use");
-    // Last: a caller with wrong tokens soon gets no other answer.
-    await askInAllWays(callers, first);
-    expectEverythingUsed(world);
-    expect(receiver.requests.length).toBeGreaterThan(1);
-    await world.end(first, "SIGKILL");
-    await world.keepFiles("after a kill");
+  await world.command("recipients", "import", world.file("people.csv", PEOPLE));
+  const first = await world.serve();
+  await authorizeInAllWays(callers, first);
+  await runInAllWays(callers, first);
+  await world.keepFiles("in use");
+  // Last: a caller with wrong tokens soon gets no other answer.
+  await askInAllWays(callers, first);
+  expectEverythingUsed(world);
+  expect(receiver.requests.length).toBeGreaterThan(1);
+  await world.end(first, "SIGKILL");
+  await world.keepFiles("after a kill");
 
-    const second = await world.serve();
-    await authorizeInAllWays(callers, second);
-    expect(await runEveryCommand(world)).toBeGreaterThan(30);
-    await world.end(second, "SIGTERM");
-    await world.keepFiles("after the end");
-    canaries.push(...(await huntedFileKeys(logFiles(join(world.directory, "reachlog.sqlite")), masterKey)));
-    await exchangeKeyAndTokens(callers);
-    expectNothingFound(world, canaries);
-  },
-  TIMEOUT_MS,
-);
+  const second = await world.serve();
+  await authorizeInAllWays(callers, second);
+  expect(await runEveryCommand(world)).toBeGreaterThan(30);
+  await world.end(second, "SIGTERM");
+  await world.keepFiles("after the end");
+  canaries.push(...(await huntedFileKeys(logFiles(join(world.directory, "reachlog.sqlite")), masterKey)));
+  await exchangeKeyAndTokens(callers);
+  expectNothingFound(world, canaries);
+});
 
 test.each([
   ["slack", "telegram"],
@@ -158,7 +151,6 @@ test.each([
     await world.keepFiles("after the end");
     expectNothingFound(world, canaries);
   },
-  TIMEOUT_MS,
 );
 
 async function useBriefly(callers: Callers, service: Running): Promise<void> {
@@ -184,44 +176,36 @@ async function giveItAnUncaughtFault(service: Running): Promise<void> {
   expect((await service.get("/api/health")).status).toBe(200);
 }
 
-test(
-  "the master key of a key file is in that file alone",
-  async () => {
-    const secret = await openSecretWorld();
-    await using world = secret.world;
-    await world.end(await world.serve(), "SIGTERM");
-    const file = join(world.directory, "reachlog.key");
-    const masterKey = Buffer.from(readFileSync(file, "utf8").trim(), "hex");
-    const service = await world.serve();
-    await useBriefly({ ...secret, masterKey }, service);
-    await world.command("backup", join(world.directory, "copy"));
-    await world.keepFiles("after the end");
-    const elsewhere = world.written.filter(({ where }) => !where.startsWith("reachlog.key "));
-    expect(elsewhere.length).toBe(world.written.length - 1);
-    expect(findSecrets([...secret.canaries, ...huntedKeys("the master key", masterKey)], elsewhere)).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("the master key of a key file is in that file alone", async () => {
+  const secret = await openSecretWorld();
+  await using world = secret.world;
+  await world.end(await world.serve(), "SIGTERM");
+  const file = join(world.directory, "reachlog.key");
+  const masterKey = Buffer.from(readFileSync(file, "utf8").trim(), "hex");
+  const service = await world.serve();
+  await useBriefly({ ...secret, masterKey }, service);
+  await world.command("backup", join(world.directory, "copy"));
+  await world.keepFiles("after the end");
+  const elsewhere = world.written.filter(({ where }) => !where.startsWith("reachlog.key "));
+  expect(elsewhere.length).toBe(world.written.length - 1);
+  expect(findSecrets([...secret.canaries, ...huntedKeys("the master key", masterKey)], elsewhere)).toEqual([]);
+});
 
-test(
-  "settings that are not of their form are told without their values",
-  async () => {
-    const secret = canary();
-    await using world = await openWatchedWorld();
-    const right = { ...world.env };
-    for (const [name, value] of Object.entries(misformed(secret))) {
-      setEnvironment(world, { ...right, [name]: value });
-      const { code, err } = await world.command("doctor", "--online");
-      expect([name, code, err]).toEqual([name, 78, expect.stringContaining(name)]);
-    }
-    for (const name of ["TELEGRAM_BOT_TOKE", "WHATSAPP_TOKEN"]) {
-      setEnvironment(world, { ...right, [name]: secret });
-      expect((await world.command("doctor")).out).toContain(`${name} is not read`);
-    }
-    expect(findSecrets([hunted("a setting", secret)], world.written)).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("settings that are not of their form are told without their values", async () => {
+  const secret = canary();
+  await using world = await openWatchedWorld();
+  const right = { ...world.env };
+  for (const [name, value] of Object.entries(misformed(secret))) {
+    setEnvironment(world, { ...right, [name]: value });
+    const { code, err } = await world.command("doctor", "--online");
+    expect([name, code, err]).toEqual([name, 78, expect.stringContaining(name)]);
+  }
+  for (const name of ["TELEGRAM_BOT_TOKE", "WHATSAPP_TOKEN"]) {
+    setEnvironment(world, { ...right, [name]: secret });
+    expect((await world.command("doctor")).out).toContain(`${name} is not read`);
+  }
+  expect(findSecrets([hunted("a setting", secret)], world.written)).toEqual([]);
+});
 
 function setEnvironment({ env }: WatchedWorld, wanted: Record<string, string>): void {
   for (const name of Object.keys(env)) delete env[name];

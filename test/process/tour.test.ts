@@ -7,31 +7,24 @@ import { temporaryFolder } from "../harness/temporary.ts";
 
 const TOUR = readFileSync(join(import.meta.dirname, "../../docs/tour.md"), "utf8");
 
-/** A demo, a run with its pauses, and a dozen commands, each a process. */
-const TIMEOUT_MS = 300_000;
-
-test(
-  "the tour, step by step as it is written, gives what it shows",
-  async () => {
-    using folder = temporaryFolder();
-    await using demo = await startDemo(folder.path);
-    expect(demo.printed).toMatch(patternOf(blocks()[0]?.text ?? ""));
-    await authorize(demo.url);
-    let asked = "";
-    for (const { language, text } of blocks().slice(1)) {
-      if (language === "sh") {
-        asked = "";
-        for (const line of text.trim().split("\n")) asked += (await demo.shell(inDemo(line, demo, folder.path))).out;
-      } else if (language === "json") {
-        // Shown on several lines, for people.
-        expect(asked.replaceAll("\n", "")).toMatch(patternOf(text.replace(/\n */g, ""), true));
-      } else {
-        await followSession(demo, folder.path, text);
-      }
+test("the tour, step by step as it is written, gives what it shows", async () => {
+  using folder = temporaryFolder();
+  await using demo = await startDemo(folder.path);
+  expect(demo.printed).toMatch(patternOf(blocks()[0]?.text ?? ""));
+  await authorize(demo.url);
+  let asked = "";
+  for (const { language, text } of blocks().slice(1)) {
+    if (language === "sh") {
+      asked = "";
+      for (const line of text.trim().split("\n")) asked += (await demo.shell(inDemo(line, demo, folder.path))).out;
+    } else if (language === "json") {
+      // Shown on several lines, for people.
+      expect(asked.replaceAll("\n", "")).toMatch(patternOf(text.replace(/\n */g, ""), true));
+    } else {
+      await followSession(demo, folder.path, text);
     }
-  },
-  TIMEOUT_MS,
-);
+  }
+});
 
 /** The fenced blocks of the tour, in their order. */
 function blocks(): { readonly language: string; readonly text: string }[] {

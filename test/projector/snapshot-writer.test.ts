@@ -54,7 +54,7 @@ test("a snapshot that is made while events arrive holds the state of its positio
   }
   // Others were folded in the meantime.
   expect(saved.some(({ name, passed }) => name === "contacts" && passed > 0)).toBe(true);
-}, 60_000);
+});
 
 test("a service that is killed while it saves a snapshot has left nothing of it", async () => {
   await using store = await open(newLogFile());
@@ -75,4 +75,4 @@ test("a service that is killed while it saves a snapshot has left nothing of it"
   await using next = await startProjector(store, { saves: () => false });
   await projector.until(last);
   expect(textsOf(next.state)).toEqual(await truth(store, next.position));
-}, 60_000);
+});

@@ -162,7 +162,7 @@ describe("the nightly backup", () => {
     expect(runNight(log)).toEqual({ exitCode: 0, proved: 1, segments: [2] });
     expect(await capture(key, ["rotate"], { env: { ...log, REACHLOG_KEY_NEXT: next! } })).toMatchObject({ code: 0 });
     expect(runNight({ ...log, REACHLOG_KEY: next! })).toEqual({ exitCode: 1, proved: 1, segments: [1, 2] });
-  }, 60_000);
+  });
 });
 
 test.each(["deploy/compose.yaml", "deploy/compose.postgresql.yaml"])(

@@ -95,7 +95,7 @@ test("while the server is away a secret is neither read nor stored, and afterwar
   }
   expect(kept).toEqual({ version: 1, value: "first" });
   expect(await vault.put("tokens", "second", 1)).toBe(true);
-}, 30_000);
+});
 
 test("a database that is not there is a matter of configuration, and so are tables of a newer version", async () => {
   const url = new URL(await newDatabase());
@@ -147,7 +147,7 @@ test("a connection that is cut at any message leaves no change lost, half done, 
     if (claimed === "done") expect(await direct.isClaimed(`${round}`, 0)).toBe(true);
   }
   expect(outcomes).toEqual(new Set(["full", "in_doubt", "done"]));
-}, 60_000);
+});
 
 test("a change whose connection the network lost without a word ends, and the next one is made", async () => {
   const url = await newDatabase();
@@ -165,7 +165,7 @@ test("a change whose connection the network lost without a word ends, and the ne
   proxy.decide(() => "pass");
   expect(await store.put("after", "value", 0)).toBe(true);
   expect(await store.names("")).toEqual(["after", "before"]);
-}, 30_000);
+});
 
 test("a role with no right but to the rows keeps secrets, and makes no tables", async () => {
   const url = await newDatabase();

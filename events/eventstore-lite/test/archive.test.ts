@@ -592,4 +592,4 @@ test("readers that stopped keep no segment in memory, and go on", async () => {
       );
     }
   }
-}, 60_000);
+});

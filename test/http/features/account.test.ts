@@ -205,7 +205,7 @@ describe("a network that takes its time with the tokens", () => {
     await opened.idle();
     opened.answer();
     expect((await answered).status).toBe(303);
-  }, 60_000);
+  });
 
   test("nor a caller that asks which account is authorized", async () => {
     await using opened = await slow();
@@ -223,7 +223,7 @@ describe("a network that takes its time with the tokens", () => {
     await opened.idle();
     resolve();
     expect((await answered).status).toBe(200);
-  }, 60_000);
+  });
 
   test("and a browser that asks again meanwhile is answered as the first time", async () => {
     await using opened = await slow();

@@ -252,8 +252,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a run starts although one is open in the log",
     "src/outreach/start-run.ts",
-    'if (context.projector.state("run").current !== null) {',
-    "if (context.runMaxMs < 0) {",
+    'if (context.projector.state("run").current !== null) return undefined;',
+    "",
   ),
   one(
     "the stats leave out what a look at the conversation found",

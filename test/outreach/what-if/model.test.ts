@@ -57,4 +57,4 @@ test("with today's rules nothing differs, whatever happened to the processes, th
   console.log(met);
   expect(met.changed).toBeGreaterThan(HISTORIES / 4);
   expect(met.unexplained).toBeLessThan(met.messages / 20);
-}, 900_000);
+});

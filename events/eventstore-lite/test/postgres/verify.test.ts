@@ -96,4 +96,4 @@ test("a query that takes longer than a caller would wait for is waited for", asy
   await other.end();
   expect(refused).toMatchObject({ code: "overloaded", message: "the server was too slow: try again later" });
   expect(await verified).toMatchObject({ ok: true });
-}, 30_000);
+});
