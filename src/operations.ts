@@ -9,9 +9,11 @@ const FILES = {
   history: () => import("./history/history.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
+  preview: () => import("./outreach/preview.operations.ts"),
   privacy: () => import("./privacy/privacy.operations.ts"),
   recipients: () => import("./recipients/recipients.operations.ts"),
   results: () => import("./history/results.operations.ts"),
+  tokens: () => import("./privacy/tokens.operations.ts"),
 } as const;
 
 /** All that reachlog can do or answer: the files of each first word of an operation's name. */
@@ -19,13 +21,14 @@ const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
   results: ["results"],
   stats: ["history"],
-  outreach: ["outreach"],
+  outreach: ["outreach", "preview"],
   quota: ["outreach"],
   runs: ["outreach"],
   clicks: ["history", "privacy"],
   links: ["links"],
   audit: ["audit"],
   account: ["account"],
+  token: ["tokens"],
   deliveries: ["delivery", "decisions"],
 };
 

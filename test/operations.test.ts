@@ -176,6 +176,16 @@ const INPUTS: Readonly<
       { count: 0, dispatches: [] },
     ],
   ],
+  "outreach preview": [
+    [{}, { variants: [{ variant: "A", recipients: 0 }], asked: null, skips: expect.any(Array), notes: [] }],
+    [{ recipient: "@cid_erased", limit: "0" }, { asked: { verdict: "skip", reason: "no_consent" } }],
+    [{ variant: "Z" }, "the variant is not one of the template's variants: A"],
+  ],
+  "token list": [[{}, { tokens: [{ name: "tester", links: null, source: "API_TOKENS" }], last_uses: "known" }]],
+  "deliveries lag": [
+    [{}, { channels: expect.arrayContaining([expect.objectContaining({ channel: "ads", backlog: 0 })]) }],
+    [{ channel: "chat" }, { channels: [{ channel: "chat", configured: true, drained_in_seconds: 0 }] }],
+  ],
   "deliveries channels": [
     [{}, { channels: expect.arrayContaining([expect.objectContaining({ channel: "chat", dead: 2, in_doubt: 1 })]) }],
     [{ as_of: "1" }, { channels: [{ channel: "ads", pending: 0, suspended: null }, {}, {}, {}] }],
@@ -243,6 +253,11 @@ const WRITES: Readonly<
     { ...ALL, channel: "messaging", as: "left", why: "unknown" },
     DECIDED,
   ],
+  "links add": [
+    { code: "three", target: "https://shop.example/3" },
+    { code: "four", target: "https://shop.example/4" },
+    { link: expect.stringMatching(/^go.example\/(?:three|four)$/), known: false },
+  ],
   "deliveries resume": [
     { channel: "webhook-one" },
     { channel: "webhook-two" },
@@ -291,6 +306,13 @@ const REFUSED: readonly (readonly [
   ],
   ["recipients forget", { recipient: "never_met" }, "unknown-recipient"],
   ["clicks forget", { ip: "203.0.113.99" }, "unknown-address"],
+  ["outreach preview", { recipient: "never_met" }, "unknown-recipient", { recipient: "never_met" }],
+  [
+    "links add",
+    { code: "one", target: "https://else.example/" },
+    "unusable-link",
+    { code: "one", reason: "the code already has another target" },
+  ],
   ["deliveries show", { event_id: "999999" }, "unknown-event", { event_id: "999999" }],
   ["deliveries show", { event_id: "1" }, "no-dispatch"],
   ["deliveries resume", { channel: "ads" }, "not-suspended", { channel: "ads" }],
@@ -302,7 +324,7 @@ const REFUSED: readonly (readonly [
   ],
 ];
 
-const STATUS = { not_found: 404, conflict: 409, invalid: 422, usage: 422 } as const;
+const STATUS = { not_found: 404, conflict: 409, invalid: 422, usage: 422, configuration: 503 } as const;
 
 /** Inputs that the schema of an operation refuses. */
 const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[] = [
@@ -331,6 +353,9 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["deliveries list", { limit: "501" }],
   ["deliveries show", { event_id: "x" }],
   ["deliveries resume", { channel: "fax" }],
+  ["deliveries lag", { channel: "fax" }],
+  ["outreach preview", { limit: "101" }],
+  ["links add", { code: "a b", target: "https://shop.example/" }],
   ["deliveries retry", {}],
   ["deliveries retry", { error: "5xx" }],
   ["deliveries discard", { all: "true", why: " " }],
@@ -358,7 +383,6 @@ beforeAll(async () => {
   );
   world.env["LINK_BASE"] = "https://go.example";
   await world.command("links", "import", world.file("links.csv", LINKS));
-  delete world.env["LINK_BASE"];
   await withLog(world.env, writeDispatches);
   await appendFailedAndHeld();
   service = await world.serve();

@@ -62,8 +62,21 @@ const EMPTY = [
   /^ *(?:put|post|get|delete|options|head|patch|trace|header|path|cookie|requestBody)\?: never;\n/gm,
   /^ *headers: \{\n *\[name: string\]: unknown;\n *\};\n/gm,
   /(?<=^ *"\/.*": \{\n) *parameters: \{\n(?: *\w+\?: never;\n)+ *\};\n/gm,
+  /^ *parameters: \{\n *query\?: never;\n *\};\n/gm,
+  // The headers of answers, which narrow() leaves out.
+  /^    headers: \{\n(?:      .*\n)*    \};\n/gm,
   /^ *\/\*\* @(?:enum \{unknown\}|constant) \*\/\n/gm,
 ];
+
+/** A refusal that has no members of its own. */
+const REFUSAL =
+  /\{\s*content: \{\s*"application\/problem\+json": components\["schemas"\]\["problem"\] & \{\s*type: ([^;]+);\s*status: (\d+);\s*\};\s*\};\s*\};/g;
+
+const PROBLEM = `
+interface Problem<Type extends string, Status extends number> {
+  content: { "application/problem+json": components["schemas"]["problem"] & { type: Type; status: Status } };
+}
+`;
 
 /** The first line of the types: of what they were made. */
 export function headerOf(described = describedApi()): string {
@@ -79,7 +92,8 @@ function generate(): void {
     writeFileSync(input, described);
     execFileSync("npx", ["-y", ...TOOL, input, "--output", output], { stdio: "inherit" });
     const types = EMPTY.reduce((text, empty) => text.replaceAll(empty, ""), readFileSync(output, "utf8"));
-    writeFileSync(TYPES_FILE, `${headerOf(described)}\n${types}`);
+    const shortened = types.replaceAll(REFUSAL, "Problem<$1, $2>;");
+    writeFileSync(TYPES_FILE, `${headerOf(described)}\n${shortened}${PROBLEM}`);
     execFileSync(process.execPath, ["fmt", TYPES_FILE], { stdio: "inherit" });
   } finally {
     rmSync(folder, { recursive: true });

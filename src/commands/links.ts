@@ -1,21 +1,12 @@
 import { configurationError } from "../config/error.ts";
 import type { Config } from "../config/config.ts";
-import { addLinks, CODE_CHARS_MAX, type NewLink } from "../links/add-links.ts";
-import { parseLinks, type RefusedRow } from "../recipients/recipients-file.ts";
+import { addLinks } from "../links/add-links.ts";
+import { parseLinks } from "../recipients/recipients-file.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { answer, EXIT, type Terminal, printable } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { chooseFormat, importFormatOption, readInput } from "./recipients/import.ts";
-
-const add: MakeCommand = (terminal) =>
-  new Command("add")
-    .summary("add a short link for the redirect")
-    .argument("<code>", `1 to ${CODE_CHARS_MAX} letters, digits, _ or -`)
-    .argument("<target>", "an http or https URL")
-    .option(...JSON_OPTION)
-    .examples("reachlog links add spring https://shop.example/offer")
-    .action((code, target, { json }) => report(terminal, { rows: [{ code, target }], refused: [] }, json));
 
 const importLinks: MakeCommand = (terminal) =>
   new Command("import")
@@ -39,17 +30,15 @@ target.`,
 export const links = group(
   "links",
   "add, import or list short links",
-  [add, importLinks],
+  [importLinks],
   "The redirect answers them while REDIRECTS is on. Templates add theirs by themselves.",
 );
 
-/** Links to add, and rows of their file that hold none. */
-interface GivenLinks {
-  readonly rows: readonly NewLink[];
-  readonly refused: readonly RefusedRow[];
-}
-
-async function report(terminal: Terminal, given: GivenLinks, json: true | undefined): Promise<number> {
+async function report(
+  terminal: Terminal,
+  given: ReturnType<typeof parseLinks>,
+  json: true | undefined,
+): Promise<number> {
   const domain = requireDomain(readConfig(terminal));
   await using session = await openSession(terminal);
   const { added, known, refused: refusedLinks } = await addLinks(session, domain, given.rows, COMMAND_METADATA);

@@ -1,9 +1,8 @@
 import { Command, group, JSON_OPTION, Option, parseLimit, type MakeCommand } from "./shared/command.ts";
 import { answer, printable, table } from "./shared/terminal.ts";
-import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
-import { recipientSource } from "../../events/outreach.ts";
+import { basis, recipientSource } from "../../events/outreach.ts";
 import type { DryRunAnswer } from "../console/pages/dry-run.tsx";
 import { formatRecipient, plain } from "../history/words/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
@@ -20,8 +19,10 @@ ${TOKEN_HELP}`,
     )
     .option("--dry-run", "show what a run would do, and send nothing")
     .option("--limit <n>", "messages to send, within the day's quota", parseLimit)
-    .option(...VARIANT_OPTION)
-    .addOption(basisOption())
+    .option("--variant <letter>", "only recipients who get this variant")
+    .addOption(
+      new Option("--basis <basis>", "only recipients with this basis").choices(basis.anyOf.map((one) => one.const)),
+    )
     .addOption(
       new Option("--source <source>", "only recipients of this source, one of RECIPIENT_SOURCES").choices(
         recipientSource.anyOf.map((one) => one.const),
@@ -59,6 +60,6 @@ function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryR
 export const outreach = group(
   "outreach",
   "preview, start, watch or stop a run, settle what is in doubt",
-  [preview, run, watch, reconcile],
+  [run, watch, reconcile],
   "All of them work beside a running service, which makes the runs.",
 );

@@ -3,28 +3,17 @@ import {
   DOMAINS_MAX,
   isDomain,
   isScope,
-  toLastDay,
   parseTokenEnd,
   SCOPE_NAMES,
   TOKEN_SCOPES,
-  toTokenId,
   describeNameFault,
   type TokenScope,
 } from "../config/tokens.ts";
-import {
-  appendEntry,
-  createToken,
-  readAllTokens,
-  type Removal,
-  removeToken,
-  resolveTokensFile,
-} from "../config/tokens-file.ts";
+import { appendEntry, createToken, type Removal, removeToken, resolveTokensFile } from "../config/tokens-file.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
-import { answer, answerEach, fail, type Terminal, table } from "./shared/terminal.ts";
-import { ServiceError, usageError } from "../platform/service-error.ts";
-import { restoreStates } from "../projector/restore.ts";
-import { openExistingLog } from "./shared/log-session.ts";
+import { answer, fail, type Terminal } from "./shared/terminal.ts";
+import { usageError } from "../platform/service-error.ts";
 
 /** Fewer digits of an id are a typo. */
 const ID_DIGITS_MIN = 4;
@@ -93,46 +82,6 @@ function parseLinks(text: string): string {
   return text.toLowerCase();
 }
 
-export const listTokens: MakeCommand = (terminal) =>
-  new Command("list")
-    .summary("list the tokens: what each may do, its expiry and its last use")
-    .description(
-      "The callers' tokens of API_TOKENS and of API_TOKENS_FILE: what each may do, when it expires, and the day of UTC on which it was last used, as far as the log can be read.",
-    )
-    .option("--json", "answer with one JSON object for each token")
-    .action(async ({ json }) => {
-      const { fixed, filed } = readAllTokens(terminal.env);
-      const usedOn = await readLastUses(terminal);
-      const rows = [...fixed, ...filed].map(({ name, sha256, scopes, links, expiresAt }, at) => ({
-        name,
-        id: toTokenId(sha256),
-        scopes: scopes ?? SCOPE_NAMES,
-        links: links ?? null,
-        expires: expiresAt === undefined ? null : isoTime(expiresAt),
-        last_used: usedOn?.get(toTokenId(sha256)) ?? null,
-        source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE",
-      }));
-      const never = usedOn === undefined ? "unknown" : "never";
-      const cells = rows.map(({ name, id, scopes, links, expires, last_used, source }) => {
-        const may = `${scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+")}${links === null ? "" : ` of ${links.join("+")}`}`;
-        return [name, id, may, expires === null ? "never" : toLastDay(Date.parse(expires)), last_used ?? never, source];
-      });
-      const heads = ["name", "id", "scopes", "expires", "last used", "in"];
-      answerEach(terminal, json, rows, rows.length === 0 ? "no token is configured\n" : table(heads, cells));
-    });
-
-/** By id the day on which a token was last used; undefined: the log cannot be read. */
-async function readLastUses(terminal: Terminal): Promise<ReadonlyMap<string, string> | undefined> {
-  try {
-    await using store = await openExistingLog(terminal);
-    const { states } = await restoreStates(store, { names: ["tokens"] });
-    return states.all().tokens.usedOn;
-  } catch (fault) {
-    if (!(fault instanceof ServiceError)) throw fault;
-    return fault.kind === "not_found" ? new Map() : undefined;
-  }
-}
-
 const remove: MakeCommand = (terminal) =>
   new Command("remove")
     .summary("remove a token from API_TOKENS_FILE")
@@ -144,7 +93,7 @@ const remove: MakeCommand = (terminal) =>
 export const token = group(
   "token",
   "create, list and remove the tokens of callers",
-  [make, listTokens, remove],
+  [make, remove],
   `A running service loads a changed API_TOKENS_FILE within three seconds; a
 faulty, empty or missing one changes nothing and is reported in the service's own
 log. A change of API_TOKENS needs a restart.`,

@@ -32,6 +32,17 @@ export interface ApiToken {
   readonly links?: readonly string[];
 }
 
+/** A token, and the setting that configures it. */
+export interface SourcedToken extends ApiToken {
+  readonly source: "API_TOKENS" | "API_TOKENS_FILE";
+}
+
+/** Says of tokens where they come from. `fixed`: those of API_TOKENS. */
+export function withSource(tokens: readonly ApiToken[], fixed: readonly ApiToken[]): readonly SourcedToken[] {
+  const isFixed = ({ sha256 }: ApiToken) => fixed.some((one) => one.sha256 === sha256);
+  return tokens.map((token) => ({ ...token, source: isFixed(token) ? "API_TOKENS" : "API_TOKENS_FILE" }));
+}
+
 export function hasScope({ scopes }: ApiToken, scope: TokenScope): boolean {
   return scopes === undefined || scopes.includes(scope);
 }

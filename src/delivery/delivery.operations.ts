@@ -11,11 +11,13 @@ import { countInWords } from "../platform/counts-and-lists.ts";
 import { operation, pageInput, refusal, refuse, type Disclosure } from "../platform/operation.ts";
 import type { Projector } from "../projector/projector.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import { formatDuration } from "../platform/format-duration.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "./attempt-outcome.ts";
 import { findDispatchHistories, toDispatchStatus, type DispatchStatus } from "./dispatch-status.ts";
 import { findLetters } from "./dead-letters.ts";
-import { STATUSES } from "./dead-letter-filter.ts";
+import { selectedChannels, STATUSES } from "./dead-letter-filter.ts";
 import { channelInput, filterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
+import { drainInWords, measureLags, NEWEST_MS, RATE_MS } from "./lag.ts";
 import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./list-dispatches.ts";
 import { resumeChannel } from "./suspension.ts";
 
@@ -170,6 +172,73 @@ function describeState({ configured: isConfigured, pending, suspended }: Static<
   if (!isConfigured && pending > 0) return "not configured here: what is pending waits until it is";
   if (suspended === null) return "";
   return `suspended since ${suspended.since}: ${suspended.network} refuses it as a whole, ${suspended.detail}`;
+}
+
+const perMinute = (description: string) => Type.Number({ minimum: 0, description, examples: [12.5] });
+
+const lag = Type.Object({
+  channel: channelName,
+  backlog: Type.Integer({ minimum: 0, description: "Pending dispatches." }),
+  oldest_click_seconds: orNull(
+    Type.Integer({ minimum: 0, description: "Age of the oldest pending click; of a webhook, of the oldest event." }),
+  ),
+  settled_per_minute: perMinute("Dispatches that came to their end."),
+  requested_per_minute: perMinute("Dispatches that were requested."),
+  drained_in_seconds: orNull(
+    Type.Integer({ minimum: 0, description: "Until nothing is pending. Null: the backlog does not shrink." }),
+  ),
+  failures_in_a_row: count,
+  suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
+  configured,
+});
+
+export const readDeliveryLag = operation({
+  name: "deliveries lag",
+  id: "readDeliveryLag",
+  tag: "tracking",
+  access: ["session", "read"],
+  summary: "Show how far each channel is behind.",
+  description: `What is pending, the age of the oldest click among it, and how much completed and was requested a minute in the last ${formatDuration(RATE_MS / 1_000)}. The time until nothing is pending follows from the rate of the last ${formatDuration(NEWEST_MS / 1_000)}.`,
+  personalRead: false,
+  input: { channel: filterInput.channel },
+  output: { channels: Type.Array(lag), ...asOf },
+  refusals: filterRefusals,
+  isWatched: true,
+  async run({ store, clock, at, configured: names, config }: ChannelReader & FilterContext, { channel }) {
+    const found = await at(undefined, "deliveries");
+    const { deliveries } = found.states;
+    const filter = readFilter({ channel }, { config }, listChannels(deliveries));
+    if ("refusal" in filter) return filter;
+    const isConfigured = (name: ChannelName) => names.includes(name);
+    const sources = { store, deliveries: () => deliveries, isConfigured, tail: { to: found.position } };
+    const channels = await measureLags(sources, selectedChannels(filter, deliveries), clock());
+    return { channels: [...channels], as_of: toMomentJson(found) };
+  },
+  table: ({ channels }) => ({
+    head: ["channel", "backlog", "oldest click", "settled/min", "requested/min", "drained in", "state"],
+    rows: channels.map((one) => [
+      one.channel,
+      one.backlog,
+      one.oldest_click_seconds === null ? "" : formatDuration(one.oldest_click_seconds),
+      one.settled_per_minute,
+      one.requested_per_minute,
+      drainInWords(one),
+      describeLag(one),
+    ]),
+  }),
+  text: ({ as_of }) => `(${describeMomentJson(as_of)})\n`,
+  examples: ["--watch", "--channel webhook-crm"],
+});
+
+function describeLag({
+  configured: isConfigured,
+  backlog,
+  suspended,
+  failures_in_a_row: failures,
+}: Static<typeof lag>) {
+  if (!isConfigured && backlog > 0) return "not configured here";
+  if (suspended !== null) return `suspended since ${suspended.since}`;
+  return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }
 
 /** Dispatches of an event about many: a few screens. */

@@ -1,17 +1,22 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
+import { withSource } from "../config/tokens.ts";
 import { showAccount, revokeAccount } from "../account/account.operations.ts";
 import { discardDeliveries, retryDeliveries, settleDeliveries } from "../delivery/decisions.operations.ts";
 import {
   listDeliveries,
   listDeliveryChannels,
+  readDeliveryLag,
   resumeDeliveries,
   showDelivery,
 } from "../delivery/delivery.operations.ts";
 import { showClicks, showStats } from "../history/history.operations.ts";
+import { listTokens } from "../privacy/tokens.operations.ts";
 import { showResults } from "../history/results.operations.ts";
-import { listLinks } from "../links/links.operations.ts";
+import { addLink, listLinks } from "../links/links.operations.ts";
 import { listRuns, showQuota, stopRun } from "../outreach/outreach.operations.ts";
+import { previewOutreach } from "../outreach/preview.operations.ts";
+import { toOutreachRules } from "../outreach/run-rules.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
 import { showChange, showHistory } from "../recipients/audit.operations.ts";
@@ -24,6 +29,7 @@ import {
   showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
+import type { Template } from "../template/template.ts";
 import { createSlot } from "./access/load-shedding.ts";
 import { feature, type AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
@@ -72,10 +78,12 @@ function readingOperations(deps: AppDeps) {
   const context = () => openReader(deps);
   const histories = createSlot(BUSY);
   return feature("reading-operations", "")
+    .get("/api/tokens", ...serveRead(listTokens, context))
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/results", ...serveRead(showResults, context))
     .get("/social/runs", ...serveRead(listRuns, context))
+    .get("/social/preview", ...serveRead(previewOutreach, context))
     .get("/social/account", ...serveRead(showAccount, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
     .get("/api/audit/history", ...serveRead(showHistory, context, histories.take))
@@ -84,6 +92,7 @@ function readingOperations(deps: AppDeps) {
     .get("/api/links", ...serveRead(listLinks, context))
     .get("/api/clicks", ...serveRead(showClicks, context))
     .get("/api/deliveries", ...serveRead(listDeliveries, context))
+    .get("/api/deliveries/lag", ...serveRead(readDeliveryLag, context))
     .get("/api/deliveries/channels", ...serveRead(listDeliveryChannels, context))
     .get("/api/deliveries/show", ...serveRead(showDelivery, context));
 }
@@ -100,6 +109,7 @@ function writingOperations(deps: AppDeps) {
     .post("/social/recipients/release", ...serveWrite(releaseRecipient, context, { form: {} }))
     .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, context, { form: {} }))
     .post("/social/recipients/forget", ...serveWrite(forgetRecipient, context, { form: { body: readConfirmed } }))
+    .post("/api/links/add", ...serveWrite(addLink, context))
     .post("/api/tracking/forget", ...serveWrite(forgetClicks, context, { form: {} }))
     .post("/api/deliveries/retry", ...serveWrite(retryDeliveries, context, inParts))
     .post("/api/deliveries/discard", ...serveWrite(discardDeliveries, context, inParts))
@@ -107,11 +117,15 @@ function writingOperations(deps: AppDeps) {
     .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, context, { form: {} }));
 }
 
-function openReader({ eventLog: { store }, projector, past, clock, config, awaySince, delivery }: AppDeps) {
+function openReader(deps: AppDeps) {
+  const { eventLog, projector, past, clock, config, awaySince, delivery, encryptedLog, authentication } = deps;
+  const { store } = eventLog;
   const { timezone } = config.outreach;
   return {
     config,
+    rulesWith: async (template: Template) => toOutreachRules({ ...deps, keyring: encryptedLog.keyring }, template),
     configured: delivery.configured,
+    tokens: () => withSource(authentication.list(), config.http.tokensFile?.fixed ?? config.http.tokens),
     ...createServiceReader({ store, projector, past, clock, timezone, awaySince }),
   };
 }

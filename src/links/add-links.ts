@@ -21,7 +21,9 @@ export interface RefusedLink {
 /** Longest code that an operator gives. */
 export const CODE_CHARS_MAX = 64;
 
-const CODE = new RegExp(`^[A-Za-z0-9_-]{1,${CODE_CHARS_MAX}}$`);
+/** The pattern of a code that an operator gives. */
+export const CODE = `^[A-Za-z0-9_-]{1,${CODE_CHARS_MAX}}$`;
+const IS_CODE = new RegExp(CODE);
 
 /** Links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
 export const STORED_LINKS_MAX = 100_000;
@@ -55,7 +57,7 @@ export function decideLinks(
 }
 
 function findFault(code: string, target: string | undefined, before: string | undefined): string | undefined {
-  if (!CODE.test(code)) return `the code needs 1 to ${CODE_CHARS_MAX} letters, digits, _ or -`;
+  if (!IS_CODE.test(code)) return `the code needs 1 to ${CODE_CHARS_MAX} letters, digits, _ or -`;
   if (target === undefined) return "the target is not an http or https URL";
   if (before !== undefined && before !== target) return "the code already has another target";
   if (before === undefined && isReservedCode(code))

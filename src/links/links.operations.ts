@@ -1,9 +1,13 @@
 import { Type } from "@sinclair/typebox";
+import type { Config } from "../config/config.ts";
 import { formatTemplate } from "../../projections/results.ts";
 import { count, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
-import { operation, pageInput } from "../platform/operation.ts";
+import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import type { HandleDeps } from "../log/decide-and-append.ts";
+import { toDomain } from "../template/short-link.ts";
+import { addLinks, CODE, CODE_CHARS_MAX } from "./add-links.ts";
 
 /** Links of one answer. */
 const LINKS_SHOWN = 100;
@@ -70,4 +74,47 @@ export const listLinks = operation({
     return `(${countInWords(all, "link")}${more}; ${describeMomentJson(as_of)})\n`;
   },
   examples: ["--json"],
+});
+
+/** Longest address that a link leads to. */
+const TARGET_CHARS_MAX = 4_096;
+
+export const addLink = operation({
+  name: "links add",
+  id: "addLink",
+  tag: "tracking",
+  access: ["token", "admin"],
+  summary: "Add a short link for the redirect.",
+  description:
+    "The redirect answers it while REDIRECTS is on. A repeat changes nothing; a code never gets another target.",
+  personalRead: false,
+  input: {
+    code: Type.String({
+      pattern: CODE,
+      description: `1 to ${CODE_CHARS_MAX} letters, digits, _ or -`,
+      examples: ["spring"],
+    }),
+    target: Type.String({
+      maxLength: TARGET_CHARS_MAX,
+      description: "An http or https URL",
+      examples: ["https://shop.example/offer"],
+    }),
+  },
+  positional: ["code", "target"],
+  output: { link: text("go.example/spring"), known: Type.Boolean({ description: "True if the log had it before." }) },
+  refusals: {
+    unusable_link: refusal("invalid", "{code} was not added: {reason}."),
+    no_link_base: refusal("configuration", "LINK_BASE is not set, and REDIRECTS is off."),
+  },
+  async run(context: HandleDeps & { readonly config: Pick<Config, "links"> }, link, caller) {
+    const { base } = context.config.links;
+    if (base === undefined) return "no_link_base";
+    const domain = toDomain(base);
+    const { known, refused } = await addLinks(context, domain, [link], caller);
+    const [fault] = refused;
+    if (fault !== undefined) return refuse("unusable_link", { code: link.code, reason: fault.reason });
+    return { link: `${domain}/${link.code}`, known: known > 0 };
+  },
+  text: ({ link, known }) => `${link} ${known ? "was known before" : "was added"}.`,
+  examples: ["spring https://shop.example/offer"],
 });

@@ -2,12 +2,11 @@ import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../projections/contacts.ts";
 import { judgeKnown, messageRecipient, type OutreachRules, type OutreachState } from "./decide.ts";
 import { isSelected, type RunSelection } from "./run-limits.ts";
+import { createTimeSlices } from "../platform/time-slices.ts";
 import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
-export type Survey = ReturnType<typeof survey>;
-
-export type VariantSample = Survey["variants"][number];
+export type Survey = Awaited<ReturnType<typeof survey>>;
 
 /** The text for the recipient asked for, or for the first of those still open for which it renders. */
 interface Sample {
@@ -15,17 +14,17 @@ interface Sample {
   readonly rendered: Rendered;
 }
 
-export interface Skipped {
+interface Skipped {
   count: number;
   /** The first of them. */
   readonly people: Recipient[];
 }
 
 /**
- * Judges all imported recipients, as a run does before it asks the network. `person`: the recipient of the texts; `limit`: of
- * people named for each reason; `selection`: which recipients a run is for.
+ * Judges all imported recipients, as a run does before it asks the network, in slices of some milliseconds. `person`: the
+ * recipient of the texts; `limit`: of people named for each reason; `selection`: the recipients that a run is for.
  */
-export function survey(
+export async function survey(
   state: OutreachState,
   rules: OutreachRules,
   { person, limit, selection }: { person: Contact | undefined; limit: number; selection: RunSelection },
@@ -34,7 +33,9 @@ export function survey(
   const open: Contact[] = [];
   const skips = new Map<SkipReason, Skipped>();
   let failed = 0;
+  const slices = createTimeSlices();
   for (const contact of state.contacts.people.values()) {
+    if (slices.isOver()) await slices.next();
     if (!contact.listed) continue;
     const variant = selection.variant === undefined ? undefined : ownVariant(rules, contact);
     if (!isSelected(selection, { variant, basis: contact.basis, source: "list" })) continue;
@@ -43,7 +44,13 @@ export function survey(
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
     else open.push(contact);
   }
-  if (person === undefined) for (const contact of open) addSamples(samples, rules, contact);
+  if (person === undefined) {
+    for (const contact of open) {
+      if (samples.size === rules.template.variants.length) break;
+      if (slices.isOver()) await slices.next();
+      addSamples(samples, rules, contact);
+    }
+  }
   const decided = Map.groupBy(open, (contact) => ownVariant(rules, contact));
   return {
     template: rules.template.id,
@@ -75,7 +82,6 @@ function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipien
 }
 
 function addSamples(samples: Map<string, Sample>, rules: OutreachRules, contact: Contact): void {
-  if (samples.size === rules.template.variants.length) return;
   for (const [variant, sample] of renderSamples(rules, contact)) {
     if (sample.rendered.ok && !samples.has(variant)) samples.set(variant, sample);
   }

@@ -1,6 +1,10 @@
 import type { RunRules } from "../../events/outreach.ts";
 import { toSendWindow } from "../config/send-window.ts";
-import { toTemplateNames } from "../template/template.ts";
+import type { Config } from "../config/config.ts";
+import type { Keyring } from "../privacy/keyring.ts";
+import type { FindLinkKeys } from "../recipients/record-consent.ts";
+import type { HashesOf } from "../recipients/suppress.ts";
+import { toTemplateNames, type Template } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
 /** The rules that a question may change. */
@@ -13,6 +17,24 @@ export interface RulesInForce extends Pick<
 
 /** What a question changes of them; an absent member stays as it was at that time, and undefined is a rule of its own. */
 export type RuleChanges = Partial<RulesInForce>;
+
+/** What the rules are made of, besides the template. */
+export interface RuleParts {
+  readonly config: Pick<Config, "outreach">;
+  readonly hashesOf: HashesOf;
+  readonly findLinkKeys: FindLinkKeys;
+  readonly keyring: Pick<Keyring, "isForgotten">;
+}
+
+/** The rules that are configured, for runs with this template. */
+export function toOutreachRules(
+  { config, hashesOf, findLinkKeys, keyring: { isForgotten } }: RuleParts,
+  template: Template,
+): OutreachRules {
+  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
+  const limits = { requireConsent, dailyLimit, stopAfterFailures, window };
+  return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
+}
 
 /** The rules as the start of a run records them. */
 export function toRunRules(

@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
 
 /** The kind of a refusal. HTTP shows it by a status, the command line by an exit code. */
-export type RefusalKind = "not_found" | "conflict" | "invalid" | "usage";
+export type RefusalKind = "not_found" | "conflict" | "invalid" | "usage" | "configuration";
 
 /** A refusal that an operation declares. Its name, with hyphens, is the slug of its problem. */
 export interface DeclaredRefusal {
@@ -118,6 +118,10 @@ export interface Operation<
    * before it asks, and asks by this input.
    */
   holdTo?(counted: Static<TObject<Output>>, input: Static<TObject<Input>>): Static<TObject<Input>>;
+  /** True if it also answers without a log: then `at` throws. */
+  readonly isLogOptional?: true;
+  /** True if the command line can repeat it, with `--watch`. */
+  readonly isWatched?: true;
   /** True if the act may take longer than a connection may be idle. */
   readonly isSlow?: true;
   /** Returns the answer, or a refusal. Throws a ServiceError (usage) for an input that no schema can refuse. */

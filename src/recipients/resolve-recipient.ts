@@ -11,6 +11,12 @@ export const recipientName = Type.String({
   examples: ["@sara_sells", "1786543210987654321"],
 });
 
+/** What an answer says of the recipient that something is about; either is missing if it is not known. */
+export const recipientAnswer = Type.Object({
+  id: Type.Optional(Type.String({ examples: ["2244994945"] })),
+  username: Type.Optional(Type.String({ examples: ["ada_builds"] })),
+});
+
 /** Digits of the ids that the network gives today; fewer may be a handle. */
 const ID = /^\d{16,19}$/;
 

@@ -5,13 +5,10 @@ import type { LogClock } from "../log/log-clock.ts";
 import { xPrices } from "../networks/x/x-api.ts";
 import { newestTime, type OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
+import { toOutreachRules, type RuleParts } from "../outreach/run-rules.ts";
 import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
-import type { FindLinkKeys } from "../recipients/record-consent.ts";
-import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
-import type { Keyring } from "../privacy/keyring.ts";
-import { parseTemplate, type Template } from "../template/template.ts";
-import type { OutreachRules } from "../outreach/decide.ts";
+import { parseTemplate } from "../template/template.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Social } from "./networks.ts";
 
@@ -38,30 +35,9 @@ export function openAccount(deps: WorkDeps & { readonly social: Social; readonly
   return { ...social, tokens, [Symbol.asyncDispose]: tokens[Symbol.asyncDispose] };
 }
 
-interface OutreachDeps extends WorkDeps {
+interface OutreachDeps extends WorkDeps, RuleParts {
   readonly config: Config;
   readonly account: Pick<Account, "network" | "tokens">;
-  readonly hashesOf: HashesOf;
-  readonly findLinkKeys: FindLinkKeys;
-  readonly keyring: Pick<Keyring, "isForgotten">;
-}
-
-export function outreachRules(
-  { config, hashesOf, findLinkKeys, keyring }: Omit<OutreachDeps, keyof WorkDeps | "account">,
-  template: Template,
-): OutreachRules {
-  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
-  const { isForgotten } = keyring;
-  return {
-    template,
-    requireConsent,
-    dailyLimit,
-    stopAfterFailures,
-    window,
-    hashes: hashesOf,
-    findLinkKeys,
-    isForgotten,
-  };
 }
 
 /** What the outreach agent works with, in the service and in commands. */
@@ -79,7 +55,7 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     sleep: deps.sleep ?? sleep,
     sources: openSources(outreach),
     // Never rendered where no template is configured: then no run starts.
-    rules: outreachRules(deps, outreach.template ?? parseTemplate("-")),
+    rules: toOutreachRules(deps, outreach.template ?? parseTemplate("-")),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),
     isTrackingOptOut: createStopWords(outreach.trackingStopWords),

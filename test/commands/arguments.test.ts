@@ -9,19 +9,19 @@ import {
   deliveries,
   forget,
   recipients,
+  outreach,
+  token,
 } from "../harness/memory/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { demo } from "../../src/commands/development/demo.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { key } from "../../src/commands/key.ts";
-import { outreach } from "../../src/commands/outreach.ts";
 import { quota } from "../harness/memory/operation-commands.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import { sandbox } from "../../src/commands/development/sandbox.ts";
 import { serve } from "../../src/commands/serve.ts";
 import { stats } from "../harness/memory/operation-commands.ts";
-import { token } from "../../src/commands/token.ts";
 
 /** Each command with as many arguments as it takes. */
 const FULL: readonly (readonly [MakeCommand, string])[] = [

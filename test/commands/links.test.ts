@@ -8,7 +8,7 @@ import { links } from "../harness/memory/operation-commands.ts";
 test("links are added, imported and listed; refused rows are named, and a repeat changes nothing", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
   const add = ["add", "spring", "https://shop.example/offer"];
-  expect(await world.run(links, ...add)).toEqual({ code: 0, err: "", out: "1 added, 0 known before, 0 refused\n" });
+  expect(await world.run(links, ...add)).toEqual({ code: 0, err: "", out: "go.example/spring was added.\n" });
   const file = join(world.directory, "links.csv");
   writeFileSync(
     file,

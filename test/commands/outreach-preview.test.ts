@@ -1,10 +1,10 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { outreach } from "../../src/commands/outreach.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { parseTemplate, chooseVariant } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { outreach } from "../harness/memory/operation-commands.ts";
 
 const TEMPLATE = "Hi {{name}}, {{company}}\n---\nHello {{name}},\nabout {{company|you}}";
 const { id: TEMPLATE_ID } = parseTemplate(TEMPLATE);
@@ -60,9 +60,7 @@ variant B for @dora (${dora.id}); 3 people get it
   Hello Dora,
   about you
 `);
-  expect(out).toContain(
-    `\nwould be skipped  people  who\nmissing_field     1       @ann (${ANN.id})\n(as of position 4, `,
-  );
+  expect(out).toContain(`\n1 would be skipped, missing_field: @ann (${ANN.id})\n(as of position 4, `);
 });
 
 test("a template with a name is shown by it", async () => {
@@ -87,8 +85,8 @@ test("a recipient who would be skipped before the network is asked is counted by
   const open = added({ username: "eve" }, { company: "Acme" });
   await using world = await worldWith([added(ANN), suppressed, added(BEA), ...failure, ...closed, open]);
   const { out } = await world.run(outreach, "preview", "--limit", "2");
-  expect(out).toContain("no_consent        3       @d1, @d2 and 1 more\n");
-  expect(out).toContain(`suppressed        1       @ann (${ANN.id})\n`);
+  expect(out).toContain("3 would be skipped, no_consent: @d1, @d2 and 1 more\n");
+  expect(out).toContain(`1 would be skipped, suppressed: @ann (${ANN.id})\n`);
   expect(out).toContain("1 failed: only reachlog recipients retry");
   // Eve's id is not known, so neither is her variant.
   expect(out).toContain("1 known by handle only");
@@ -176,15 +174,12 @@ test("nothing of a template or a person steers the terminal", async () => {
 
 test("without a template there is nothing to preview, and no unknown recipient is shown", async () => {
   await using world = await worldWith([added(ANN)]);
-  expect(await world.run(outreach, "preview", "@unknown")).toMatchObject({
-    code: 1,
-    out: "",
-    err: expect.stringContaining("no recipient is known as @unknown"),
-  });
+  expect(world.run(outreach, "preview", "@unknown")).rejects.toThrow("No recipient is known as @unknown.");
   delete world.env["MESSAGE_TEMPLATE"];
-  const fault = await world.run(outreach, "preview").catch((reason: unknown) => reason);
-  expect(fault).toMatchObject({ kind: "configuration" });
-  expect((fault as Error).message).toStartWith("MESSAGE_TEMPLATE: not set");
+  expect(await world.run(outreach, "preview").catch((reason: unknown) => reason)).toMatchObject({
+    kind: "configuration",
+    message: "There is no message: MESSAGE_TEMPLATE is not set.",
+  });
 });
 
 test("a preview appends nothing", async () => {

@@ -1,8 +1,8 @@
-// On no harness.
+// On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { token } from "../../src/commands/token.ts";
+import { token } from "../harness/memory/operation-commands.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";

@@ -1,6 +1,7 @@
 /** What operators do by the console, the command line and scripts, beside the specification's endpoints: all want a token. */
 export const ACTIONS = [
   "/api/deliveries/resume",
+  "/api/links/add",
   "/social/run/stop",
   "/social/account/unlink",
   "/api/deliveries/retry",
@@ -20,6 +21,9 @@ export const ACTIONS = [
 
 /** What the console, the command line and scripts read beside: method, path and protection. */
 export const READINGS = [
+  "GET /api/tokens session",
+  "GET /social/preview session",
+  "GET /api/deliveries/lag session",
   "GET /social/results session",
   "GET /social/quota session",
   "GET /social/runs session",

@@ -1,5 +1,6 @@
 import type * as typed from "@commander-js/extra-typings";
 import type { TProperties } from "@sinclair/typebox";
+import { sleep } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import {
   isFlag,
@@ -11,10 +12,26 @@ import {
 } from "../../platform/operation.ts";
 import { absolutePath, Argument, Command, JSON_OPTION, Option, type MakeCommand } from "./command.ts";
 import { runOperation } from "./run-operation.ts";
+import { EXIT, type Terminal } from "./terminal.ts";
+
+/** Often enough to see a backlog move; each look opens the log. */
+const WATCH_MS = 2_000;
 
 /** The command of an operation: arguments and options are the members of its input, and help is made of its words. */
 export function toCommand(described: AnyOperation): MakeCommand {
-  const { name, summary, description, input, positional = [], confirm, list, csv, file, examples } = described;
+  const {
+    name,
+    summary,
+    description,
+    input,
+    positional = [],
+    confirm,
+    list,
+    csv,
+    file,
+    isWatched,
+    examples,
+  } = described;
   const last = name.split(" ").at(-1)!;
   return (terminal) => {
     const command: typed.CommandUnknownOpts = new Command(last).summary(toPhrase(summary)).description(description);
@@ -26,16 +43,19 @@ export function toCommand(described: AnyOperation): MakeCommand {
     if (list === undefined) command.option(...JSON_OPTION);
     else command.option("--json", "answer with one JSON object a row; without --limit, of all pages");
     if (csv !== undefined) command.addOption(new Option("--csv", "answer with CSV").conflicts("json"));
+    if (isWatched === true) command.option("--watch", `repeat every ${WATCH_MS / 1_000} seconds, until interrupted`);
     const action = async (...given: readonly unknown[]): Promise<number> => {
       const {
         json,
         csv: isCsv,
         yes,
+        watch,
         ...chosen
       } = given[positional.length] as Record<string, unknown> & {
         json?: true;
         csv?: true;
         yes?: true;
+        watch?: true;
       };
       // A list without members is one that was left out.
       const named = positional.flatMap((member, at) =>
@@ -44,11 +64,23 @@ export function toCommand(described: AnyOperation): MakeCommand {
       const members = options.map(([member]) => [member, chosen[toCamelCase(member)]] as const);
       const inputs = omitUndefined(Object.fromEntries([...named, ...members]));
       const path = file && (chosen[toCamelCase(file.option)] as string | undefined);
-      return await runOperation(terminal, described, inputs, { json, csv: isCsv, yes, file: path });
+      const run = () => runOperation(terminal, described, inputs, { json, csv: isCsv, yes, file: path });
+      return await (watch === true ? repeatUntilStopped(terminal, run) : run());
     };
     command.action(action as Parameters<typeof command.action>[0]);
     return command.examples(...examples.map((one) => `reachlog ${name} ${one}`.trimEnd()));
   };
+}
+
+/** Returns the first exit code that is none of success, or that of the signal which ends it. */
+async function repeatUntilStopped({ signal }: Terminal, run: () => Promise<number>): Promise<number> {
+  for (;;) {
+    const code = await run();
+    if (code !== EXIT.ok) return code;
+    await sleep(WATCH_MS, signal);
+    // The signal's reason is the code that a shell expects of it.
+    if (signal.aborted) return Number(signal.reason);
+  }
 }
 
 /** Adds to a command those of the operations whose names begin with its own, such as `links list` to `links`. */

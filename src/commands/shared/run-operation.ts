@@ -1,6 +1,8 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { createDelivery } from "../../delivery/settlement.ts";
+import type { Config } from "../../config/config.ts";
+import { withSource, type SourcedToken } from "../../config/tokens.ts";
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";
@@ -10,6 +12,10 @@ import type { LogReader, StatesAt } from "../../projector/log-reader.ts";
 import { parseMoment } from "../../projector/parse-moment.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import type { OpenedLog } from "../../privacy/open-log.ts";
+import { toOutreachRules } from "../../outreach/run-rules.ts";
+import { createFindLinkKeys } from "../../recipients/record-consent.ts";
+import { createSuppressionHashes } from "../../recipients/suppress.ts";
+import type { Template } from "../../template/template.ts";
 import { openAccount } from "../../service/outreach.ts";
 import { readConfig } from "./command.ts";
 import { openExistingLog, openSession, readCaller, recordRead } from "./log-session.ts";
@@ -85,8 +91,12 @@ function isYes(typed: string): boolean {
 type Context = Awaited<ReturnType<typeof openContext>>;
 
 /** Opens what an operation works with, beside a running service. */
-export function openContext(terminal: Terminal, described: Pick<AnyOperation, "access">) {
-  return isReading(described) ? openReader(terminal) : openWriter(terminal);
+export async function openContext(terminal: Terminal, described: Pick<AnyOperation, "access" | "isLogOptional">) {
+  if (!isReading(described)) return openWriter(terminal);
+  return openReader(terminal).catch((fault: unknown) => {
+    if (described.isLogOptional === true) return readNoLog(terminal, fault);
+    throw fault;
+  });
 }
 
 /** A log to read. All calls for the states of one moment get those of the first: the pages of a list are of one moment. */
@@ -106,9 +116,26 @@ async function openReader(terminal: Terminal) {
     get configured() {
       return connectNetworks(config).channels.map(({ name }) => name);
     },
+    tokens: () => listConfigured(config),
+    async rulesWith(template: Template) {
+      const hashesOf = createSuppressionHashes(await store.vault.stableKey("suppression"));
+      const { keyring } = store;
+      return toOutreachRules({ config, hashesOf, findLinkKeys: createFindLinkKeys(keyring), keyring }, template);
+    },
     projector: undefined,
     [Symbol.asyncDispose]: store[Symbol.asyncDispose],
   };
+}
+
+/** Reads without a log, which cannot be opened for this fault. */
+function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeof openReader>> {
+  const config = readConfig(terminal);
+  const at = () => Promise.reject(fault as Error);
+  return { config, tokens: () => listConfigured(config), at, async [Symbol.asyncDispose]() {} } as never;
+}
+
+function listConfigured({ http: { tokens, tokensFile } }: Config): readonly SourcedToken[] {
+  return withSource(tokens, tokensFile?.fixed ?? tokens);
 }
 
 async function foldAt(

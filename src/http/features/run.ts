@@ -6,6 +6,7 @@ import type { RunReport } from "../../outreach/execute-run.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
+import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
 import { isoTime, within } from "../../platform/clock.ts";
 import { quotaAllowance } from "../access/rate-limit.ts";
 import { feature, type AppDeps } from "../deps.ts";
@@ -48,15 +49,13 @@ const runBody = objectBody({
 
 const started = Type.Object({ run_id: id, dry_run: Type.Boolean(), status: Type.Literal("started") });
 
-const recipient = Type.Object({ id: Type.Optional(text("2244994945")), username: Type.Optional(text("ada_builds")) });
-
 const preview = Type.Object({
   estimate: usage,
   variants: Type.Array(Type.Object({ variant: text("A"), text: text("Hi Ada") })),
-  would_send: Type.Array(Type.Object({ recipient, text: text("Hi Ada"), variant: text("A") })),
+  would_send: Type.Array(Type.Object({ recipient: recipientAnswer, text: text("Hi Ada"), variant: text("A") })),
   would_skip: Type.Array(
     Type.Object({
-      recipient,
+      recipient: recipientAnswer,
       reason: skipReason,
       detail: Type.Optional(
         Type.String({ description: "What is missing.", examples: ["consent_at and consent_source are missing"] }),

@@ -208,6 +208,7 @@ const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = {
   conflict: 409,
   invalid: 422,
   usage: 422,
+  configuration: 503,
 };
 
 /** The problem of a refusal that an operation declares. */

@@ -3,6 +3,7 @@ import { skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { msOf } from "../../../projections/time.ts";
 import { count, named, orNull, text } from "../../platform/common-schemas.ts";
+import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./redecide.ts";
 
@@ -71,13 +72,13 @@ const outcome = named(
 );
 type Outcome = Static<typeof outcome>;
 
-const recipient = Type.Object({ id: Type.Optional(text("2244994945")), username: Type.Optional(text("ada_builds")) });
-
 const changed = named(
   "ChangedRecipients",
   Type.Object({
     count,
-    shown: Type.Array(Type.Object({ recipient, was: outcome, would: outcome }), { description: "The first of them." }),
+    shown: Type.Array(Type.Object({ recipient: recipientAnswer, was: outcome, would: outcome }), {
+      description: "The first of them.",
+    }),
   }),
 );
 

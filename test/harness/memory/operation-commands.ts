@@ -1,6 +1,8 @@
 import { audit as auditCommands } from "../../../src/commands/audit.ts";
 import { account as accountCommands } from "../../../src/commands/account.ts";
 import { deliveries as deliveryCommands } from "../../../src/commands/deliveries.ts";
+import { outreach as outreachCommands } from "../../../src/commands/outreach.ts";
+import { token as tokenCommands } from "../../../src/commands/token.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
@@ -19,6 +21,8 @@ export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(cli
 export const [contacts, contact] = [toCommand(listRecipients), toCommand(showRecipient)];
 export const recipients = withOperations(recipientCommands, await loadOperations("recipients"));
 export const account = withOperations(accountCommands, await loadOperations("account"));
+export const outreach = withOperations(outreachCommands, await loadOperations("outreach"));
+export const token = withOperations(tokenCommands, await loadOperations("token"));
 export const links = withOperations(linkCommands, await loadOperations("links"));
 export const [showHistoryCommand, showChangeCommand] = [toCommand(showHistory), toCommand(showChange)];
 export const audit = withOperations(auditCommands, await loadOperations("audit"));
