@@ -81,6 +81,12 @@ describe("each operation for programs, asked of a running service", () => {
     expect(one.data?.recipient.username).toBe("ada_builds");
     expect([known?.recipients.map(({ username }) => username), known?.count]).toEqual([["ada_builds"], 3]);
     expect((await client.GET("/api/links")).data?.links).toEqual([]);
+    const link = { code: "spring", target: "https://shop.example/" };
+    expect((await client.POST("/api/links/add", { body: link })).error?.type).toBe("urn:reachlog:problem:no-link-base");
+    expect((await client.GET("/social/preview")).data?.skips.map(({ reason }) => reason)).toEqual([
+      "suppressed",
+      "no_consent",
+    ]);
     expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);
   });
 
@@ -136,6 +142,7 @@ describe("each operation for programs, asked of a running service", () => {
       {},
       {},
     ]);
+    expect((await client.GET("/api/deliveries/lag")).data?.channels[0]?.backlog).toBe(0);
     const shown = await client.GET("/api/deliveries/show", { params: { query: { event_id: "1" } } });
     expect(shown.error?.type).toBe("urn:reachlog:problem:no-dispatch");
     const changed = { all: true, ...filter, expected: 1 } as const;
@@ -151,6 +158,7 @@ describe("each operation for programs, asked of a running service", () => {
   test("the log", async () => {
     const { data: begun } = await client.POST("/api/audit/verify", { body: {} });
     expect(begun?.status).toBe("started");
+    expect((await client.GET("/api/tokens")).data?.last_uses).toBe("known");
     expect((await client.GET("/api/audit/verify")).data).toBeDefined();
     const { data: head } = await client.GET("/api/audit/head", { parseAs: "text" });
     expect(head).toContain("\n");

@@ -20,8 +20,8 @@ import { onRuntime } from "../harness/runtime.ts";
 
 const PROGRAM = join(import.meta.dirname, "programs/moved-clock.ts");
 
-/** With the fault tests so many as a small shop has in a day; beside all other tests a part, which takes a fifth of the time. */
-const EVENTS = isWhole ? 20_000 : 4_000;
+/** With the fault tests so many as a small shop has in a day; beside all other tests a part. */
+const EVENTS = isWhole ? 20_000 : 1_500;
 
 /** Links that are clicked in turn; each is a stream. */
 const CODES = Array.from("abcdefghijklmnopqrst");

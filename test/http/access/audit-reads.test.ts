@@ -31,6 +31,7 @@ const toEntry = (name: string, secret: string, scope: string) =>
 
 /** A request to each endpoint that reads personal data, and what the log has to say of it. */
 const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
+  "GET /social/preview": ["/social/preview?limit=0", { resource: "preview" }],
   "POST /api/what-if": ["/api/what-if", { resource: "preview" }],
   "POST /console/what-if": ["/console/what-if", { resource: "preview" }],
   "GET /": ["/", { resource: "overview" }],
@@ -211,6 +212,8 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
       .concat([
         "/api/deliveries",
         "/api/deliveries/channels",
+        "/api/deliveries/lag",
+        "/api/tokens",
         "/api/links",
         "/links",
         "/runs",

@@ -5,7 +5,7 @@ import type { Runner } from "./runner.ts";
 import fc from "fast-check";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
-const RUNS = 40;
+const RUNS = 15;
 /** A busy machine needs longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
 

@@ -76,7 +76,7 @@ export function readContract({ afterAll, beforeAll, describe, expect, open, test
       const found = fc.asyncProperty(query, async (query) => {
         expect(await take(store.read(query))).toEqual(select(log, query));
       });
-      await fc.assert(found, { numRuns: 200 });
+      await fc.assert(found, { numRuns: 80 });
     });
 
     test("for a fold answers the same events, in batches and without what a fold does not need", async () => {
@@ -85,7 +85,7 @@ export function readContract({ afterAll, beforeAll, describe, expect, open, test
         expect(batches.every((batch) => batch.length > 0)).toBe(true);
         expect(batches.flat().map(essence)).toEqual(select(log, query).map(essence));
       });
-      await fc.assert(found, { numRuns: 200 });
+      await fc.assert(found, { numRuns: 80 });
     });
 
     test("goes on after each part of a long read where it stopped", async () => {
