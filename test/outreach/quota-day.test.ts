@@ -181,7 +181,8 @@ test("the quota resets at the first moment at which it has more places", () => {
         if (used === 0) return expect(end).toBe(nextDayAt(timezone, ms));
         expect(usedAt(state, momentIn(timezone, end))).toBeLessThan(used);
         for (const before of [end - 1, Math.floor(ms + (end - 1 - ms) * share)]) {
-          expect(Math.min(usedAt(state, momentIn(timezone, before)), limit)).toBe(used);
+          // More may count meanwhile: once days count again, a message of another zone is in the day of the same name.
+          expect(usedAt(state, momentIn(timezone, before))).toBeGreaterThanOrEqual(used);
         }
       });
     }),
