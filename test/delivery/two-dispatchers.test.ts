@@ -12,7 +12,7 @@ import { openDelivery, passUntil, type DeliveryHarness } from "../harness/memory
 import { createReach, type Reach } from "../harness/memory/reach.ts";
 import { auditLog, auditOrder, auditRequests, auditTruth } from "./model/audit.ts";
 import { createRandom } from "../harness/random.ts";
-import { isWhole } from "../faults/tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import type { Kind } from "./model/fates.ts";
 import { clickOf, logOf, resumeAll, subscribed, textOf } from "./model/history.ts";
 import { createNetwork, type Life, type Network } from "./model/network.ts";

@@ -6,7 +6,7 @@ import type { OpenedLog } from "../../src/privacy/open-log.ts";
 import { withLog } from "../harness/capture.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { ended, openInstallation, type Installation } from "../harness/process.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 
 const KILLS = isWhole ? 200 : 20;
 /** Clicks before each kill, of which every second has a key. */

@@ -4,7 +4,8 @@ import { FAULT_ROWS } from "./delivery-faults.ts";
 import { createGate } from "./delivery-gate.ts";
 import { NETWORK_ROWS } from "./delivery-networks.ts";
 import type { Verdict } from "./delivery-verdict.ts";
-import { isWhole, libfaketime } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
+import { libfaketime } from "./tools.ts";
 
 /** Cases at once: most of a case is waiting, and more would make the fast time of the services unfair. */
 const LANES = 4;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { BARE, TROUBLED, WHOLE } from "../fuzz/deployments.ts";
 import { fuzz } from "../fuzz/fuzz.ts";
 import { expectSound } from "../fuzz/sound.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`fuzz: FUZZ_SEED=${seed} makes the same requests again`);

@@ -7,7 +7,7 @@ import { rowOf } from "./delivery-networks.ts";
 import { openInstances, secondsSince, untilReady } from "./instances.ts";
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instances-load.ts";
 import { click } from "./load.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import { expectWhole } from "./whole.ts";
 
 const CUTS = isWhole ? 500 : 60;

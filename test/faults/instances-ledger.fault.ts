@@ -18,7 +18,8 @@ import { healthOf, openInstances, secondsSince, untilHandedOver, untilReady, typ
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED, type NamedClicks } from "./instances-load.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { startTriggers, type Triggers } from "./run-triggers.ts";
-import { isWhole, libfaketime } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
+import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
 /** For so long something happens to an instance, its clock, the network or the server; each kind of fault comes at least once. */

@@ -4,7 +4,7 @@ import { authorize, openInstallation, until, type Running, type Installation, st
 import { attemptsOf } from "./attempts.ts";
 import { expectDaysKept, idle } from "./days.ts";
 import { arrivals } from "./people.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import { expectWhole } from "./whole.ts";
 
 /** Two kills each; the first one is between X's acceptance and our record of it. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { openInstallation, until, type Running, stop } from "../harness/process.ts";
 import { startLoad } from "./load.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 
 const KILLS = isWhole ? 100 : 30;

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { histories } from "../outreach/model/history.ts";
 import { createLogs } from "../outreach/model/logs.ts";
 import { createTally } from "../outreach/model/tally.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 
 /** As many as find what one history in a thousand shows, or one in two hundred. */
 const HISTORIES = isWhole ? 5_000 : 600;

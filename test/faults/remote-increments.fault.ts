@@ -9,7 +9,7 @@ import { capture, withLog } from "../harness/capture.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { ended, openInstallation } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 
 const BACKUPS = isWhole ? 200 : 24;
 const PROCESSES = 2;

@@ -17,7 +17,7 @@ import { BEARER, kill, openInstallation, stop, until, type Installation, type Ru
 import { healthOf, openInstances, untilReady } from "./instances.ts";
 import { startNamedClicks } from "./instances-load.ts";
 import { startLoad } from "./load.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 import { openWitness, readPublicKey } from "./witness-process.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { slackHours } from "../delivery/slack-hours.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 
 const HOURS = isWhole ? 24 : 1;
 const TIMEOUT_MS = 480_000;

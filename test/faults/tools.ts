@@ -23,6 +23,3 @@ export async function run(...command: string[]): Promise<string> {
   if (code !== 0) throw new Error(`${command.join(" ")}: ${err}`);
   return out;
 }
-
-/** Whether a long test is to try all that it can, or the part for which a run of all files has time. */
-export const isWhole = process.env["FAULTS_WHOLE"] === "1";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { addPeople } from "../faults/people.ts";
-import { isWhole } from "../faults/tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import { idle } from "../faults/days.ts";
 import {
   authorize,

@@ -15,7 +15,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { isWhole } from "../faults/tools.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
 const PROGRAM = join(import.meta.dirname, "programs/moved-clock.ts");

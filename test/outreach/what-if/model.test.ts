@@ -9,7 +9,7 @@ import type { House } from "../model/house.ts";
 import { RUN_MAX_MS, TEMPLATE } from "../model/instance.ts";
 import { createLogs } from "../model/logs.ts";
 import { createTally } from "../model/tally.ts";
-import { isWhole } from "../../faults/tools.ts";
+import { isWhole } from "../../harness/is-whole.ts";
 
 /** With the fault tests that many; beside all other tests a part. */
 const HISTORIES = isWhole ? 200 : 40;

@@ -13,7 +13,7 @@ import { addedOf } from "../../harness/memory/new-events.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../../harness/memory/outreach.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
-import { isWhole } from "../../faults/tools.ts";
+import { isWhole } from "../../harness/is-whole.ts";
 import { selection } from "../model/setting.ts";
 
 /** With the fault tests that many; beside all other tests a part. */
