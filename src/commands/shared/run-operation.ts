@@ -130,7 +130,7 @@ async function openReader(terminal: Terminal) {
 /** Reads without a log, which cannot be opened for this fault. */
 function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeof openReader>> {
   const config = readConfig(terminal);
-  const at = () => Promise.reject(fault as Error);
+  const at = () => Promise.reject(fault);
   return { config, tokens: () => listConfigured(config), at, async [Symbol.asyncDispose]() {} } as never;
 }
 
