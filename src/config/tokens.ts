@@ -37,8 +37,15 @@ export interface SourcedToken extends ApiToken {
   readonly source: "API_TOKENS" | "API_TOKENS_FILE";
 }
 
-/** Says of tokens where they come from. `fixed`: those of API_TOKENS. */
-export function withSource(tokens: readonly ApiToken[], fixed: readonly ApiToken[]): readonly SourcedToken[] {
+/** The tokens with their settings. `configured`: the settings as the configuration was read. */
+export function withSource(
+  tokens: readonly ApiToken[],
+  configured: {
+    readonly tokens: readonly ApiToken[];
+    readonly tokensFile?: { readonly fixed: readonly ApiToken[] } | undefined;
+  },
+): readonly SourcedToken[] {
+  const fixed = configured.tokensFile?.fixed ?? configured.tokens;
   const isFixed = ({ sha256 }: ApiToken) => fixed.some((one) => one.sha256 === sha256);
   return tokens.map((token) => ({ ...token, source: isFixed(token) ? "API_TOKENS" : "API_TOKENS_FILE" }));
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { msOf } from "../../projections/time.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { findLast } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -17,12 +18,13 @@ import {
   type Made,
   type ConsolePage,
   type OtherPage,
+  type PageReader,
   type View,
 } from "./page-context.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
-import { parseMoment, findPlace } from "../projector/parse-moment.ts";
+import { parseMoment, findPlace, type Moment } from "../projector/parse-moment.ts";
 
 export interface ConsoleSources {
   readonly store: EventStore<Event>;
@@ -67,7 +69,20 @@ export function createConsole({ store, projector, past, live, settings, clock }:
     const now = nowIn(time);
     const verified = await findLast(store, "LogVerified", position);
     const span = await readSpan(store, now);
-    const moment = { state, stateNow, hasNow: () => true, position, time, now, live, verified, asOf: undefined, span };
+    const reader = toReader({ store, settings, state, position, time }, () => now, {});
+    const moment = {
+      reader,
+      state,
+      stateNow,
+      hasNow: () => true,
+      position,
+      time,
+      now,
+      live,
+      verified,
+      asOf: undefined,
+      span,
+    };
     return rendered(await page({ ...visit, ...moment, past, store, settings }));
   };
 
@@ -132,7 +147,7 @@ function readAsset(type: string, file: URL) {
 /** What a page as of an earlier moment is made of, beside the states. */
 export interface PastVisit extends Omit<
   View,
-  "state" | "past" | "hasNow" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified"
+  "state" | "past" | "hasNow" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified" | "reader"
 > {
   readonly asOf: string;
   /** True if the state of now is there, includes the position, and can be put back to it. */
@@ -158,7 +173,7 @@ export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
       return { ...(await findPlace(visit.store, moment)), ...moment };
     });
     if (typeof found === "string") return { outcome: "no_moment", why: `${found}.` } as const;
-    const { position, time, until } = found;
+    const { position, time, until, to } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
     const verified = await findLast(visit.store, "LogVerified", position);
     const asked = { asOf, position, time, now, hasNow: (name: ProjectionName) => hasNow(name, position) };
@@ -168,9 +183,40 @@ export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
     for (;;) {
       const states = await past.at<ProjectionName>(position, [...read]);
       if (states === undefined) return { outcome: "not_ready" } as const;
-      const made = await makePage(page, view, states, read);
+      const toPageReader = (state: View["state"]) =>
+        toReader({ ...view, state }, () => present, omitUndefined({ to, until }));
+      const made = await makePage(page, view, { states, read, toPageReader });
       if (made !== LACKING) return { outcome: "shown", page: made } as const;
     }
+  };
+}
+
+/** `states`: those that are known; `read`: the names of all that the page has asked for. */
+interface Reading {
+  readonly states: Partial<States>;
+  readonly read: Set<ProjectionName>;
+  toPageReader(state: View["state"]): PageReader;
+}
+
+const FIGURE_EVENTS_MAX = 2_000;
+
+/** Reads the states of the page's moment for operations. */
+function toReader(
+  { store, settings, state, position, time }: Pick<View, "store" | "settings" | "state" | "position" | "time">,
+  clock: Clock,
+  moment: Moment,
+): PageReader {
+  return {
+    store,
+    clock,
+    config: { outreach: settings },
+    configured: settings.configured,
+    tokens: settings.tokens,
+    eventsMax: FIGURE_EVENTS_MAX,
+    async at<Name extends ProjectionName>(_asOf: string | undefined, ...names: readonly Name[]) {
+      const states = Object.fromEntries(names.map((name) => [name, state(name)])) as Pick<States, Name>;
+      return { states, position, time, moment };
+    },
   };
 }
 
@@ -182,9 +228,8 @@ const LACKING = "a state is lacking";
  */
 async function makePage(
   page: ConsolePage,
-  view: Omit<View, "state"> & { readonly asOf: string },
-  states: Partial<States>,
-  read: Set<ProjectionName>,
+  view: Omit<View, "state" | "reader"> & { readonly asOf: string },
+  { states, read, toPageReader }: Reading,
 ): Promise<Made | typeof LACKING> {
   let isLacking = false;
   const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
@@ -195,7 +240,7 @@ async function makePage(
     return createStates([name]).get(name);
   };
   try {
-    const made = await page({ ...view, state });
+    const made = await page({ ...view, state, reader: toPageReader(state) });
     const kept = made === undefined ? undefined : keepMomentIn(made, view.asOf);
     return isLacking ? LACKING : kept;
   } catch (fault) {

@@ -1,3 +1,4 @@
+import type { Static, TObject, TProperties } from "@sinclair/typebox";
 import type { EventStore } from "eventstore-lite";
 import type { VNode } from "preact";
 import type { Event, Recorded } from "../../events/catalog.ts";
@@ -6,13 +7,24 @@ import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigParts } from "../config/optional-parts.ts";
-import type { ApiToken } from "../config/tokens.ts";
+import type { SourcedToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
+import { readRefusal, type DeclaredRefusals, type Operation } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
+import type { LogReader } from "../projector/log-reader.ts";
 import type { PastStates } from "../projector/past-states.ts";
+
+/** The context of an operation that a page asks. */
+export interface PageReader extends LogReader {
+  readonly config: { readonly outreach: Pick<Config["outreach"], "dailyLimit" | "timezone"> };
+  readonly configured: readonly ChannelName[];
+  tokens(): readonly SourcedToken[];
+  /** Events read for one figure at most: some milliseconds of a page that a browser fetches again each second. */
+  readonly eventsMax: number;
+}
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
 export interface View {
@@ -23,6 +35,8 @@ export interface View {
   state<Name extends ProjectionName>(name: Name): StateOf<Name>;
   /** The states as of any other moment. */
   readonly past: PastStates;
+  /** Reads for operations, at the moment of the page. */
+  readonly reader: PageReader;
   /** Position of the last event that counts; 0: there is none. */
   readonly position: number;
   /** Its time, ISO 8601. */
@@ -97,7 +111,7 @@ export interface ConsoleSettings extends Pick<
   /** Whether the console wants a token. */
   wantsToken(): boolean;
   /** Those of the callers, as they are configured now. */
-  tokens(): readonly ApiToken[];
+  tokens(): readonly SourcedToken[];
 }
 
 export interface Notice {
@@ -132,6 +146,18 @@ export interface OtherPage {
 export type Made = VNode | DisclosingPage | OtherPage | undefined;
 
 export type ConsolePage = (view: View) => Made | Promise<Made>;
+
+/** Returns what an operation that reads answers at the moment of the page. Throws a ServiceError for a refusal. */
+export async function ask<Input extends TProperties, Output extends TProperties, Refusals extends DeclaredRefusals>(
+  view: View,
+  { run, refusals }: Operation<PageReader, Input, Output, Refusals>,
+  input: Static<TObject<Input>>,
+): Promise<Static<TObject<Output>>> {
+  const found = await run(view.reader, input, {});
+  const refused = readRefusal(refusals, found);
+  if (refused !== undefined) throw new ServiceError(refused.kind, refused.sentence);
+  return found as Static<TObject<Output>>;
+}
 
 /** The newest events that fit, the newest first; none is newer than the moment of the view. */
 export async function newestEvents(

@@ -8,9 +8,17 @@ import { quoteText } from "../history/words/sentence.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, pageInput, refusal, refuse, type Disclosure } from "../platform/operation.ts";
 import type { Projector } from "../projector/projector.ts";
-import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import {
+  asOf,
+  asOfInput,
+  describeMomentJson,
+  resolveEnd,
+  toMomentJson,
+  type LogReader,
+} from "../projector/log-reader.ts";
 import { formatDuration } from "../platform/format-duration.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "./attempt-outcome.ts";
 import { findDispatchHistories, toDispatchStatus, type DispatchStatus } from "./dispatch-status.ts";
@@ -129,6 +137,8 @@ const channelJson = Type.Object({
 interface ChannelReader extends LogReader {
   /** The channels that have credentials. */
   readonly configured: readonly ChannelName[];
+  /** Events read for one figure of a channel at most; default: enough for its rate. */
+  readonly eventsMax?: number;
 }
 
 export const listDeliveryChannels = operation({
@@ -204,14 +214,19 @@ export const readDeliveryLag = operation({
   output: { channels: Type.Array(lag), ...asOf },
   refusals: filterRefusals,
   isWatched: true,
-  async run({ store, clock, at, configured: names, config }: ChannelReader & FilterContext, { channel }) {
+  async run({ store, clock, at, configured: names, config, eventsMax }: ChannelReader & FilterContext, { channel }) {
     const found = await at(undefined, "deliveries");
     const { deliveries } = found.states;
     const filter = readFilter({ channel }, { config }, listChannels(deliveries));
     if ("refusal" in filter) return filter;
     const isConfigured = (name: ChannelName) => names.includes(name);
-    const sources = { store, deliveries: () => deliveries, isConfigured, tail: { to: found.position } };
-    const channels = await measureLags(sources, selectedChannels(filter, deliveries), clock());
+    const sources = {
+      store,
+      deliveries: () => deliveries,
+      isConfigured,
+      tail: omitUndefined({ to: found.position, eventsMax }),
+    };
+    const channels = await measureLags(sources, selectedChannels(filter, deliveries), resolveEnd(found, clock()));
     return { channels: [...channels], as_of: toMomentJson(found) };
   },
   table: ({ channels }) => ({

@@ -125,7 +125,7 @@ function openReader(deps: AppDeps) {
     config,
     rulesWith: async (template: Template) => toOutreachRules({ ...deps, keyring: encryptedLog.keyring }, template),
     configured: delivery.configured,
-    tokens: () => withSource(authentication.list(), config.http.tokensFile?.fixed ?? config.http.tokens),
+    tokens: () => withSource(authentication.list(), config.http),
     ...createServiceReader({ store, projector, past, clock, timezone, awaySince }),
   };
 }

@@ -20,7 +20,7 @@ import { momentIn, resetsAt } from "./quota-day.ts";
 import { requestStop } from "./run-end.ts";
 
 interface OutreachReader extends LogReader {
-  readonly config: Pick<Config, "outreach">;
+  readonly config: { readonly outreach: Pick<Config["outreach"], "dailyLimit" | "timezone"> };
 }
 
 export const showQuota = operation({
@@ -49,7 +49,8 @@ export const showQuota = operation({
     const { quota } = found.states;
     const now = clock();
     const ms = resolveTime(found, quota, now);
-    const zone = ms !== undefined && ms < now ? (quota.timezone ?? timezone) : timezone;
+    const isPast = found.moment.to !== undefined || (ms !== undefined && ms < now);
+    const zone = isPast ? (quota.timezone ?? timezone) : timezone;
     const moment = ms === undefined ? undefined : momentIn(zone, ms);
     const used = moment === undefined ? 0 : usedAt(quota, moment);
     return {

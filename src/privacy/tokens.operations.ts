@@ -28,7 +28,9 @@ export const listTokens = operation({
       Type.Object({
         name: text("shop"),
         id: Type.String({ description: "The first digits of the token's SHA-256.", examples: ["3f2a9c0b1d4e"] }),
-        scopes: Type.Array(oneOf(...SCOPE_NAMES)),
+        scopes: orNull(
+          Type.Array(oneOf(...SCOPE_NAMES), { description: "Null: its entry names none, so it may do everything." }),
+        ),
         links: orNull(Type.Array(text("go.example"), { description: "The only domains whose clicks it records." })),
         expires: orNull(time),
         last_used: orNull(text("2026-11-21")),
@@ -46,7 +48,7 @@ export const listTokens = operation({
       tokens: tokens().map(({ name, sha256, scopes, links, expiresAt, source }) => ({
         name,
         id: toTokenId(sha256),
-        scopes: [...(scopes ?? SCOPE_NAMES)],
+        scopes: scopes === undefined ? null : [...scopes],
         links: links === undefined ? null : [...links],
         expires: expiresAt === undefined ? null : isoTime(expiresAt),
         last_used: usedOn?.get(toTokenId(sha256)) ?? null,
@@ -59,7 +61,7 @@ export const listTokens = operation({
     if (tokens.length === 0) return undefined;
     const never = last_uses === "unknown" ? "unknown" : "never";
     const rows = tokens.map(({ name, id, scopes, links, expires, last_used, source }) => {
-      const names = scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+");
+      const names = scopes?.join("+") ?? "all";
       const may = links === null ? names : `${names} of ${links.join("+")}`;
       return [name, id, may, expires === null ? "never" : toLastDay(Date.parse(expires)), last_used ?? never, source];
     });

@@ -33,6 +33,7 @@ import type { Projector } from "../projector/projector.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./outreach.ts";
 import type { OpenedLog } from "../privacy/open-log.ts";
+import { withSource } from "../config/tokens.ts";
 import { consoleSettings } from "./shown-configuration.ts";
 
 interface Served extends Pick<
@@ -118,7 +119,7 @@ export function appDeps(served: Served): AppDeps {
       settings: consoleSettings(config, delivery, {
         hashesOf: served.hashesOf,
         wantsToken: () => authentication.guardsConsole,
-        tokens: authentication.list,
+        tokens: () => withSource(authentication.list(), http),
       }),
       clock,
     }),

@@ -134,8 +134,8 @@ function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeo
   return { config, tokens: () => listConfigured(config), at, async [Symbol.asyncDispose]() {} } as never;
 }
 
-function listConfigured({ http: { tokens, tokensFile } }: Config): readonly SourcedToken[] {
-  return withSource(tokens, tokensFile?.fixed ?? tokens);
+function listConfigured({ http }: Config): readonly SourcedToken[] {
+  return withSource(http.tokens, http);
 }
 
 async function foldAt(

@@ -12,7 +12,9 @@ import {
   type DispatchFilter,
   type FilterTexts,
 } from "../../delivery/dead-letter-filter.ts";
-import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
+import { readDeliveryLag } from "../../delivery/delivery.operations.ts";
+import { drainInWords, type ChannelLag } from "../../delivery/lag.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { formatCursor, parseCursor, readDispatchPage, type ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
@@ -23,11 +25,8 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { readOrReason, readText, type View } from "../page-context.ts";
+import { ask, readOrReason, readText, type View } from "../page-context.ts";
 import { numbers, Table } from "../parts/table.tsx";
-
-/** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
-const TAIL_EVENTS_MAX = 2_000;
 
 /** How far each channel is, and what did not get through. */
 export async function deliveriesPage(view: View): Promise<VNode> {
@@ -38,16 +37,9 @@ export async function deliveriesPage(view: View): Promise<VNode> {
     }),
   );
   const filter = await readOrReason(() => parseDispatchFilter(texts, view.settings.timezone));
-  const lags = await measureLags(
-    {
-      store: view.store,
-      deliveries: () => view.state("deliveries"),
-      isConfigured: (name) => view.settings.configured.includes(name),
-      tail: { to: view.position, eventsMax: TAIL_EVENTS_MAX },
-    },
-    selectedChannels(typeof filter === "string" ? {} : filter, view.state("deliveries")),
-    view.now,
-  );
+  const wanted = typeof filter === "string" ? undefined : filter.channel;
+  const lags = await readOrReason(() => ask(view, readDeliveryLag, omitUndefined({ channel: wanted })));
+  const fault = [filter, lags].find((one) => typeof one === "string");
   const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
   let all: ReturnType<typeof listAllLetters> | undefined;
   const listAll = () => (all ??= listAllLetters(view.store, view.position));
@@ -58,12 +50,12 @@ export async function deliveriesPage(view: View): Promise<VNode> {
         <summary>Filter{Object.keys(texts).length === 0 ? "" : ` (${Object.keys(texts).length} chosen)`}</summary>
         <FilterForm view={view} texts={texts} />
       </details>
-      {typeof filter === "string" ? (
+      {fault === undefined ? null : (
         <p class="notice fault" role="alert">
-          {filter}.
+          {fault.replace(/\.$/, "")}.
         </p>
-      ) : null}
-      <LagTable view={view} lags={lags} />
+      )}
+      {typeof lags === "string" ? null : <LagTable view={view} lags={lags.channels} />}
       {typeof filter === "string"
         ? null
         : await Promise.all(statuses.map((status) => renderDispatches(view, { ...filter, status }, texts, listAll)))}

@@ -3,11 +3,10 @@ import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
-import { usedAt } from "../../../projections/quota.ts";
 import { noMessages } from "../../../projections/timeline.ts";
 import { type ResultRate, sumMessages } from "../../history/results.ts";
 import { formatPercent } from "../../history/results-format.ts";
-import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
+import { showQuota } from "../../outreach/outreach.operations.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { BarChart } from "../parts/charts.tsx";
@@ -20,7 +19,7 @@ import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, type View } from "../page-context.ts";
+import { ask, newestEvents, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
 
 /** Events read for the newest lines: of clicks and deliveries many are one line. */
@@ -41,7 +40,7 @@ export async function overviewPage(view: View): Promise<VNode> {
       <SinceLastVisit view={view} />
       <div class="columns">
         {run}
-        <QuotaCard view={view} />
+        {await renderQuota(view)}
       </div>
       {attention.length === 0 ? null : (
         <Section id="attention" title="Needs attention" class="card attention">
@@ -99,21 +98,19 @@ function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null
   );
 }
 
-function QuotaCard({ view }: Viewed): VNode {
-  const { dailyLimit: limit, timezone } = view.settings;
-  const quota = view.state("quota");
-  // A day of the past is one of the time zone that counted then.
-  const moment = momentIn(view.asOf === undefined ? timezone : (quota.timezone ?? timezone), view.now);
-  const used = usedAt(quota, moment);
+async function renderQuota(view: View): Promise<VNode> {
+  const { used, limit, resets_at } = await ask(view, showQuota, {});
   return (
     <Card title="Today's quota">
       <p class="figure">
         {grouped(used)} <small>of {grouped(limit)} messages</small>
       </p>
       <meter min={0} max={limit} value={Math.min(used, limit)} aria-label="Messages used of today's quota" />
-      <p>
-        Starts again at <Time at={isoTime(resetsAt(quota, limit, moment))} isExact />.
-      </p>
+      {resets_at === null ? null : (
+        <p>
+          Starts again at <Time at={resets_at} isExact />.
+        </p>
+      )}
     </Card>
   );
 }

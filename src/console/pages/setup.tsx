@@ -5,12 +5,11 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { toTokenId } from "../../config/tokens.ts";
-import { isoTime } from "../../platform/clock.ts";
+import { listTokens } from "../../privacy/tokens.operations.ts";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
-import type { View } from "../page-context.ts";
+import { ask, type View } from "../page-context.ts";
 
-export function setupPage(view: View): VNode {
+export async function setupPage(view: View): Promise<VNode> {
   const steps = setupSteps(view);
   const finished = steps.filter(({ status }) => status === "done");
   return (
@@ -35,7 +34,7 @@ export function setupPage(view: View): VNode {
           ))}
         </ol>
       </details>
-      <CallersSection view={view} />
+      {await renderCallers(view)}
       <Section id="test" title="Test the channels">
         <p>Sends a test message to each configured channel, and says what its network answered.</p>
         <ActionForm view={view} back="/setup" action="/console/channels/test">
@@ -47,9 +46,8 @@ export function setupPage(view: View): VNode {
 }
 
 /** Who may do what, and since when a token is of no use to its caller. */
-function CallersSection({ view }: { readonly view: View }): VNode | null {
-  const tokens = view.settings.tokens();
-  const { usedOn } = view.state("tokens");
+async function renderCallers(view: View): Promise<VNode | null> {
+  const { tokens } = await ask(view, listTokens, {});
   if (tokens.length === 0) return null;
   return (
     <Section id="callers" title="Who may do what">
@@ -57,12 +55,12 @@ function CallersSection({ view }: { readonly view: View }): VNode | null {
         label="Tokens of callers"
         columns={["Caller", "Token", "May", "Ends", "Last used"]}
         rowHead={null}
-        rows={tokens.map(({ name, sha256, scopes, links, expiresAt }) => [
+        rows={tokens.map(({ name, id, scopes, links, expires, last_used }) => [
           name,
-          <code>{toTokenId(sha256)}</code>,
-          `${scopes?.join(", ") ?? "everything: its entry names no scopes"}${links === undefined ? "" : ` (clicks of ${links.join(", ")} only)`}`,
-          expiresAt === undefined ? "never" : <Time at={isoTime(expiresAt)} />,
-          usedOn.get(toTokenId(sha256)) ?? "never",
+          <code>{id}</code>,
+          `${scopes?.join(", ") ?? "everything: its entry names no scopes"}${links === null ? "" : ` (clicks of ${links.join(", ")} only)`}`,
+          expires === null ? "never" : <Time at={expires} />,
+          last_used ?? "never",
         ])}
       />
     </Section>

@@ -40,6 +40,7 @@ import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
+import { withSource } from "../../../src/config/tokens.ts";
 import { consoleSettings } from "../../../src/service/shown-configuration.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { openEncryptedMemoryLog, randomId, type LogEngine, type MemoryLog } from "./log.ts";
@@ -313,7 +314,7 @@ function wire({
       settings: consoleSettings(config, delivery, {
         hashesOf,
         wantsToken: () => authentication.guardsConsole,
-        tokens: authentication.list,
+        tokens: () => withSource(authentication.list(), config.http),
       }),
       clock,
     }),
