@@ -26,10 +26,10 @@ import { Time } from "../parts/time.tsx";
 import { readOrReason, readText, type View } from "../page-context.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
-/** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
+/** Most events read for one figure, which takes some milliseconds: a browser may fetch the page again each second. */
 const TAIL_EVENTS_MAX = 2_000;
 
-/** How far each channel is, and what did not get through. */
+/** The progress of each channel, and the dispatches that were given up or are in doubt. */
 export async function deliveriesPage(view: View): Promise<VNode> {
   const texts: FilterTexts = Object.fromEntries(
     FILTER_NAMES.flatMap((name) => {
@@ -94,7 +94,10 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
   );
 }
 
-/** The lists of the page. `cursor`: the name in the address that says after which dispatch the list goes on. */
+/**
+ * The lists of the page. `cursor` is the parameter of the address that names the dispatch after which the list
+ * continues.
+ */
 const LISTS = {
   dead: {
     id: "letters",
@@ -144,7 +147,7 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
   );
 }
 
-/** The dispatches of one status that match. `texts`: the filter as the operator wrote it. */
+/** The matching dispatches of one status. `texts` is the filter as the operator wrote it. */
 async function renderDispatches(
   view: View,
   filter: DispatchFilter,
@@ -152,7 +155,7 @@ async function renderDispatches(
   listAll: () => ReturnType<typeof listAllLetters>,
 ): Promise<VNode> {
   const { id, title, cursor, none } = LISTS[filter.status];
-  // The state may be ahead of the page by now, whose position is the last that its forms decide about.
+  // The state may be newer than the page by now. The page's forms decide only about events up to its position.
   const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
   const letters = found.filter(({ position }) => position <= view.position);
   const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(cursor) ?? ""));
@@ -199,7 +202,7 @@ async function renderDispatches(
   );
 }
 
-/** What was to be delivered, and why it was not. */
+/** A dispatch: the event to deliver, and why it was not delivered. */
 function Dispatch({ view, one, children }: { view: View; one: ListedDispatch; children: VNode }): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
@@ -231,7 +234,7 @@ function describeEnd(request: ListedDispatch["outcome"]["data"]["requests"][numb
     : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
 }
 
-/** This page. */
+/** The address of this page. */
 function deliveriesHref({ query }: View): string {
   return addressWith("/deliveries", query, {});
 }

@@ -46,7 +46,7 @@ export function setupPage(view: View): VNode {
   );
 }
 
-/** Who may do what, and since when a token is of no use to its caller. */
+/** The scopes of each caller's token, when it expires, and the day of its last use. */
 function CallersSection({ view }: { readonly view: View }): VNode | null {
   const tokens = view.settings.tokens();
   const { usedOn } = view.state("tokens");
