@@ -38,7 +38,7 @@ export function loadConfig(
     http,
     links,
     log: readLog(values.DATABASE_URL, values, report),
-    /** The master key as text; `decodeKey` gives its bytes. Undefined if a key file beside a log in a file holds it. */
+    /** The master key as text; `decodeKey` gives its bytes. Undefined for a log in a file with a key file. */
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
     /** The next key of `key rotate`, if the key does not come from the key file. */
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),

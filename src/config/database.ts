@@ -16,9 +16,9 @@ export interface SqliteLog {
   readonly kind: "sqlite";
   /** Absolute. */
   readonly file: string;
-  /** The file with the keys of personal data. Undefined if it is the default one beside the log. */
+  /** The file with the keys of personal data. Undefined if it is the default one next to the log. */
   readonly keysFile?: string;
-  /** Folder or S3 address of archived segments. Undefined if they are beside the log. */
+  /** Folder or S3 address of archived segments. Undefined if they are next to the log. */
   readonly archive?: string;
 }
 

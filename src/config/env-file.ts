@@ -3,7 +3,7 @@ import type { Fault } from "./error.ts";
 
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** The lines that have no single meaning. No fault repeats a value, which may be a secret. */
+  /** Faults of lines that have no single meaning. None repeats a value, which may be a secret. */
   readonly faults: readonly Fault[];
 }
 

@@ -28,8 +28,8 @@ export interface OtherRules {
   /** Today's settings, with the values of the named rules. */
   readonly outreach: OutreachConfig;
   /**
-   * The rule for a bot's click: the service's lists if `lists` is true, and the lower-case `words` that a bot's user
-   * agent holds. Undefined if clicks count as they were recorded.
+   * The rule for clicks of bots: user agents on the service's lists if `lists` is true, and those that hold one of the
+   * lower-case `words`. Undefined if clicks count as they were recorded.
    */
   readonly bots: { readonly lists: boolean; readonly words: readonly string[] } | undefined;
 }

@@ -163,7 +163,10 @@ function FindForm({ wanted }: { readonly wanted: string }): VNode {
   );
 }
 
-/** How far the log was read for the page, whether it is kept up to date, and who is signed in. */
+/**
+ * The foot of the menu: how far the log was read for the page, whether it is kept up to date, and the account that
+ * sends.
+ */
 function Foot({ view }: { readonly view: View }): VNode {
   const { position, time } = view;
   const { user, authorized } = view.state("account");
@@ -190,7 +193,7 @@ function Foot({ view }: { readonly view: View }): VNode {
   );
 }
 
-/** Renders nothing where the console needs no sign-in. */
+/** The form that signs out. Renders nothing if the console needs no sign-in. */
 function SignOut({ view: { formToken, settings } }: { readonly view: View }): VNode | null {
   if (formToken === undefined || !settings.wantsToken()) return null;
   return (

@@ -119,7 +119,8 @@ export function* findPeople(
 /** Matches a contact against all of the filter except the status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
   const wanted = search.replace(/^@/, "");
-  // A search without lower-case copies: with 50,000 contacts they would take as long as the rest of the page.
+  // A regular expression needs no lower-case copies, which for 50,000 contacts would take as long as the rest of the
+  // page.
   const part = new RegExp(RegExp.escape(wanted), "iu");
   const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
     wanted === "" || id === wanted || part.test(username) || part.test(name);

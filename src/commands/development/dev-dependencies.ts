@@ -17,7 +17,7 @@ export function startDatabaseServer() {
   );
 }
 
-/** Throws a ServiceError (usage) with `missing` where a module is not installed. */
+/** Throws a ServiceError (usage) with `missing` if a module is not installed. */
 async function inDevelopment<Result>(load: () => Promise<Result>, missing: string): Promise<Result> {
   try {
     return await load();

@@ -157,7 +157,7 @@ async function readNewest(view: View, streams: readonly string[], limit: number)
 function summed(clicks: readonly Recorded[]) {
   const quarters: Quarters<SuspectedCounts> = new Map();
   const visitors = new Set<string>();
-  // Counts the oldest first, because of too many quarters the one that was counted first is dropped first.
+  // Counts the oldest first: if there are too many quarters, the one that was counted first is dropped.
   for (const { type, time, data } of clicks.toReversed()) {
     if (type !== "LinkClicked") continue;
     quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;

@@ -140,8 +140,8 @@ const ALL_SERIES = [
 ] as const;
 
 /**
- * Whether a click is suspected depends on messages, which the clicks of one link do not show. Only its newest clicks
- * are read.
+ * The clicks of one link do not show which of them are suspected, because that depends on messages. Only the newest
+ * clicks are read.
  */
 const LINK_SERIES = [
   { kind: "people", name: "people and suspected", color: 1 },
