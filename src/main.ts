@@ -20,7 +20,7 @@ const reportError = handleUncaughtErrors((line) => writeAll(STDERR, line));
 
 const faults = loadEnvFile();
 
-/** An interrupted question is answered by nothing. */
+/** Asks on stderr and reads a line from stdin. The answer is empty if the question is interrupted. */
 async function ask(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -33,7 +33,7 @@ async function ask(question: string): Promise<string> {
 }
 
 const code = await runCommandLine(process.argv.slice(2), {
-  /** Commands that read no setting run with a faulty file too. */
+  /** Throws only when a command reads a setting: commands that read none also run with a faulty file. */
   get env() {
     if (faults.length > 0) throw configurationError(faults);
     return process.env;

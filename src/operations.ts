@@ -1,6 +1,6 @@
 import type { AnyOperation } from "./platform/operation.ts";
 
-/** The files of operations. Each room has one, and a command loads only that of its own. */
+/** The files of operations. A command loads only the files that it needs. */
 const FILES = {
   audit: () => import("./recipients/audit.operations.ts"),
   account: () => import("./account/account.operations.ts"),
@@ -16,7 +16,7 @@ const FILES = {
   tokens: () => import("./privacy/tokens.operations.ts"),
 } as const;
 
-/** All that reachlog can do or answer: the files of each first word of an operation's name. */
+/** The files of operations by the first word of an operation's name. */
 const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
   results: ["results"],
@@ -37,7 +37,7 @@ export function isOperationWord(word: string | undefined): word is string {
   return word !== undefined && Object.hasOwn(WORDS, word);
 }
 
-/** Returns the operations whose names begin with a word; without one, all of them, in the order of the words. */
+/** Returns the operations whose names begin with a word, or all of them in the order of the words. */
 export async function loadOperations(word?: string): Promise<readonly AnyOperation[]> {
   const words = word === undefined ? Object.keys(WORDS) : [word];
   const files = new Set(words.flatMap((one) => WORDS[one]!));

@@ -22,15 +22,15 @@ reachlog. It fits this version: print it again after an upgrade.`,
 type Value = readonly string[] | "file" | "other";
 
 interface CompletedCommand {
-  /** The words that lead to it, each after a space: ` audit verify`; empty for the program itself. */
+  /** The words of its command line, each after a space: ` audit verify`. Empty for the program itself. */
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly summary: string }[];
   readonly options: readonly CompletedOption[];
-  /** Its first argument; undefined: it takes none. */
+  /** Its first argument. Undefined if it takes none. */
   readonly argument: Value | undefined;
 }
 
-/** A program, which comes first, and all commands below it, as their help lists them. */
+/** Returns the program first, then all commands below it, as their help lists them. */
 export function describeCommands(program: typed.CommandUnknownOpts, path = ""): readonly CompletedCommand[] {
   const help = program.createHelp();
   const below = help.visibleCommands(program);
@@ -46,12 +46,12 @@ export function describeCommands(program: typed.CommandUnknownOpts, path = ""): 
 
 type CompletedOption = ReturnType<typeof describeOption>;
 
-/** `names`: such as `-h` and `--help`; `value` undefined: it takes none. */
+/** `names` are such as `-h` and `--help`. `value` is undefined if the option takes none. */
 function describeOption(option: typed.Option, description: string) {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const placeholder = /<(\w+)>/.exec(option.flags)?.[1];
   const value = placeholder === undefined ? undefined : toValue(option, placeholder);
-  // The first sentence or so: a shell shows it in one line, beside the name.
+  // Only the text up to the first colon, semicolon or parenthesis: a shell shows it on one line, next to the name.
   return { names, summary: description.split(/[:;(]/)[0]?.trim() ?? "", value };
 }
 
@@ -62,10 +62,10 @@ function toValue({ argChoices }: Pick<typed.Option | typed.Argument, "argChoices
   return argChoices ?? (PATHS.includes(placeholder) ? "file" : "other");
 }
 
-/** For bash and zsh; fish escapes a quote differently. */
+/** Quotes a text for bash and zsh; fish escapes a quote differently. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** For bash, with or without the package bash-completion. */
+/** The script for bash, with or without the package bash-completion. */
 export function bashScript(commands: readonly CompletedCommand[]): string {
   return `# bash completion of reachlog
 _reachlog() {
@@ -121,7 +121,7 @@ function listWords(argument: Value | undefined): readonly string[] {
   return argument === undefined || argument === "other" ? [] : argument;
 }
 
-/** For zsh: in a folder of its `fpath` as `_reachlog`, or read with `source`. */
+/** The script for zsh: a file `_reachlog` in a folder of `fpath`, or read with `source`. */
 export function zshScript(commands: readonly CompletedCommand[]): string {
   return `#compdef reachlog
 _reachlog() {
@@ -158,7 +158,7 @@ function formatZshCase({ path, commands, options, argument }: CompletedCommand):
 
 function formatZshOption({ names, summary, value }: CompletedOption): string {
   const what = `[${escapeForZsh(summary)}]${value === undefined ? "" : `:value:${formatZshAction(value)}`}`;
-  // Both names of an option are one: the other is not offered behind the first.
+  // After one name of an option, zsh does not offer the other.
   const [first = "", ...others] = names;
   if (others.length === 0) return quoteForShell(first + what);
   return `${quoteForShell(`(${names.join(" ")})`)}{${names.join(",")}}${quoteForShell(what)}`;

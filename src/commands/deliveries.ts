@@ -8,7 +8,7 @@ import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 
 const channelOption = () =>
   Object.assign(new Option("--channel <name>", "only this channel, also webhook-NAME").argParser(parseChannel), {
-    // Webhooks with a name are known once the log is open.
+    // Webhooks with a name are accepted too, but are not known here.
     argChoices: [...CHANNELS],
   });
 

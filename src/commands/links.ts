@@ -53,7 +53,7 @@ async function report(
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
-/** Throws a ServiceError (configuration) where no link could name the service. */
+/** The domain of the service's short links. Throws a ServiceError (configuration) if no link could name the service. */
 function requireDomain({ links: { base } }: Config): string {
   if (base !== undefined) return toDomain(base);
   const wanted = "an http(s) URL such as https://go.example";

@@ -99,7 +99,7 @@ function formatReport({ projection, events, position, differences: found }: Rebu
   return `${projection}: ${events} events up to position ${position}: ${outcome}\n`;
 }
 
-/** Answers what other rules would have done, and records that it was asked. Answers the exit code. */
+/** Shows what other rules would have done, and records the question in the log. Returns the exit code. */
 export async function askWhatIf(terminal: Terminal, file: string, json: boolean | undefined): Promise<number> {
   const text = withPath(file, () => readFileSync(file, "utf8"));
   const { outreach: today, outreachWith } = readConfig(terminal);

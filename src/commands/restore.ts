@@ -61,7 +61,7 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       const { log, made_at, isOfIncrements } = await restoreBackup(config, place, choices, recording);
       const { position, hash } = log;
       const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
-      // What was made of incremental backups has the time of the newest one.
+      // With incremental backups, `made_at` is the time of the newest one, which may not be the restored one.
       const which = isOfIncrements ? place : `${place} of ${made_at}`;
       const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
       answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);
@@ -89,7 +89,7 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
     });
 
-/** Empty for faulty settings and for a log on a server, which has no key file. */
+/** Names the key file. Empty for faulty settings and for a log on a server, which has no key file. */
 function describeKeyFile(terminal: Terminal): string {
   try {
     const { log } = readConfig(terminal);

@@ -66,7 +66,7 @@ function collectScopes(names: string, earlier: readonly TokenScope[] | undefined
   return [...new Set([...(earlier ?? []), ...scopes])];
 }
 
-/** The moment as an entry has it. */
+/** Returns the moment as an entry holds it. Throws a ServiceError (usage). */
 function parseExpiry(text: string): string {
   const days = /^([1-9]\d{0,3})d$/.exec(text)?.[1];
   const ms = days === undefined ? parseTokenEnd(text) : systemClock() + Number(days) * DAY_MS;
@@ -106,7 +106,7 @@ API_TOKENS_FILE, which a running service loads.
 const ONCE = `The token is shown this once. The caller sends it as "Authorization: Bearer TOKEN".
 `;
 
-/** Why a token stays where it is. */
+/** Why a token was not removed. */
 const REFUSALS: Readonly<Record<Exclude<Removal["kind"], "removed">, string>> = {
   unknown: "no token has this id",
   not_in_file: "it is in API_TOKENS: remove it there, and restart",

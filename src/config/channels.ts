@@ -4,7 +4,10 @@ import type { Report } from "./error.ts";
 import { type Environment, variables, type Variable } from "./schema.ts";
 import { readUrl, parseHttpUrl } from "./urls.ts";
 
-/** Addresses are checked even when nothing uses them yet: a fault found early is cheaper. */
+/**
+ * The configuration of X. Undefined without X_CLIENT_ID; its addresses are checked even then, because a fault found
+ * early is cheaper.
+ */
 export function readX({ values, env, report }: Settings) {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
   const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);
@@ -15,11 +18,11 @@ export function readX({ values, env, report }: Settings) {
     clientId: values.X_CLIENT_ID,
     /** Undefined for a public client. */
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
-    /** How id and secret stand in HTTP Basic: as they are, or form-encoded. */
+    /** How id and secret are written in HTTP Basic: as they are, or form-encoded. */
     basicEncoding: values.X_BASIC_ENCODING,
     /** The only handle that may authorize, lower case, without @. */
     account: values.X_ACCOUNT?.replace(/^@/, "").toLowerCase(),
-    /** Whether the authorized account owns the developer app: X charges less for what is its own then. */
+    /** True if the authorized account owns the developer app. X then charges less for what belongs to that account. */
     accountOwnsApp: values.X_ACCOUNT_OWNS_APP,
     apiUrl,
     authorizeUrl,
@@ -80,7 +83,7 @@ interface Form {
 }
 
 const FORMS: Readonly<Record<ChatProvider, Form>> = {
-  // Slack's workflows have addresses of the same host, and take no messages: they answer `ok` to nothing.
+  // Slack's workflows have addresses on the same host, but take no messages: they answer `ok` to none.
   slack: { path: /^\/(?!triggers\/|workflows\/)/, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
   discord: {
     path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,
@@ -124,7 +127,10 @@ const CREDENTIALS = {
   whatsapp: ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID", "WHATSAPP_TO"],
 } as const satisfies Record<MessagingProvider, readonly Variable[]>;
 
-/** Addresses are checked even when nothing uses them: a fault found early is cheaper. */
+/**
+ * The configuration of the messaging network. Undefined without its credentials; addresses are checked even then,
+ * because a fault found early is cheaper.
+ */
 export function readMessaging({ values, env, report }: Settings) {
   const provider = values.MESSAGING_PROVIDER;
   const apiUrls = {
@@ -162,7 +168,10 @@ function readWhatsapp(values: Environment, apiUrl: string) {
   return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl };
 }
 
-/** Only one provider is used; an operator who configures a second would wait for its messages. */
+/**
+ * Warns about settings of other providers. Only one provider is used, and an operator who configures a second would
+ * wait for its messages.
+ */
 function warnOfOthers(provider: MessagingProvider, env: RawEnvironment, report: Report): void {
   const isOthers = (name: string): boolean =>
     Object.keys(CREDENTIALS).some((other) => other !== provider && name.startsWith(`${other.toUpperCase()}_`));

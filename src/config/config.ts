@@ -14,15 +14,20 @@ import { readSecretFiles } from "./secret-files.ts";
 import { allowPlainHttp, readUrl } from "./urls.ts";
 import { readWebhooks } from "./webhook.ts";
 
-/** All that an operator can set, checked. A network without credentials is undefined: not configured. */
+/** Everything that an operator can set, checked. A network without credentials is undefined. */
 export type Config = ReturnType<typeof loadConfig>;
 
 /**
- * Turns the environment into a {@link Config}, or throws one ServiceError (configuration) that names every fault.
- * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths`: those
- * that `OPEN_ROUTES` is checked against.
+ * Turns the environment into a {@link Config}. Throws one ServiceError (configuration) that names every fault. An empty
+ * variable counts as unset.
  */
-export function loadConfig(given: Settings["env"], readFile: Settings["readFile"], paths?: () => RoutePaths) {
+export function loadConfig(
+  given: Settings["env"],
+  /** Reads `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`. */
+  readFile: Settings["readFile"],
+  /** The paths that `OPEN_ROUTES` is compared with; without them, `OPEN_ROUTES` is not checked. */
+  paths?: () => RoutePaths,
+) {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
   allowPlainHttp(values.PLAIN_HTTP_HOSTS, report);
@@ -33,7 +38,7 @@ export function loadConfig(given: Settings["env"], readFile: Settings["readFile"
     http,
     links,
     log: readLog(values.DATABASE_URL, values, report),
-    /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside a log that is a file. */
+    /** The master key as text; `decodeKey` gives its bytes. Undefined for a log in a file with a key file. */
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
     /** The next key of `key rotate`, if the key does not come from the key file. */
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),
@@ -43,16 +48,18 @@ export function loadConfig(given: Settings["env"], readFile: Settings["readFile"
     chat: readChat(from),
     messaging: readMessaging(from),
     webhooks: readWebhooks(from),
-    /** Undefined: no traces are collected. */
+    /** Undefined if no traces are collected. */
     tracing: readTracing(values, report),
-    /** Where a browser finds a trace, with `{id}` in the place of its id. Undefined: ids lead nowhere. */
+    /**
+     * The address of a trace in a browser, with `{id}` in place of its id. Undefined if ids are shown without a link.
+     */
     traceUrl: values.TRACE_URL,
-    /** Access to a store for sealed segments and incremental backups. Undefined: not configured. */
+    /** Access to a store for sealed segments and incremental backups. Undefined if not configured. */
     objectStore: readObjectStore(from),
-    /** Undefined: no witness cosigns the log's heads. */
+    /** Undefined if no witness cosigns the log's heads. */
     witness: readWitness(from),
   };
-  // Instances share no key file.
+  // Instances on PostgreSQL share no key file.
   if (parts.log.kind === "postgres" && parts.key === undefined)
     report.fault("REACHLOG_KEY", "missing, and beside a log on PostgreSQL there is no key file", WANTED_OF_KEYS);
   warnOfMisspelt(given, report);
@@ -65,19 +72,22 @@ export function loadConfig(given: Settings["env"], readFile: Settings["readFile"
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
     auditReads: values.AUDIT_READS === "on",
-    /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
+    /**
+     * Whole days that personal data of clicks and direct sends is kept. Undefined if it is kept until it is forgotten
+     * by hand.
+     */
     retentionDays: values.RETENTION_DAYS,
-    /** Whole days after which a service archives an event; undefined: only `reachlog archive` does. */
+    /** Whole days after which a service archives an event. Undefined if only `reachlog archive` does. */
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
-    /** The rules of outreach with these values in place of settings. Throws as this does. */
+    /** The rules of outreach with these values in place of settings. Throws as {@link loadConfig} does. */
     outreachWith: (changes: Settings["env"]): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,
     /** Sentences for the operator, shown at start. None holds a secret. */
     warnings: report.warnings,
   };
 }
 
-/** Where traces go, and how many. The names are OpenTelemetry's own. */
+/** Where traces are sent, and which share of them. The settings have OpenTelemetry's names. */
 function readTracing(values: Environment, report: Report): TracingOptions | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = values;
   if (endpoint === undefined) return undefined;
@@ -98,7 +108,7 @@ function readWitness({ values, env, report }: Settings): WitnessConfig | undefin
   }
 }
 
-/** The access to an S3-compatible store; undefined: not configured. */
+/** The access to an S3-compatible store. Undefined if not configured. */
 function readObjectStore({ values, env, report }: Settings): S3Access | undefined {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: key, AWS_REGION: region } = values;
   requireAllOrNone(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], env, report);

@@ -16,18 +16,18 @@ export interface SqliteLog {
   readonly kind: "sqlite";
   /** Absolute. */
   readonly file: string;
-  /** The keys of personal data; undefined: beside the log. */
+  /** The file with the keys of personal data. Undefined if it is the default one next to the log. */
   readonly keysFile?: string;
-  /** Folder or S3 address of archived segments; undefined: beside the log. */
+  /** Folder or S3 address of archived segments. Undefined if they are next to the log. */
   readonly archive?: string;
 }
 
-/** On a database server, which any number of instances share. */
+/** A log on a database server, which any number of instances share. */
 export interface PostgresLog extends PostgresDatabase {
   readonly kind: "postgres";
-  /** Has the keys of personal data: the same one, unless they have one of their own. */
+  /** The database with the keys of personal data: that of the log, unless KEYS_DATABASE_URL names another one. */
   readonly keys: PostgresDatabase;
-  /** Folder or S3 address of archived segments; undefined: nothing can be archived. */
+  /** Folder or S3 address of archived segments. Undefined if nothing can be archived. */
   readonly archive?: string;
 }
 
@@ -40,10 +40,13 @@ export function redactedUrl(log: LogConfig): string {
 
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite, or postgres://USER:PASSWORD@HOST/DATABASE";
 
-/** Where parts of the log are, if not beside all else. */
+/** The settings that place parts of the log elsewhere. */
 type Elsewhere = Pick<Environment, "KEYS_FILE" | "KEYS_DATABASE_URL" | "ARCHIVE_FOLDER" | "ARCHIVE_AFTER_DAYS">;
 
-/** `sqlite:./a`, `sqlite:/a`, `sqlite:///a` or a URL of PostgreSQL, which may hold a password and is never repeated. */
+/**
+ * Parses `sqlite:./a`, `sqlite:/a`, `sqlite:///a` or a URL of PostgreSQL, which may hold a password and is never
+ * repeated.
+ */
 export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogConfig {
   if (/^postgres(?:ql)?:/i.test(raw)) return readPostgresLog(raw, elsewhere, report);
   const { KEYS_FILE: keysFile, KEYS_DATABASE_URL, ARCHIVE_FOLDER: segments } = elsewhere;
@@ -71,7 +74,7 @@ export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogC
   };
 }
 
-/** An address stays as it is. */
+/** Resolves the path of a folder; an S3 address stays as it is. */
 function readSegments(place: string | undefined, report: Report): string | undefined {
   if (place === undefined || isS3Address(place)) return place;
   refuseShellPath("ARCHIVE_FOLDER", place, report);
@@ -93,7 +96,7 @@ function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): Pos
   return { kind: "postgres", ...log, keys, ...omitUndefined({ archive: readSegments(segments, report) }) };
 }
 
-/** `sslrootcert`: the file of an authority that is not a public one. */
+/** Parameters that the URL may hold. `sslrootcert` is the file of an authority that is not a public one. */
 const PARAMETERS = ["sslmode", "sslrootcert"];
 
 const WANTED_OF_POSTGRES = "postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full";
@@ -108,13 +111,13 @@ function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: strin
   }
   const { pathname, searchParams, hash } = url;
   if (pathname.length < 2) fault("names no database");
-  // What follows a slash in a password is not taken for the database, which messages name.
+  // The text after a slash in a password must not pass for the database, whose name messages show.
   if (/[/@]/.test(pathname.slice(1)))
     fault("holds a slash or an @ that is not part of it: in a password they are %2F and %40");
   if (hash !== "" || [...searchParams.keys()].some((name) => !PARAMETERS.includes(name))) {
     fault(`holds a parameter other than ${PARAMETERS.join(" and ")}`);
   }
-  // Anything less takes whatever server answers, and gives it the password.
+  // Any other mode accepts every server that answers, and gives it the password.
   if (!servers.every(({ hostname }) => isLoopback(hostname)) && searchParams.get("sslmode") !== "verify-full") {
     fault("a server on another machine needs sslmode=verify-full");
   }

@@ -3,7 +3,7 @@ import type { Fault } from "./error.ts";
 
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Lines that cannot be read in one way only. None repeats a value, which may be a secret. */
+  /** Faults of lines that have no single meaning. None repeats a value, which may be a secret. */
   readonly faults: readonly Fault[];
 }
 
@@ -14,17 +14,17 @@ type Entry = { readonly next: number | undefined } & (
 
 const SETTING = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)$/s;
 
-/** A comment after a value; without a space after `#` it may as well be a part of the text. */
+/** A comment after a value. Without a space after `#` it may be a part of the value. */
 const COMMENT = /[ \t]#(?:[ \t].*)?$/s;
 
-/** A text that other readers of such files replace by another setting. */
+/** A reference that other readers of such files replace by the value of another setting. */
 const REFERENCE = /(?<!\\)\$(?:\{[^}\n]*\}|[A-Za-z_][A-Za-z0-9_]*)/g;
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\", $: "$" };
 
 /**
- * Reads `NAME=value` lines by the one grammar of docs/configure.md. `path`: as faults name the file; `given`: the real
- * environment, whose names an earlier reader put in the place of `$NAME`.
+ * Reads `NAME=value` lines by the grammar of docs/configure.md. Faults name the file by `path`. `given` is the real
+ * environment, whose variables other readers insert for `$NAME`.
  */
 export function parseEnvFile(text: string, path: string, given: RawEnvironment): EnvFile {
   const lines = text.split(/\r?\n/);
@@ -77,7 +77,7 @@ function readValue(
     return readQuoted(quote, body, at, isSet);
   }
   const next = at + 1;
-  // Space before the value counts as well: `NAME= # none` has an empty one.
+  // A space before the value counts as well: `NAME= # none` has an empty value and a comment.
   const value = rest.replace(COMMENT, "").trim();
   const isCut = value !== trimmed;
   if (/^#[ \t]|[ \t]#/.test(isCut ? value : rest) || (isCut && (/\s/.test(value) || (value !== "" && isMessage(name)))))
@@ -101,7 +101,7 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/;
 
 const CONTROL_FAULT = { problem: "holds a control character", wanted: "the value without it" };
 
-/** `body`: all that follows the opening quote, to the end of the file. */
+/** `body` is everything after the opening quote, to the end of the file. */
 function readQuoted(quote: string, body: string, at: number, isSet: (name: string) => boolean): Entry {
   const inner = quote === '"' ? /^(?:[^"\\]|\\.)*/s.exec(body)![0] : body.split(quote, 1)[0]!;
   const tail = body.slice(inner.length);
@@ -135,7 +135,7 @@ function readQuoted(quote: string, body: string, at: number, isSet: (name: strin
   return checkReferences(inner, isSet, next) ?? { next, value };
 }
 
-/** Refuses what was replaced before: `$50` and the name of nothing stay as they are. */
+/** Refuses references that other readers replace. `$50`, and `$NAME` if no setting has that name, stay as they are. */
 function checkReferences(text: string, isSet: (name: string) => boolean, next: number): Entry | undefined {
   const found = text.match(REFERENCE)?.find((one) => one.startsWith("${") || isSet(one.slice(1)));
   if (found === undefined) return undefined;

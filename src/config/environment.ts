@@ -8,10 +8,11 @@ import { environmentSchema, variables, type Environment, type Variable } from ".
 
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** What the parts of the configuration are read from. */
+/** The input of all parts of the configuration. */
 export interface Settings {
-  /** The settings, checked; `env`: as they were given. */
+  /** The checked settings. */
   readonly values: Environment;
+  /** The settings as they were given. */
   readonly env: RawEnvironment;
   /** Reads a text file. May throw. */
   readonly readFile: (path: string) => string;
@@ -24,7 +25,7 @@ const SHOWN_CHARS_MAX = 60;
 /** The character that decoders write for bytes that are not UTF-8. */
 export const LOST_CHARACTER = "\ufffd";
 
-/** Digits a number may have: beyond 15 a double would lose some. */
+/** A number may have at most 15 digits: a double would lose some of more. */
 const WHOLE_NUMBER = /^\d{1,15}$/;
 
 const BOOLEANS = new Map([
@@ -68,11 +69,11 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
   return complete;
 }
 
-/** Strict on purpose: TypeBox's own conversion takes `99.9` for 99 and `0x10` for 16. */
+/** Converts strictly: TypeBox's own conversion takes `99.9` for 99 and `0x10` for 16. */
 function convert(schema: TSchema, raw: string): unknown {
   if (schema["type"] === "integer") return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
   if (schema["type"] === "boolean") return BOOLEANS.get(raw.toLowerCase()) ?? raw;
-  // A flag with words of its own.
+  // A flag that also takes words other than true and false.
   if (schema["anyOf"] !== undefined) return BOOLEANS.get(raw.toLowerCase()) ?? raw.toLowerCase();
   return raw;
 }
@@ -86,7 +87,10 @@ export function quoteValue(raw: string): string {
   return JSON.stringify(raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw);
 }
 
-/** The text of a file that a setting names; undefined: it cannot be read, which is reported with the system's code. */
+/**
+ * Reads the text of a file that a setting names. Undefined if it cannot be read, which is reported with the system's
+ * code.
+ */
 export function readNamedFile(from: Settings, variable: Variable, file: string, wanted: string): string | undefined {
   try {
     return from.readFile(file);
@@ -117,14 +121,14 @@ export function commaList(raw: string | undefined): string[] {
     .filter((item) => item !== "");
 }
 
-/** Half a credential is a mistake, not a disabled channel. */
+/** Reports `other` as missing if `name` is set: half a credential is a mistake, not a disabled channel. */
 export function requireTogether(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
   if (readSetting(env, name) !== undefined && readSetting(env, other) === undefined) {
     report.fault(other, `missing, but ${name} is set`, `both ${name} and ${other}, or neither`);
   }
 }
 
-/** Settings that are only used together: each that is missing is listed once. */
+/** Reports each missing setting, once, if any of these settings is set: they are only used together. */
 export function requireAllOrNone(names: readonly Variable[], env: RawEnvironment, report: Report): void {
   const set = names.find((name) => readSetting(env, name) !== undefined);
   if (set === undefined) return;
@@ -133,7 +137,7 @@ export function requireAllOrNone(names: readonly Variable[], env: RawEnvironment
   }
 }
 
-/** A typo is one or two letters; more is another name. */
+/** A typo differs by one or two letters; a name that differs by more is another name. */
 const EDITS_MAX = 2;
 
 /** Two edits turn a shorter name into another word (`HOST`, `POST`, `PORT`). */
@@ -142,7 +146,7 @@ const NAME_CHARS_MIN = 8;
 /** Prefixes that few other programs use: a setting that is ignored silently would look accepted. */
 const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
-/** Warns only: a host's environment is full of names that belong to others. */
+/** Only warns, because a host's environment is full of names that belong to other programs. */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   const known = listSettings(env);
   for (const name of Object.keys(env).filter((key) => !known.has(key))) {

@@ -1,5 +1,5 @@
 import { ServiceError } from "../platform/service-error.ts";
-/** One thing wrong with the environment. `wanted`: what to write instead. */
+/** One thing that is wrong with the environment. `wanted` is what to write instead. */
 export interface Fault {
   readonly variable: string;
   readonly problem: string;
@@ -24,7 +24,7 @@ export function createReport() {
   return {
     faults,
     warnings,
-    /** As the URL parser writes them. */
+    /** Hosts to which plain http is allowed, as the URL parser writes them. */
     plainHttpHosts: new Set<string>(),
     fault: (variable: string, problem: string, wanted: string): void => void faults.push({ variable, problem, wanted }),
     warn: (text: string): void => void warnings.push(text),

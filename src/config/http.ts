@@ -19,14 +19,14 @@ type Policy = "spec" | "strict";
 
 const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
-/** `paths` undefined: `OPEN_ROUTES` is not checked. */
+/** The configuration of the HTTP server. `OPEN_ROUTES` is not checked if `paths` is undefined. */
 export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) {
   const { values, env, report } = from;
   const fixed = readTokens(values.API_TOKENS, report);
   const path = values.API_TOKENS_FILE;
   const authPolicy: Policy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
-  // A faulty token is listed once, and not as missing too.
+  // Read from the raw settings, so that a faulty token is not reported as a missing one too.
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
   const lines = path === undefined ? undefined : readNamedFile(from, "API_TOKENS_FILE", path, WANTED_TOKENS_FILE);
   const tokens = lines === undefined ? fixed : [...fixed, ...readTokenLines(lines, fixed, report)];
@@ -38,7 +38,7 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
   if (openRoutes.length > 0 && authPolicy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
   return {
     host: values.HOST,
-    /** 0: any free one, known once the service listens. */
+    /** 0 stands for any free port, which is known once the service listens. */
     port: values.PORT,
     /** Lower case, with the port where one was given. */
     allowedHosts,
@@ -48,7 +48,7 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
     openRoutes,
     /** All tokens as they were when the configuration was read. */
     tokens,
-    /** Where those of `tokens` come from that can be exchanged while the service runs; `fixed` are the others. */
+    /** The file of the tokens that can be exchanged while the service runs. `fixed` are the other tokens. */
     tokensFile: path === undefined ? undefined : { path, fixed },
     /** Addresses and networks whose `X-Forwarded-For` is believed. */
     trustedProxies: readTrustedProxies(values.TRUSTED_PROXIES, report),
@@ -77,7 +77,7 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
   const reads = hasToken ? "" : ", and read the console, the log and all personal data in it";
   const openness = `every caller that reaches it may start runs and record clicks without a token${reads}`;
   if (!isLoopback(values.HOST)) return report.warn(`AUTH_POLICY=spec on ${values.HOST}: ${openness}.`);
-  // On loopback the policy is `spec`, which fits operators on this machine but not a proxy.
+  // On loopback the default policy is `spec`, which fits operators on this machine but not a proxy.
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(parseHttpUrl(publicUrl)?.hostname ?? "");
   if (!isPublic && values.TRUSTED_PROXIES === undefined) return;
   report.warn(
@@ -86,7 +86,7 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
 }
 
 function readAllowedHosts(raw: string | undefined, report: Report): readonly string[] {
-  // An address as a pod is told its own, without the brackets of a Host header.
+  // A pod is told its own IPv6 address without the brackets of a Host header.
   const bracketed = (host: string) => (isIPv6(host) ? parseHttpUrl(`http://[${host}]`)?.hostname : undefined);
   const hosts = commaList(raw).map((host) => bracketed(host) ?? host.toLowerCase());
   for (const host of hosts.filter((entry) => !HOST_ENTRY.test(entry))) {

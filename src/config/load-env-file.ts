@@ -8,14 +8,14 @@ import type { Fault } from "./error.ts";
 
 const FILE = ".env";
 
-/** Files that Bun reads too if it is allowed to. This service never does: no document of ours names them. */
+/** Files that Bun would read too. This service never reads them, because its documents name none of them. */
 const NEVER_READ = [".env.local", ".env.development", ".env.production", ".env.test"] as const;
 
 const WANTED = "a readable file in UTF-8";
 
 /**
- * Puts the settings of `.env` into `process.env`, by the same rules on every runtime, and takes out what the runtime put
- * there. A variable of the real environment takes precedence. Returns what is wrong with the file.
+ * Puts the settings of `.env` into `process.env`, by the same rules on every runtime, and removes what the runtime put
+ * there. A variable of the real environment takes precedence. Returns the faults of the file.
  */
 export function loadEnvFile(): readonly Fault[] {
   const named = namedEnvFiles();
@@ -60,19 +60,19 @@ function describe(fault: unknown): string {
   return PROBLEMS[code] ?? `cannot be read (${code})`;
 }
 
-/** True for a link that leads nowhere too: its settings would be missing. */
+/** True also for a broken link: if it were skipped, its settings would be missing without a word. */
 function isThere(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Warnings for files beside `.env` that another program would read. */
+/** Warnings about files in the folder of `.env` that another program would read. */
 export function warnOfOtherEnvFiles(): string[] {
   return NEVER_READ.filter(isVisible).map(
     (file) => `${file} is not read: move the settings of reachlog in it to .env.`,
   );
 }
 
-/** False if the runtime may not look, which Deno answers by an exception. */
+/** True if the file exists. False if the runtime may not look, for which Deno throws. */
 function isVisible(file: string): boolean {
   try {
     return existsSync(file);

@@ -3,21 +3,24 @@ import { secretFiles, settingNames } from "./schema.ts";
 
 type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** `WEBHOOK_CRM_URL` is to the webhook CRM what `WEBHOOK_URL` is to the one without a name. */
+/** The settings of the webhook without a name. That of the webhook CRM for `WEBHOOK_URL` is `WEBHOOK_CRM_URL`. */
 const OWN_SETTINGS = [...settingNames].filter((name) => name.startsWith("WEBHOOK_"));
 
 const NAMED = new RegExp(`^WEBHOOK_(.+)(?:${OWN_SETTINGS.map((name) => name.slice("WEBHOOK".length)).join("|")})$`);
 
-/** The words by which settings end: in a name they would make it hard to tell which webhook and which setting is meant. */
+/**
+ * The words by which settings end. In a webhook's name they would make it hard to tell which webhook and which setting
+ * is meant.
+ */
 const RESERVED: ReadonlySet<string> = new Set(OWN_SETTINGS.flatMap((name) => name.split("_").slice(1)));
 
-/** The names for which a setting is given, whether or not they are {@link isWebhookName}. */
+/** The names for which a setting is given, valid or not (see {@link isWebhookName}). */
 export function listWebhookNames(env: RawEnvironment): readonly string[] {
   const set = Object.keys(env).filter((key) => (env[key] ?? "").trim() !== "");
   return [...new Set(set.flatMap((key) => NAMED.exec(key)?.[1] ?? []))].sort();
 }
 
-/** Whether a webhook may be called so: `CRM`, `BILLING_EU`. */
+/** True if a webhook may have this name, such as `CRM` or `BILLING_EU`. */
 export function isWebhookName(name: string): boolean {
   const words = name.split("_");
   const isShort = name.length <= WEBHOOK_NAME_CHARS_MAX;
@@ -26,12 +29,12 @@ export function isWebhookName(name: string): boolean {
 
 export const WANTED_NAME = `a name of 1 to ${WEBHOOK_NAME_CHARS_MAX} capital letters, digits and single underscores, without the words ${[...RESERVED].join(", ")}`;
 
-/** The setting of the webhook `name` that is called `setting` for the one without a name. */
+/** The setting of the webhook `name` that corresponds to `setting` of the webhook without a name. */
 export function nameSetting(setting: string, name: string): string {
   return setting.replace("WEBHOOK_", `WEBHOOK_${name}_`);
 }
 
-/** All settings, with those of the webhooks that have a name here. */
+/** The names of all settings, including those of the webhooks that `env` names. */
 export function listSettings(env: RawEnvironment): ReadonlySet<string> {
   return new Set([
     ...settingNames,
@@ -39,7 +42,10 @@ export function listSettings(env: RawEnvironment): ReadonlySet<string> {
   ]);
 }
 
-/** The setting that leads to a file with a secret, and the secret, with those of the webhooks that have a name here. */
+/**
+ * Pairs of a setting that names a file and the secret that the file holds, including those of the webhooks that `env`
+ * names.
+ */
 export function listSecretFiles(env: RawEnvironment): readonly (readonly [file: string, setting: string])[] {
   const own = [...secretFiles].filter(([file]) => OWN_SETTINGS.includes(file));
   const named = listWebhookNames(env).flatMap((name) =>
@@ -53,7 +59,7 @@ export function unnamedEnvironment(env: RawEnvironment, name: string): RawEnviro
   return Object.fromEntries(OWN_SETTINGS.map((setting) => [setting, env[nameSetting(setting, name)]]));
 }
 
-/** A text in which settings of the webhook without a name stand for those of `name`. */
+/** Replaces settings of the webhook without a name in a text by those of the webhook `name`. */
 export function nameSettingsIn(text: string, name: string): string {
   return OWN_SETTINGS.reduce(
     (said, setting) => said.replaceAll(new RegExp(`\\b${setting}\\b`, "g"), nameSetting(setting, name)),

@@ -21,7 +21,7 @@ export function listParts(config: Pick<Config, "x" | "outreach" | "meta" | "chat
 
 export type ConfigParts = ReturnType<typeof listParts>;
 
-/** `name`: for operators; `lines`: those of `.env` that configure it. */
+/** `name` is shown to operators. `lines` are the lines of `.env` that configure the part. */
 function part(name: string, configured: object | undefined, ...lines: string[]) {
   return { name, isConfigured: configured !== undefined, lines };
 }

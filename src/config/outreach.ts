@@ -16,16 +16,16 @@ export type OutreachConfig = ReturnType<typeof readOutreach>;
 
 const SOURCES = recipientSource.anyOf.map((source) => source.const);
 
-/** Sources that need a setting that says what to read. */
+/** The sources that need to be told what to read, each with the setting that tells it. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
 
-/** Sources without consent of their own; an import or a message may still show it. */
+/** Sources that are no evidence of consent; an import or a message may still show it. */
 const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "list_members"];
 
 /** Networks were seen to commit a message 300 ms late; below this many seconds a read may still miss one. */
 const SETTLE_SECONDS_SAFE = 10;
 
-/** `publicUrl` is where the service's own redirects are. */
+/** The configuration of links. The service's own redirects are at `publicUrl`. */
 export function readLinks(from: Settings, publicUrl: string) {
   const { values, report } = from;
   const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
@@ -34,11 +34,16 @@ export function readLinks(from: Settings, publicUrl: string) {
   if (isPersonal && redirects === undefined)
     report.fault("PERSONAL_LINKS", "is on, but REDIRECTS is off", "REDIRECTS=on");
   return {
-    /** Where short links begin, without a slash at the end. Undefined: no template has any. */
+    /**
+     * The URL that short links begin with, without a slash at the end. Undefined if templates can have no short links.
+     */
     base: readLinkBase(from, publicUrl),
-    /** Whether the service answers them itself, and whether a click is durable before or after its answer. */
+    /**
+     * `before` or `after`: a click is durable before or after its redirect is answered. Undefined if the service
+     * answers no short links.
+     */
     redirects,
-    /** Whether a recipient who granted tracking gets links of their own. */
+    /** True if recipients who granted tracking get personal links. */
     isPersonal,
   };
 }
@@ -47,7 +52,7 @@ function readLinkBase({ values, report }: Settings, publicUrl: string): LinkBase
   const { LINK_BASE, REDIRECTS, PORT } = values;
   if (LINK_BASE !== undefined) {
     const url = parseHttpUrl(LINK_BASE);
-    // Of a click the host is compared in lower case, and so is a path before the code.
+    // The host of a click, and a path before the code, are compared in lower case.
     const isPlain = url !== undefined && url.username === "" && url.pathname === url.pathname.toLowerCase();
     if (isPlain) return url.href.replace(/\/+$/, "");
     report.fault("LINK_BASE", "not a plain http(s) URL", "http(s)://host, also with a path in lower case");
@@ -59,7 +64,7 @@ function readLinkBase({ values, report }: Settings, publicUrl: string): LinkBase
   return `${publicUrl}${REDIRECT_PATH}`;
 }
 
-/** Where the service answers short links. */
+/** The path under which the service answers short links. */
 export const REDIRECT_PATH = "/l";
 
 export function readOutreach(from: Settings, linkBase: LinkBase | undefined) {
@@ -73,7 +78,7 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined) {
     sources: readSources(values, report),
     searchQuery: values.X_SEARCH_QUERY,
     listId: values.X_LIST_ID,
-    /** Undefined when neither a text nor a file was given: then there is nothing to send. */
+    /** Undefined if neither a text nor a file was given, so that there is nothing to send. */
     template: readTemplate(from, linkBase),
     /** `evidence`: a consent counts only with its date and its source. */
     requireConsent: values.REQUIRE_CONSENT,
@@ -83,14 +88,14 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined) {
     trackingStopWords: readTrackingStopWords(values, report),
     dailyLimit: values.DAILY_LIMIT,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
-    /** When messages may go out. Undefined: always. */
+    /** When messages may go out. Undefined if they always may. */
     window: readWindow(values, report),
-    /** The share of failed messages, from 0 to 1, at which a run ends. Undefined: at none. */
+    /** The share of failed messages, from 0 to 1, at which a run ends. Undefined if failures never end a run. */
     stopAfterFailures:
       values.STOP_AFTER_FAILURES === undefined ? undefined : Number.parseInt(values.STOP_AFTER_FAILURES, 10) / 100,
     runMaxMinutes: values.RUN_MAX_MINUTES,
     inDoubtSettleSeconds: values.IN_DOUBT_SETTLE_SECONDS,
-    /** Undefined: paced by the network's rate-limit headers. */
+    /** Undefined if the network's rate-limit headers set the pace. */
     sendSpacingSeconds: values.SEND_SPACING_SECONDS,
   };
 }
@@ -148,7 +153,7 @@ function readTemplate(from: Settings, linkBase: LinkBase | undefined): Template 
   }
 }
 
-/** The name of a template that has none of its own: that of its file, without the ending. */
+/** The name of a template without a configured name: that of its file, without the ending. */
 function nameFile(path: string): string | undefined {
   const name = cleanValue(basename(path, extname(path)));
   return name === undefined ? undefined : shortened(name, TEMPLATE_NAME_CHARS_MAX - 1);
@@ -161,7 +166,7 @@ function readStopWords(raw: string, report: Report): string[] {
   return words;
 }
 
-/** For TRACKING_STOP_WORDS: no reply revokes tracking. */
+/** The value of TRACKING_STOP_WORDS with which no reply revokes tracking. */
 const NO_WORDS = "none";
 
 function readTrackingStopWords({ TRACKING_STOP_WORDS: raw, STOP_WORDS }: Environment, report: Report): string[] {

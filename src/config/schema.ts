@@ -1,11 +1,12 @@
 import { Type, type Static, type StringOptions, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
 import { EITHER } from "../platform/counts-and-lists.ts";
 
-/** `shown` lets a faulty value be repeated in a message. Opt-in: a value not known to be harmless stays unsaid. */
+/** The words of error messages about a setting, and how it may be given. */
 interface Wording {
   readonly description: string;
+  /** True if a message may repeat a faulty value. False unless the value is known to be harmless. */
   readonly shown?: boolean;
-  /** Whether it may be given in a file: what is in the environment, the process's children and crash reports see. */
+  /** True if it may be given in a file. The process's children and crash reports see what is in the environment. */
   readonly secret?: boolean;
 }
 
@@ -18,7 +19,7 @@ export const TEMPLATE_NAME_CHARS_MAX = 64;
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
 /**
- * What stands for a recipient of WhatsApp within one business portfolio, or (`ENT.`) within linked ones:
+ * The id of a WhatsApp recipient within one business portfolio, or (`ENT.`) within linked ones:
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids/
  */
 const BUSINESS_SCOPED_ID = "[A-Z]{2}\\.(?:ENT\\.)?[0-9A-Za-z]{1,128}";
@@ -191,12 +192,15 @@ export const variables: ReadonlyMap<string, TSchema & Partial<Wording>> = new Ma
   Object.entries(environmentSchema.properties),
 );
 
-/** The setting that leads to a file with a secret, and the secret. Callers' tokens have a file of a form of their own. */
+/**
+ * Maps a setting that names a file to the secret that the file holds. API_TOKENS_FILE is not one of them: its file has
+ * another form.
+ */
 export const secretFiles: ReadonlyMap<string, string> = new Map(
   [...variables]
     .map(([name, { secret }]) => [`${name}_FILE`, name, secret] as const)
     .flatMap(([file, name, secret]) => (secret === true && !variables.has(file) ? [[file, name] as const] : [])),
 );
 
-/** The names of all settings, but for those of webhooks with a name. */
+/** The names of all settings, except those of webhooks with a name. */
 export const settingNames: ReadonlySet<string> = new Set([...variables.keys(), ...secretFiles.keys()]);

@@ -11,13 +11,12 @@ const BYTES_MAX = 65_536;
 /** The mode bit of a file that every user of the machine may read. */
 const OTHERS_READ = 0o004;
 
-/** Where systemd, Docker and Kubernetes put secrets, in memory: who sees them there, they decide. */
+/** Where systemd, Docker and Kubernetes put secrets, in memory. They decide who may read them there. */
 const MOUNTED = /^\/run\//;
 
 /**
- * The environment with the secrets that files hold, and a report that names a file's setting where the secret came from it.
- * Reads each secret `NAME` that `NAME_FILE` leads to: systemd credentials, secrets of containers. Neither path nor content is
- * ever repeated: an operator who mistakes one setting for the other gives a secret as the path.
+ * Reads each secret `NAME` from the file that `NAME_FILE` names, such as systemd credentials and secrets of containers.
+ * Repeats neither path nor content: an operator who mistakes one setting for the other gives a secret as the path.
  */
 export function readSecretFiles(env: RawEnvironment, report: Report) {
   const read: Record<string, string> = {};
@@ -39,10 +38,11 @@ export function readSecretFiles(env: RawEnvironment, report: Report) {
     }
   }
   const fault: Report["fault"] = (variable, problem, wanted) => {
-    // What was said of the file is not said again as missing.
+    // A secret whose file was reported is not reported as missing too.
     if (failed.has(variable)) return;
     report.fault(Object.hasOwn(read, variable) ? `${variable}_FILE` : variable, problem, wanted);
   };
+  // The environment with the secrets, and a report that names `NAME_FILE` if the secret came from there.
   return { env: { ...env, ...read }, report: { ...report, fault } };
 }
 

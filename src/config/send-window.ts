@@ -1,4 +1,4 @@
-/** Hours of one weekday in minutes since midnight, `to` not included; `day`: 1 is Monday, 7 is Sunday. */
+/** Hours of one weekday in minutes since midnight, `to` not included. `day` is 1 for Monday to 7 for Sunday. */
 export interface OpenHours {
   readonly day: number;
   readonly from: number;
@@ -7,7 +7,7 @@ export interface OpenHours {
 
 /** When messages may go out, in local time. */
 export interface SendWindow {
-  /** As it was written. */
+  /** The window as the operator wrote it. */
   readonly text: string;
   readonly hours: readonly OpenHours[];
   /** The time zone of the hours: QUOTA_TIMEZONE, or each recipient's own where it is known. */
@@ -15,7 +15,7 @@ export interface SendWindow {
   readonly whenClosed: "pause" | "end";
 }
 
-/** A window whose text was checked before. */
+/** Makes a window of a text that was checked before. */
 export function toSendWindow(window: Omit<SendWindow, "hours">): SendWindow {
   return { ...window, hours: window.text.split(",").flatMap((entry) => parseOpenHours(entry) ?? []) };
 }
@@ -26,7 +26,10 @@ const DAY_MINUTES = 24 * 60;
 
 const ENTRY = /^([a-z]{3})(?:\s*-\s*([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})$/;
 
-/** The hours that an entry such as `Mon-Fri 09:00-17:00` names; undefined: it is none. An end before its start is on the next day. */
+/**
+ * Parses an entry such as `Mon-Fri 09:00-17:00`. Undefined if it is not one. An end before its start is on the next
+ * day.
+ */
 export function parseOpenHours(entry: string): readonly OpenHours[] | undefined {
   const match = ENTRY.exec(entry.trim().toLowerCase());
   if (match === null) return undefined;
@@ -43,7 +46,7 @@ export function parseOpenHours(entry: string): readonly OpenHours[] | undefined 
   });
 }
 
-/** Undefined: no clock shows it. 24:00 is the end of a day. */
+/** The minutes since midnight; 24:00 is the end of a day. Undefined if no clock shows this time. */
 function toMinutes(hours = "", minutes = ""): number | undefined {
   const sum = Number(hours) * 60 + Number(minutes);
   return Number(minutes) < 60 && sum <= DAY_MINUTES ? sum : undefined;

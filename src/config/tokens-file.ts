@@ -21,7 +21,7 @@ const TOKEN_BYTES = 32;
 /** Lets scanners for leaked secrets find one, and people see what it is. */
 const PREFIX = "reachlog_";
 
-/** A new token, and the entry that configures it, which does not hold it. `rights`: the parts of the entry. */
+/** Makes a token, and the entry that configures it without holding it. `rights` are further parts of the entry. */
 export function createToken(name: string, rights: Readonly<Record<string, string | undefined>>) {
   const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
   const sha256 = createHash("sha256").update(token).digest("hex");
@@ -34,7 +34,7 @@ export type Removal =
   | { readonly kind: "removed"; readonly name: string; readonly id: string }
   | { readonly kind: "unknown" | "not_in_file" | "ambiguous" | "only_one" };
 
-/** Removes the token whose id begins with some digits from the file. Throws a ServiceError (configuration). */
+/** Removes the token whose id begins with `id` from the file. Throws a ServiceError (configuration). */
 export function removeToken(env: RawEnvironment, id: string): Removal {
   const file = resolveTokensFile(env);
   const { fixed, filed } = readAllTokens(env);
@@ -60,7 +60,7 @@ function matchesToken(line: string, sha256: string): boolean {
 const OWNER_ONLY = 0o600;
 const OWNER_ENTERS = 0o700;
 
-/** The path of `API_TOKENS_FILE`; undefined: not set. Throws a ServiceError (configuration). */
+/** The path of `API_TOKENS_FILE`, undefined if not set. Throws a ServiceError (configuration). */
 export function resolveTokensFile(env: RawEnvironment): string | undefined {
   const file = readSetting(env, "API_TOKENS_FILE");
   if (file === undefined) return undefined;
@@ -70,7 +70,7 @@ export function resolveTokensFile(env: RawEnvironment): string | undefined {
   return resolve(file);
 }
 
-/** Appends in one write, after a last line without a line break too. Creates a missing folder. */
+/** Appends an entry in one write, also after a last line without a line break. Creates a missing folder. */
 export function appendEntry(file: string, entry: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: OWNER_ENTERS });
   const isOpenEnded = existsSync(file) && !/(?:^|\n)$/.test(readFileSync(file, "utf8"));

@@ -5,7 +5,7 @@ import { DAY_MS, toDay } from "../../projections/time.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Report } from "./error.ts";
 
-/** What a token may do, with what the documentation says of it. None of them includes another. */
+/** The scopes of tokens, with the documentation's words for each. No scope includes another. */
 export const TOKEN_SCOPES = {
   track: "records clicks; `links=` narrows it to some domains",
   notify: "sends notifications to the team chat, and messages",
@@ -24,11 +24,11 @@ export interface ApiToken {
   readonly name: string;
   /** Lower-case hex of the token's SHA-256: the token itself is not kept. */
   readonly sha256: string;
-  /** Absent: all. Entries had no scopes once. */
+  /** All if absent, because entries once had no scopes. */
   readonly scopes?: readonly TokenScope[];
-  /** In ms since 1970; absent: never. */
+  /** In ms since 1970; never if absent. */
   readonly expiresAt?: number;
-  /** Domains, in lower case, whose clicks it may record; absent: all. */
+  /** Domains, in lower case, whose clicks it may record; all if absent. */
   readonly links?: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export interface SourcedToken extends ApiToken {
   readonly source: "API_TOKENS" | "API_TOKENS_FILE";
 }
 
-/** The tokens with their settings. `configured`: the settings as the configuration was read. */
+/** Adds to each token the setting that it comes from. `configured` are the tokens as the configuration was read. */
 export function withSource(
   tokens: readonly ApiToken[],
   configured: {
@@ -84,26 +84,29 @@ const SHA256_HEX = /^[0-9a-f]{64}$/i;
 
 const WANTED = "name:token or name:sha256:hex with :scope=…, separated by commas";
 
-/** Between the parts of an entry; a token holds no colon, and neither does a key. */
+/** Separates the parts of an entry; neither a token nor a key holds a colon. */
 const BEFORE_PART = /:(?=[a-z]+=)/;
 
 /** A moment of UTC, to the second, or a day. */
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ)?$/;
 
-/** As a click names it: a host, with its port where it has one. */
+/** A domain as clicks name it: a host, with its port if it has one. */
 const DOMAIN = /^[a-z0-9.-]{1,253}(?::\d{1,5})?$/;
 
-/** A click of a narrowed token is compared with all of them. */
+/** A click of a token with `links=` is compared with all of its domains. */
 export const DOMAINS_MAX = 20;
 
-/** Faults name entries by their number, never by their text. */
+/** Reads the entries of API_TOKENS. Faults name entries by their number, never by their text. */
 export function readTokens(raw: string | undefined, report: Report): readonly ApiToken[] {
   const entries = commaList(raw).map((entry, index): Entry => [`entry ${index + 1}`, entry]);
   if (raw !== undefined && entries.length === 0) report.fault("API_TOKENS", "holds no token", WANTED);
   return collect("API_TOKENS", entries, [], report);
 }
 
-/** The same for a file: one entry a line, `#` begins a comment. `others`: tokens that are already known. */
+/**
+ * Reads the entries of API_TOKENS_FILE: one a line, `#` begins a comment. `others` are the tokens that are already
+ * known.
+ */
 export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): readonly ApiToken[] {
   const entries = text
     .split(/\r?\n/)
@@ -134,7 +137,7 @@ function collect(variable: string, entries: readonly Entry[], others: readonly A
   return tokens;
 }
 
-/** How long before its end a token is warned of: time to give its caller another one. */
+/** How long before a token expires the operator is warned: time to give its caller another one. */
 export const EXPIRY_WARNING_MS = 14 * 24 * 3_600_000;
 
 /** A sentence for each token that has expired or soon will. */
@@ -146,7 +149,7 @@ export function describeExpiries(tokens: readonly ApiToken[], now: number): read
   });
 }
 
-/** Names the callers whose entries are from before there were scopes. */
+/** Warns about callers whose entries name no scopes, as entries once did. */
 export function warnOfScopeless(tokens: readonly ApiToken[], report: Report): void {
   const names = new Set(tokens.filter(({ scopes }) => scopes === undefined).map(({ name }) => name));
   if (names.size === 0) return;
@@ -187,7 +190,7 @@ function readNamed(name: string, value: string): ApiToken | string {
 
 type Rights = Pick<ApiToken, "scopes" | "expiresAt" | "links">;
 
-/** What the parts behind a token say, or what is wrong with them. */
+/** The rights that the parts after a token grant, or a sentence on what is wrong with them. */
 function readRights(parts: readonly string[]): Rights | string {
   const given = new Map(parts.map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
   if (given.size < parts.length) return "repeats a part";
@@ -205,15 +208,15 @@ function readRights(parts: readonly string[]): Rights | string {
   return omitUndefined({ scopes, expiresAt, links: links?.map((link) => link.toLowerCase()) });
 }
 
-/** The moment in ms since 1970; undefined: it is none, or not in UTC. A day stands for its end. */
+/** Parses a day or a moment of UTC into ms since 1970; a day stands for its end. Undefined if it is neither. */
 export function parseTokenEnd(text: string): number | undefined {
   const ms = MOMENT.test(text) ? Date.parse(text) : NaN;
-  // February 30 is a moment to Date.parse, of March.
+  // Date.parse takes February 30 for a day of March.
   if (Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.replace("Z", ""))) return undefined;
   return text.includes("T") ? ms : ms + DAY_MS;
 }
 
-/** The last day of UTC on which a token is valid at all. */
+/** The last day of UTC on which a token is valid, even if only for a part of it. */
 export function toLastDay(expiresAt: number): string {
   return toDay(expiresAt - 1);
 }

@@ -3,13 +3,17 @@ import { quoteValue } from "./environment.ts";
 import type { Report } from "./error.ts";
 
 /**
- * A URL to which credentials will be sent. Plain http is taken only for this machine and for PLAIN_HTTP_HOSTS, because a
- * token must not travel in the clear; user names, fragments and, but for some webhooks, queries have no business in a configured
- * address.
- * Returns what paths are added to without a trailing slash, and an address that takes a query as it is. The value is
- * never repeated: a webhook's address is itself a secret.
+ * Checks a URL to which credentials will be sent. Plain http is accepted only for this machine and for
+ * PLAIN_HTTP_HOSTS: a token must not travel in the clear. Faults never repeat the URL, because a webhook's address is a
+ * secret itself.
  */
-export function readUrl(variable: string, raw: string, report: Report, takes = { query: false }): string {
+export function readUrl(
+  variable: string,
+  raw: string,
+  report: Report,
+  /** `query` is true if the URL may hold a query, as some webhooks' do. Then it is returned as it is. */
+  takes = { query: false },
+): string {
   const without = takes.query ? "user name or fragment" : "user name, query or fragment";
   const wanted = `an https:// URL without ${without} (http:// only to this machine, or to a host of PLAIN_HTTP_HOSTS)`;
   const url = parseHttpUrl(raw);
@@ -23,10 +27,11 @@ export function readUrl(variable: string, raw: string, report: Report, takes = {
   if (url.protocol === "http:" && !isLoopback(url.hostname) && !report.plainHttpHosts.has(url.hostname)) {
     report.fault(variable, "plain http to another machine would expose the credentials", wanted);
   }
+  // Callers add paths, which begin with a slash.
   return takes.query ? url.href : url.href.replace(/\/+$/, "");
 }
 
-/** Networks of an organisation's own: RFC 1918, RFC 4193 and link-local addresses. */
+/** Private networks: RFC 1918, RFC 4193 and link-local addresses. */
 const PRIVATE = new BlockList();
 for (const [network, bits] of [
   ["10.0.0.0", 8],
@@ -41,7 +46,10 @@ for (const [network, bits] of [
 ] as const)
   PRIVATE.addSubnet(network, bits, "ipv6");
 
-/** Allows plain http to hosts that the operator names: those of a network of its own, which no public name is in. */
+/**
+ * Allows plain http to hosts that the operator names. They must be in a private network: names without dots, or private
+ * addresses.
+ */
 export function allowPlainHttp(list: string | undefined, report: Report): void {
   for (const entry of list?.split(",").map((one) => one.trim()) ?? []) {
     const host = URL.canParse(`http://${entry}`) ? new URL(`http://${entry}`).hostname : undefined;
@@ -64,7 +72,7 @@ function isOfOwnNetwork(host: string): boolean {
   return PRIVATE.check(bare, version === 4 ? "ipv4" : "ipv6");
 }
 
-/** http or https with a host and `//`, whose absence the URL parser would forgive. */
+/** True for http or https with a host and `//`; the URL parser would forgive a missing `//`. */
 function isHttpUrl(raw: string): boolean {
   return /^https?:\/\/[^/\s]\S*$/i.test(raw) && URL.canParse(raw);
 }

@@ -25,14 +25,17 @@ import {
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-/** Each has a lease that is renewed, and reads the log for itself. */
+/** Each webhook has a lease to renew, and reads the log by itself. */
 export const WEBHOOKS_MAX = 10;
 
 /** Bytes that Standard Webhooks allows a secret. */
 const SECRET_BYTES_MIN = 24;
 const SECRET_BYTES_MAX = 64;
 
-/** Headers of a receiver's gateway: a token or two, in less than servers allow all headers of a request. */
+/**
+ * Headers for a receiver's gateway: enough for a token or two, and less than servers allow for all headers of a
+ * request.
+ */
 const HEADERS_MAX = 10;
 const HEADERS_CHARS_MAX = 4_096;
 
@@ -41,7 +44,7 @@ const OPTIONS = ["WEBHOOK_FILTER", "WEBHOOK_ORDER", "WEBHOOK_HEADERS"] as const;
 
 export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
 
-/** The webhook without a name first, then the others by name. */
+/** All webhooks: the one without a name first, then the others by name. */
 export function readWebhooks({ values, env, report }: Settings): readonly WebhookConfig[] {
   const names = listWebhookNames(env);
   const named = names.map((name) => {
@@ -80,15 +83,15 @@ function readWebhook(name: WebhookChannel, values: Environment, env: RawEnvironm
   return {
     name,
     url: secret(address),
-    /** `whsec_` and base64. Several, separated by spaces, while one takes the other's place: each signs. */
+    /** `whsec_` and base64. Several during a rotation, separated by spaces: each signs. */
     secrets: secret(checkSecrets(secrets, report)),
     /** In the order of the catalog, not empty. */
     types: wanted,
-    /** A JMESPath expression that {@link compileFilter} accepts; undefined: all events of these types are posted. */
+    /** A JMESPath expression that {@link compileFilter} accepts. Undefined if all events of these types are posted. */
     filter,
-    /** An event waits while an earlier one of its stream is pending. */
+    /** True if an event waits while an earlier one of its stream is pending. */
     isInOrder: order === "stream",
-    /** Sent beside those of Standard Webhooks, by name. */
+    /** Sent in addition to the headers of Standard Webhooks, by name. */
     headers,
   };
 }
@@ -103,14 +106,14 @@ function checkFilter(filter: string | undefined, report: Report): string | undef
   return filter;
 }
 
-/** Names that are not the operator's to set: those of the signature, of the content and of the connection. */
+/** Names that the operator cannot set: headers of the signature, of the content and of the connection. */
 const RESERVED_HEADERS =
   /^(?:webhook-.*|host|user-agent|content-.*|transfer-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect)$/;
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e\t]+$/;
 
-/** Neither name nor value is repeated: what was split at a wrong place may be a part of a secret. */
+/** Faults repeat neither name nor value: text that was split at a wrong place may be a part of a secret. */
 function readHeaders(text: string | undefined, report: Report): ReadonlyMap<string, Secret> {
   const headers = new Map<string, Secret>();
   const wanted = `Name: value, up to ${HEADERS_MAX} of them separated by commas or line breaks, without a comma in a value`;

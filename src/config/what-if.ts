@@ -23,11 +23,14 @@ export type WhatIfRule = (typeof WHAT_IF_RULES)[number];
 
 /** Rules of a question, checked. */
 export interface OtherRules {
-  /** Those that it names, in the order of {@link WHAT_IF_RULES}. */
+  /** The rules that the question names, in the order of {@link WHAT_IF_RULES}. */
   readonly names: readonly WhatIfRule[];
-  /** Today's settings with the named ones in their places. */
+  /** Today's settings, with the values of the named rules. */
   readonly outreach: OutreachConfig;
-  /** Which clicks are of bots; undefined: those that were. `words`: lower case, each in a bot's user agent. */
+  /**
+   * The rule for clicks of bots: user agents on the service's lists if `lists` is true, and those that hold one of the
+   * lower-case `words`. Undefined if clicks count as they were recorded.
+   */
   readonly bots: { readonly lists: boolean; readonly words: readonly string[] } | undefined;
 }
 
@@ -72,13 +75,15 @@ function describeFault(name: string, value: unknown): string | undefined {
   return isText ? undefined : `${name}: expected a text, a number, true, false or null`;
 }
 
-/** Undefined: the setting is unset. */
+/** The value as a setting's text. Undefined if the setting is unset. */
 function toSetting(value: unknown): string | undefined {
   if (value === null) return undefined;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Each value by the parser of its setting. Today's settings were checked before, so a fault is the question's. */
+/**
+ * Reads each value by the parser of its setting. Today's settings were checked before, so a fault is the question's.
+ */
 function readSettings(values: RawEnvironment, source: string, outreachWith: OutreachWith): OutreachConfig {
   const named = Object.fromEntries(SETTINGS.filter((name) => name in values).map((name) => [name, values[name]]));
   const file = "MESSAGE_TEMPLATE" in named ? { MESSAGE_TEMPLATE_FILE: undefined } : {};

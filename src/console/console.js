@@ -1,12 +1,12 @@
-// Keeps a page of the console as the log is now: whenever events arrive, the page is fetched again and what differs is
-// changed in place. Without this script the pages read the same; they stand still.
+// Keeps a page of the console up to date: when events arrive, it fetches the page again and changes in place what
+// differs. Without this script the pages show the same, but are not updated.
 import { Idiomorph } from "./idiomorph.js";
 
-/** Between two fetches, however many events come; longer where a page takes the service long. */
+/** The shortest wait before a refresh, and the ratio of the wait to the time that the last refresh took. */
 const REFRESH_MS = 1_000;
 const REFRESH_SHARE = 10;
 
-/** A slider that was not moved for so long has come to rest. */
+/** A slider that was not moved for this long has come to rest. */
 const SLIDER_REST_MS = 500;
 
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
@@ -28,7 +28,7 @@ function showTimes() {
   }
 }
 
-/** What a reader has opened stays open, what is being typed or read out stays as it is. */
+/** Keeps open what a reader has opened, and leaves alone what is being typed or read out. */
 const MORPH = {
   ignoreActiveValue: true,
   callbacks: {
@@ -49,14 +49,14 @@ let refreshMs = REFRESH_MS;
 
 const readAddress = () => location.pathname + location.search;
 
-/** Of the page itself, while that of the event in the panel stands in its place. */
+/** The address of the page itself. While the panel is open, the browser shows the event's address instead. */
 let address = readAddress();
 
 async function fetchPage(href) {
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
   const response = await fetch(href, { headers: { accept: "text/html" } });
   if (response.status === 401) location.reload();
-  // What is not known yet may be after the next event.
+  // A page that is not found is shown too: the next event may change that.
   if (!response.ok && response.status !== 404) throw new Error(`the service answered ${response.status}`);
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
@@ -64,7 +64,7 @@ async function fetchPage(href) {
 async function fetchAgain() {
   const href = address;
   const page = await fetchPage(href);
-  // Another filter was chosen meanwhile.
+  // Another filter was chosen during the request.
   if (href !== address) return;
   for (const id of ["#main", "#shown", "#moment", "#menu", "#verified"]) {
     const shown = document.querySelector(id);
@@ -88,7 +88,7 @@ function refreshSoon() {
   }, refreshMs);
 }
 
-/** What goes on without events, such as a verification, says so by an element. */
+/** Work without events, such as a verification, marks itself by an element with `data-refresh`. */
 function refreshWhileItGoesOn() {
   if (document.querySelector("#main [data-refresh]") !== null) refreshSoon();
 }
@@ -101,7 +101,7 @@ function follow(position) {
   refreshWhileItGoesOn();
 }
 
-/** The slider says its moment, and leads there when it has come to rest: keys move it in many steps. */
+/** Shows the moment of the slider, and opens it once the slider has come to rest: keys move it in many steps. */
 function watchSlider(slider) {
   let rest;
   slider.addEventListener("input", () => {
@@ -119,13 +119,15 @@ function watchSlider(slider) {
   });
 }
 
-/** An event opens beside the list that leads to it, filled from the event's own page, whose address stands for it. */
+/**
+ * The path of an event's page. A link to one opens the event in a panel next to the list, under the event's address.
+ */
 const EVENT = /^\/activity\/\d+$/;
 const isOfEvent = EVENT.test(location.pathname);
 const panel = document.createElement("dialog");
 const panelEvent = document.createElement("div");
 const panelClose = document.createElement("button");
-/** Of the link that opened it. */
+/** The address of the link that opened the panel. */
 let opener;
 panel.id = "panel";
 panel.setAttribute("aria-label", "Event");
@@ -142,7 +144,7 @@ async function fillPanel() {
   showTimes();
 }
 
-/** Where the page has room beside it, the list stays in use. */
+/** Opens the panel. If the page has room for both, the list stays usable. */
 async function openPanel() {
   try {
     await fillPanel();
@@ -167,7 +169,9 @@ document.addEventListener("click", (event) => {
   void openPanel();
 });
 
-/** Back to the page's own address; closed at once, so that a second press does not go back further. */
+/**
+ * Goes back to the page's own address. The panel is closed at once, so that a second press does not go back further.
+ */
 function leavePanel(event) {
   event.preventDefault();
   panel.close();
@@ -182,14 +186,14 @@ addEventListener("popstate", () => {
   else if (EVENT.test(location.pathname)) void openPanel();
   else {
     const isFromPanel = readAddress() === address;
-    // What has the focus would keep what was typed.
+    // A field with the focus would keep its typed text.
     document.activeElement.blur();
     showAddress();
     if (isFromPanel) document.querySelector(`#main a[href="${CSS.escape(opener)}"]`)?.focus();
   }
 });
 
-/** Another address of the page itself. */
+/** Shows the page at the browser's address if that is another one. */
 function showAddress() {
   const isOther = readAddress() !== address;
   address = readAddress();
@@ -201,15 +205,15 @@ function showAddress() {
   fetchAgain().catch(() => location.reload());
 }
 
-/** A filter is applied as soon as one of its fields changes; in place, so that the field keeps the focus. */
+/** Applies a filter as soon as one of its fields changes; in place, so that the field keeps the focus. */
 function applyFilter(event) {
   const form = event.target.closest("form[data-apply]");
   if (form === null) return;
   event.preventDefault();
-  // A year that is not typed to its end.
+  // Such as a year that is typed only in part.
   if (!form.checkValidity()) return;
   const filled = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-  // What is chosen becomes a chip.
+  // A chosen value becomes a chip.
   if (form.dataset.apply === "chips") for (const select of form.querySelectorAll("select")) select.value = "";
   const href = filled.size === 0 ? form.action : `${form.action}?${filled}`;
   if (href === location.href) return;
@@ -220,12 +224,12 @@ function applyFilter(event) {
 document.addEventListener("change", applyFilter);
 document.addEventListener("submit", applyFilter);
 
-// What was stays as it was, and a page without a position cannot be asked for again.
+// A page of the past does not change, and a page without a position cannot be fetched again.
 const { position } = document.querySelector("main").dataset;
 if (document.body.dataset.asOf === undefined && position !== undefined) follow(position);
 document.querySelectorAll(".moment input[type=range]").forEach(watchSlider);
 
-/** The key / leads to the search box, but never while something is being typed. */
+/** The key / focuses the search box, but never while something is being typed. */
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && panel.open) leavePanel(event);
   const isTyping = event.target.closest("input, select, textarea") !== null;
@@ -234,7 +238,7 @@ document.addEventListener("keydown", (event) => {
   document.querySelector(".find input").focus();
 });
 
-/** What the bar says that was moved to, as it is now. */
+/** Writes the present text of each chosen bar to where it is read out. */
 function readOut() {
   for (const output of document.querySelectorAll("output")) {
     const said = output.parentElement.querySelector("[data-on] title")?.textContent ?? "";
@@ -242,7 +246,7 @@ function readOut() {
   }
 }
 
-/** Over a chart the arrow keys move from bar to bar, and what the bar says is read out. */
+/** On a chart the arrow keys move from bar to bar, and the text of the bar is read out. */
 document.addEventListener("keydown", (event) => {
   const plot = event.target.closest(".plot");
   const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];

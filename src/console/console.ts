@@ -35,23 +35,30 @@ export interface ConsoleSources {
   readonly clock: Clock;
 }
 
-/** What a browser asks of a page, and what it may do there. */
+/** The request of a browser for a page, and its permission to act there. */
 export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice" | "lastVisit">;
 
-/** A page as HTML. `missing`: it says that the log knows nothing of this name; `not_ready`: it says that the moment asked for is not; `no_moment`: it is of now and says why. */
+/** A page as HTML. */
 export interface PageText {
+  /**
+   * `missing`: the page says that the log does not know the name. `not_ready`: it says that the requested moment is not
+   * ready yet. `no_moment`: it is of now, and says why.
+   */
   readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
   readonly disclosed?: Disclosed | undefined;
 }
 
-/** A page, or the address of the one that was meant. */
+/** A page, or the address of the page to redirect to. */
 export type RenderedPage = PageText | ({ readonly outcome: "elsewhere" } & OtherPage);
 
 export type Console = ReturnType<typeof createConsole>;
 
 export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources) {
-  /** What each page was made of so far: most want no list of recipients, which takes long to open. */
+  /**
+   * The projections that each page has read so far. Most pages do not need the list of recipients, which takes long to
+   * open.
+   */
   const readBy: ReadBy = new Map();
   const makePast = createPastPages(past, readBy);
   // A clock that was set back does not bring back yesterday's quota.
@@ -101,7 +108,10 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   };
 
   return {
-    /** Undefined: there is nothing at the address. `as_of` of its query is the moment that the page is of. */
+    /**
+     * Renders a page, as of the moment `as_of` of its query if there is one. Undefined if there is nothing at the
+     * address.
+     */
     async render(page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> {
       const asOf = visit.query.get("as_of") ?? "";
       return asOf === "" ? renderNow(page, visit) : renderPast(page, visit, asOf);
@@ -109,7 +119,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   };
 }
 
-/** Runs looked at for one that was no dry run. */
+/** Newest runs that are searched for one that is not a dry run. */
 const RUNS_READ_MAX = 20;
 
 async function readSpan(store: EventStore<Event>, present: number): Promise<LogSpan | undefined> {
@@ -132,25 +142,25 @@ function rendered(made: Made): RenderedPage | undefined {
   return { outcome: isMissing ? "missing" : "shown", text: renderPage(page), disclosed };
 }
 
-/** What the pages load; all of it comes from here. */
+/** The files that pages load. Pages load nothing from elsewhere. */
 export const ASSETS = {
   "/console.css": readAsset("text/css", new URL("./console.css", import.meta.url)),
   "/console.js": readAsset("text/javascript", new URL("./console.js", import.meta.url)),
   "/idiomorph.js": readAsset("text/javascript", new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
 };
 
-/** `type`: the media type of its text, which is UTF-8. */
+/** Reads a file to serve. `type` is the media type of its text, which is UTF-8. */
 function readAsset(type: string, file: URL) {
   return { type, body: readFileSync(file, "utf8") };
 }
 
-/** What a page as of an earlier moment is made of, beside the states. */
+/** The input of a page as of an earlier moment, except what depends on that moment. */
 export interface PastVisit extends Omit<
   View,
   "state" | "past" | "hasNow" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified" | "reader"
 > {
   readonly asOf: string;
-  /** True if the state of now is there, includes the position, and can be put back to it. */
+  /** True if the present state is there, includes the position, and can be put back to it. */
   hasNow(name: ProjectionName, position: number): boolean;
   /** The present, in ms since 1970. */
   readonly present: number;
@@ -164,7 +174,10 @@ function namesReadBy(readBy: ReadBy, page: ConsolePage): Set<ProjectionName> {
   return read;
 }
 
-/** Makes pages as of earlier moments, on which nothing can be done. `readBy`: what each page was made of so far, also now. */
+/**
+ * Makes pages as of earlier moments, on which nothing can be done. `readBy` holds the projections that each page has
+ * read so far, also as of now.
+ */
 export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
   return async (page: ConsolePage, visit: PastVisit) => {
     const { asOf, present, hasNow, ...rest } = visit;
@@ -179,7 +192,7 @@ export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
     const asked = { asOf, position, time, now, hasNow: (name: ProjectionName) => hasNow(name, position) };
     const view = { ...rest, ...asked, past, verified, live: undefined, formToken: undefined };
     const read = namesReadBy(readBy, page);
-    // Each time that it lacks some, `read` names more.
+    // After each attempt that lacks states, `read` names more of them.
     for (;;) {
       const states = await past.at<ProjectionName>(position, [...read]);
       if (states === undefined) return { outcome: "not_ready" } as const;
@@ -223,8 +236,8 @@ function toReader(
 const LACKING = "a state is lacking";
 
 /**
- * Made to its last component, and so with all that it reads; `read` gets the names of that. What is lacking is empty for
- * the page, which is then of no use: so one attempt finds most of the names, and they are folded together.
+ * Makes a page with all its components, and adds the names of the projections that it reads to `read`. Missing states
+ * are empty, and the page is then discarded: one attempt finds most names, which are folded together.
  */
 async function makePage(
   page: ConsolePage,
@@ -257,8 +270,8 @@ function keepMomentIn(made: Exclude<Made, undefined>, asOf: string): Made {
 type Attributes = Readonly<Record<string, unknown>> & { readonly children?: ComponentChildren };
 
 /**
- * Adds the shown moment to all links and forms of a page that lead to other pages, so that no page has to. An element
- * with `data-moment` chooses a moment itself. Components are functions without hooks.
+ * Adds the shown moment to all links and forms of a page that lead to other pages, so that no page has to do it. An
+ * element with `data-moment` chooses a moment itself. Components must be functions without hooks.
  */
 function keepMoment(node: ComponentChildren, asOf: string): ComponentChildren {
   if (Array.isArray(node)) return node.map((one: ComponentChildren) => keepMoment(one, asOf));

@@ -28,15 +28,17 @@ export type PagePath = (typeof PAGES)[number]["path"];
 
 interface ConsoleDocumentProps {
   readonly title: string;
-  /** Undefined on a page that is not of the menu. */
+  /** Undefined on a page that is not in the menu. */
   readonly path?: PagePath;
   readonly view?: View;
-  /** Stands as it is when events arrive: what it shows is recorded nowhere, and cannot be asked for again. */
+  /**
+   * True if the page stays as it is when events arrive: its content is recorded nowhere, and cannot be fetched again.
+   */
   readonly isStill?: boolean;
   readonly children: ComponentChildren;
 }
 
-/** What every page of the console has: head, menu, and how far the log was read for it. */
+/** The frame of every page of the console: head, menu, and how far the log was read for it. */
 export function ConsoleDocument({ title, path, view, isStill = false, children }: ConsoleDocumentProps): VNode {
   const isOverview = title === "reachlog";
   return (
@@ -101,7 +103,10 @@ function Menu({ view, path }: { view: View; path: PagePath | undefined }): VNode
   );
 }
 
-/** How many wait for a decision now; renders nothing on a page of an earlier moment, where none can be made. */
+/**
+ * The number of dead letters that wait for a decision now. Renders nothing on a page of an earlier moment, where no
+ * decision can be made.
+ */
 function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNode | null {
   if (live === undefined) return null;
   const dead = channelsOf(stateNow("deliveries")).reduce((sum, [, channel]) => sum + channel.dead, 0);
@@ -113,7 +118,9 @@ function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNo
   );
 }
 
-/** What the newest verification found, up to which position and when: on each page, and never more than that. */
+/**
+ * The result of the newest verification, its position and time. It is on every page, and never claims more than that.
+ */
 function Verified({ view: { verified } }: { readonly view: View }): VNode {
   const [tone, icon, words] =
     verified === undefined
@@ -134,7 +141,7 @@ function Verified({ view: { verified } }: { readonly view: View }): VNode {
   );
 }
 
-/** The first question of all, on every page: the key / leads to it. */
+/** The search box of every page; the key / focuses it. */
 function FindForm({ wanted }: { readonly wanted: string }): VNode {
   const label = "Why did @… get a message? A handle, a link, a run, an event, a position";
   return (
@@ -156,7 +163,10 @@ function FindForm({ wanted }: { readonly wanted: string }): VNode {
   );
 }
 
-/** How far the log was read for the page, whether it is kept up to date, and who is signed in. */
+/**
+ * The foot of the menu: how far the log was read for the page, whether it is kept up to date, and the account that
+ * sends.
+ */
 function Foot({ view }: { readonly view: View }): VNode {
   const { position, time } = view;
   const { user, authorized } = view.state("account");
@@ -183,7 +193,7 @@ function Foot({ view }: { readonly view: View }): VNode {
   );
 }
 
-/** Renders nothing where the console needs no sign-in. */
+/** The form that signs out. Renders nothing if the console needs no sign-in. */
 function SignOut({ view: { formToken, settings } }: { readonly view: View }): VNode | null {
   if (formToken === undefined || !settings.wantsToken()) return null;
   return (
@@ -194,7 +204,7 @@ function SignOut({ view: { formToken, settings } }: { readonly view: View }): VN
   );
 }
 
-/** What is shown was known when the log was last in reach. */
+/** Warns that the log is out of reach, so that the page shows older data. */
 function AwayBar({ view: { live } }: { readonly view: View }): VNode | null {
   const since = live?.awaySince();
   if (since === undefined) return null;
@@ -206,7 +216,10 @@ function AwayBar({ view: { live } }: { readonly view: View }): VNode | null {
   );
 }
 
-/** Outside of `main`, so that it stays when the page changes in place: until it is dismissed. */
+/**
+ * The result of a form. It is outside of `main`, so that it stays until dismissed although the page is refreshed in
+ * place.
+ */
 function NoticeBar({ view: { query, asOf, notice } }: { readonly view: View }): VNode | null {
   if (notice === undefined) return null;
   const { text, isFault, nextStep } = notice;
@@ -222,7 +235,7 @@ function NoticeBar({ view: { query, asOf, notice } }: { readonly view: View }): 
   );
 }
 
-/** Which moment the page is of, and the way to any other: known moments, a day or a time, and a slider over the log. */
+/** The moment of the page, and links to other ones: known moments, a day or a time, and a slider over the log. */
 function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverview: boolean }): VNode | null {
   const { asOf, position, time, query, now, span, settings, stateNow } = view;
   if (span === undefined) return null;
@@ -292,7 +305,7 @@ function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverv
   );
 }
 
-/** Messages and clicks, also those after the moment of the page. */
+/** Counts messages and clicks by quarter of an hour, also those after the moment of the page. */
 function* countQuarters(stateNow: View["stateNow"]): Generator<QuarterCount, void, void> {
   for (const [start, { sent, skipped, failed }] of stateNow("timeline").quarters)
     yield { start, count: sent + skipped + failed, failed };
@@ -300,7 +313,7 @@ function* countQuarters(stateNow: View["stateNow"]): Generator<QuarterCount, voi
     yield { start, count: clicks + bots, failed: 0 };
 }
 
-/** Steps of the slider: as many as a wide screen shows apart. */
+/** Steps of the slider: as many as a wide screen can tell apart. */
 const SLIDER_STEPS = 1_000;
 
 /** The figures of the overview, then and now. */
@@ -334,7 +347,7 @@ function Changes({ view: { state, stateNow, position } }: { readonly view: View 
   );
 }
 
-/** `recipients` is counted apart: their list takes long to open. */
+/** The caller counts the recipients, because their list takes long to open. */
 function readFigures(state: View["state"], recipients: number): readonly (readonly [label: string, count: number])[] {
   const { sent, skipped, failed } = state("stats");
   const { clicks, suspected } = state("suspected").all;
@@ -351,11 +364,14 @@ function readFigures(state: View["state"], recipients: number): readonly (readon
 
 interface OtherFieldsProps {
   readonly query: URLSearchParams;
-  /** The form's own fields, and what they replace. */
+  /** The names of the form's own fields, and of parameters that these replace. */
   readonly names?: readonly string[];
 }
 
-/** What else the page was asked for: a form sends its own fields only. The moment is kept by the page. */
+/**
+ * The other parameters of the page as hidden fields, because a form sends only its own fields. The page adds the
+ * moment.
+ */
 export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
   return (
     <>
@@ -373,7 +389,7 @@ interface SectionProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of a page under a heading, which names it. */
+/** A part of a page, with a heading that names it. */
 export function Section({ id, title, class: look, children }: SectionProps): VNode {
   return (
     <section class={look} aria-labelledby={id}>
@@ -383,7 +399,10 @@ export function Section({ id, title, class: look, children }: SectionProps): VNo
   );
 }
 
-/** A whole HTML document. What others wrote is no markup in it, and turns the direction of nothing that stands beside it. */
+/**
+ * Renders a whole HTML document. Text from outside is never markup in it, and cannot change the direction of the text
+ * around it.
+ */
 export function renderPage(page: VNode): string {
   return `<!doctype html>${escapeControls(renderToString(page))}`;
 }

@@ -9,13 +9,13 @@ export function linkHref(domain: string, shortCode: string): `/${string}` {
   return `/links/${encodeURIComponent(domain)}/${encodeURIComponent(shortCode)}`;
 }
 
-/** The page of the link `domain/short_code`. The short code begins behind the first slash, and may hold others. */
+/** The page of the link `domain/short_code`. The short code begins after the first slash, and may hold others. */
 export function hrefForLink(link: string): `/${string}` {
   const slash = link.indexOf("/");
   return linkHref(link.slice(0, slash), link.slice(slash + 1));
 }
 
-/** The page of a recipient; undefined: nothing is left to find them by. */
+/** The page of a recipient. Undefined if they were erased, or have neither id nor handle. */
 export function recipientHref(recipient: Recipient): `/${string}` | undefined {
   const { id, username } = recipient;
   if (isErased(recipient)) return undefined;
@@ -23,7 +23,7 @@ export function recipientHref(recipient: Recipient): `/${string}` | undefined {
   return username === undefined ? undefined : `/people/@${encodeURIComponent(username)}`;
 }
 
-/** Whether the event's recipient was erased since. */
+/** True if the event's recipient was erased since. */
 export function isErased({ id }: Recipient): boolean {
   return id !== undefined && markOfErased(id) !== undefined;
 }
@@ -33,12 +33,13 @@ export function runHref(runId: string): `/${string}` {
 }
 
 /**
- * The address of a page with what this page was asked for. `changes`: what is different there; undefined or empty: it is
- * left out. The moment is kept by the page, and what is not filled in says nothing. An empty `path` is this page's.
+ * The address of a page with the parameters of this page, except empty ones and the moment, which the page adds. An
+ * empty `path` is this page's.
  */
 export function addressWith(
   path: string,
   query: URLSearchParams,
+  /** Parameters with other values; one that is undefined or an empty list is left out. */
   changes: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): string {
   const kept = [...query].filter(([name, value]) => value !== "" && name !== "as_of" && !(name in changes));

@@ -22,13 +22,13 @@ export interface PageReader extends LogReader {
   readonly config: { readonly outreach: Pick<Config["outreach"], "dailyLimit" | "timezone"> };
   readonly configured: readonly ChannelName[];
   tokens(): readonly SourcedToken[];
-  /** Events read for one figure at most: some milliseconds of a page that a browser fetches again each second. */
+  /** Most events read for one figure, which takes some milliseconds: a browser may fetch the page again each second. */
   readonly eventsMax: number;
 }
 
-/** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
+/** The input of a page: the projections and the log as of one moment, and the request of the browser. */
 export interface View {
-  /** What stands in the place of each `:name` of the page's path. */
+  /** The values of each `:name` in the page's path. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly store: EventStore<Event>;
@@ -37,30 +37,30 @@ export interface View {
   readonly past: PastStates;
   /** Reads for operations, at the moment of the page. */
   readonly reader: PageReader;
-  /** Position of the last event that counts; 0: there is none. */
+  /** Position of the last event that counts; 0 if there is none. */
   readonly position: number;
-  /** Its time, ISO 8601. */
+  /** The time of that event, ISO 8601. */
   readonly time: string | undefined;
   /** The moment that the page is of, in ms since 1970. */
   readonly now: number;
-  /** The earlier moment of the page, as the operator entered it; undefined: the page is of now. */
+  /** The earlier moment of the page, as the operator entered it. Undefined if the page is of now. */
   readonly asOf: string | undefined;
-  /** From the first event to the present; undefined: the log is empty. */
+  /** The time from the first event to the present. Undefined if the log is empty. */
   readonly span: LogSpan | undefined;
   /** The states of now, also on a page of an earlier moment. */
   readonly stateNow: View["state"];
-  /** True if that state of now is there, includes the moment of the page, and can be put back to it. */
+  /** True if the present state is there, includes the moment of the page, and can be put back to it. */
   hasNow(name: ProjectionName): boolean;
-  /** The newest verification of the log; undefined: there is none up to `position`. */
+  /** The newest verification of the log. Undefined if there is none up to `position`. */
   readonly verified: Recorded<"LogVerified"> | undefined;
-  /** What this process does at present, which no log knows; undefined on a page of the past. */
+  /** The present state of this process, which no log knows. Undefined on a page of the past. */
   readonly live: Live | undefined;
   readonly settings: ConsoleSettings;
-  /** What a form has to carry for the service to act on it; undefined: this browser may look only. */
+  /** The token that a form must carry for the service to act on it. Undefined if this browser may only look. */
   readonly formToken: string | undefined;
   /** The result of the form that led here. */
   readonly notice: Notice | undefined;
-  /** Of this browser, before the one that goes on; undefined: none is known. */
+  /** The visit of this browser before the present one. Undefined if none is known. */
   readonly lastVisit?: LastVisit | undefined;
 }
 
@@ -68,7 +68,7 @@ export interface View {
 export interface LogSpan {
   readonly from: number;
   readonly to: number;
-  /** Position before the newest run that was no dry run; undefined: there is none. */
+  /** Position before the newest run that was not a dry run. Undefined if none is found. */
   readonly beforeRun: number | undefined;
 }
 
@@ -79,17 +79,17 @@ export interface LastVisit {
 }
 
 export interface Live {
-  /** Since when the log is out of reach, in ms since 1970; undefined: it is in reach. */
+  /** The time since when the log is out of reach, in ms since 1970. Undefined if it is in reach. */
   awaySince(): number | undefined;
   /** How far this machine's clock is ahead of the log's, in ms. */
   skewMs(): number;
   /** The services of the log, this one first. */
   instances(): readonly Instance[];
-  /** The id of the instance that has it, by each role that one has now; empty while the log is out of reach. */
+  /** The id of the instance that holds each role now; empty while the log is out of reach. */
   roles(): Promise<Readonly<Record<string, string>>>;
-  /** Whether it sends to the channel; undefined for one that is not configured. */
+  /** The state of the channel's circuit breaker. Undefined for a channel that is not configured. */
   circuit(channel: ChannelName): Circuit | undefined;
-  /** The verification of the log that goes on; undefined: none does. */
+  /** The verification of the log that is in progress. Undefined if there is none. */
   verification(): VerificationProgress | undefined;
 }
 
@@ -98,19 +98,22 @@ export interface ConsoleSettings extends Pick<
   "dailyLimit" | "timezone" | "window" | "template" | "requireConsent" | "sources"
 > {
   readonly configured: readonly ChannelName[];
-  /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
+  /**
+   * For how long the channel's network recognises a repeat, in ms. 0 if it never does, or if the channel is not
+   * configured.
+   */
   recognisesMs(channel: ChannelName): number;
-  /** By which those are known who were erased. */
+  /** The hashes by which erased recipients are recognised. */
   readonly hashesOf: HashesOf;
-  /** What may be left out of the configuration. */
+  /** The parts that may be left out of the configuration. */
   readonly parts: ConfigParts;
-  /** Where X sends the browser back to. */
+  /** The URL to which X sends the browser back. */
   readonly callback: string;
-  /** Where a browser finds a trace, with `{id}` in the place of its id; undefined: ids lead nowhere. */
+  /** The address of a trace in a browser, with `{id}` in place of its id. Undefined if ids are shown without a link. */
   readonly traceUrl: string | undefined;
-  /** Whether the console wants a token. */
+  /** True if the console needs a token. */
   wantsToken(): boolean;
-  /** Those of the callers, as they are configured now. */
+  /** The tokens of the callers, as they are configured now. */
   tokens(): readonly SourcedToken[];
 }
 
@@ -129,20 +132,20 @@ export interface NextStep {
 
 export interface DisclosingPage {
   readonly page: VNode;
-  /** What the record of its read has to name. */
+  /** The disclosure that the record of the read must name. */
   readonly disclosed?: Disclosed;
-  /** The page says that the log knows nothing of this name, and where to look. */
+  /** True if the page says that the log knows nothing of this name, and where to look. */
   readonly isMissing?: boolean;
 }
 
-/** The page that was meant is another one. */
+/** A redirect to the page that was meant. */
 export interface OtherPage {
   readonly location: `/${string}`;
-  /** What that says already. */
+  /** The disclosure that the redirect already makes. */
   readonly disclosed: Disclosed;
 }
 
-/** Undefined: there is nothing at the address. */
+/** The result of a page. Undefined if there is nothing at the address. */
 export type Made = VNode | DisclosingPage | OtherPage | undefined;
 
 export type ConsolePage = (view: View) => Made | Promise<Made>;
@@ -168,12 +171,12 @@ export async function newestEvents(
   return to < 1 ? [] : Array.fromAsync(store.read({ ...query, to, backwards: true }));
 }
 
-/** What the readers of the log's history are given. */
+/** The input of the functions that read the log's history. */
 export function toReading({ store, position }: View) {
   return { store, to: position, onProgress: () => {} };
 }
 
-/** What `read` makes of what the operator entered; a text: why it can mean nothing. */
+/** Returns what `read` makes of the operator's input, or a sentence on why it has no meaning. */
 export async function readOrReason<Value>(read: () => Value | Promise<Value>): Promise<Value | string> {
   try {
     return await read();
@@ -189,7 +192,7 @@ export function readNumber({ query }: View, name: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** Undefined for what is not filled in. */
+/** A text of the page's address. Undefined if it is missing or blank. */
 export function readText({ query }: View, name: string): string | undefined {
   const text = query.get(name)?.trim() ?? "";
   return text === "" ? undefined : text;

@@ -5,7 +5,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { createSortedPage, type Sort, type SortPlace } from "./sorted-page.ts";
 import { readChoice, readText, type View } from "./page-context.ts";
 
-/** Statuses that contacts are looked for by; `suppressed` and `held` stand before all others. */
+/** Statuses that contacts are filtered by. `suppressed` and `held` take precedence over all others. */
 export type ShownStatus = ContactStatus | "suppressed" | "held";
 
 export const SHOWN_STATUSES = [
@@ -22,7 +22,7 @@ export const BASES = basisSchema.anyOf.map((one) => one.const);
 
 export const SKIP_REASONS = skipReason.anyOf.map((one) => one.const);
 
-/** Where a contact comes from. One contact may be of the first two. */
+/** The sources of contacts. A contact may be of both of the first two. */
 export const ORIGINS = ["imported", "wrote_first", "met"] as const;
 export type Origin = (typeof ORIGINS)[number];
 
@@ -36,7 +36,7 @@ export interface PeopleFilter {
   readonly source?: Origin;
 }
 
-/** What of the page's address chooses contacts. */
+/** Reads the filter from the page's address. */
 export function parseFilter(view: View): PeopleFilter {
   return omitUndefined({
     search: readText(view, "search"),
@@ -51,7 +51,7 @@ export function parseFilter(view: View): PeopleFilter {
 export const PEOPLE_COLUMNS = ["person", "status", "basis", "skipped", "message"] as const;
 export type PeopleColumn = (typeof PEOPLE_COLUMNS)[number];
 
-/** What people are sorted by: statuses and bases in the order of their lists above. */
+/** The values that contacts are sorted by: statuses and bases in the order of their lists above. */
 const VALUES: Readonly<Record<PeopleColumn, (contact: Contact) => string>> = {
   person: ({ id = "", username }) => username?.toLowerCase() ?? id,
   status: (contact) => String(SHOWN_STATUSES.indexOf(toShownStatus(contact))),
@@ -65,28 +65,31 @@ export function toShownStatus({ suppressed, held, status }: Contact): ShownStatu
   return held ? "held" : status;
 }
 
-/** Counts by status of all who match the rest of the filter, and one page of those who match all of it. */
+/** Counts by status of all contacts that match the rest of the filter, and one page of those that match all of it. */
 export interface FoundPeople {
-  /** Those of their newest messages, whatever the filter says, and the one it asks for; in alphabetical order. */
+  /**
+   * The variants of all contacts' newest messages, whether they match or not, and the one in the filter; in
+   * alphabetical order.
+   */
   readonly variants: readonly string[];
   readonly counts: Readonly<Record<ShownStatus, number>>;
   readonly page: readonly Contact[];
-  /** The last place of the page, where others follow. */
+  /** The last place of the page. Undefined if no contacts follow. */
   readonly next: SortPlace | undefined;
 }
 
 export interface PageOfPeople {
   readonly sort: Sort<PeopleColumn>;
-  /** Undefined: from the first contact on. */
+  /** Undefined to begin with the first contact. */
   readonly after: SortPlace | undefined;
   readonly limit: number;
 }
 
-/** Looked at between two steps of {@link findPeople}: some tenths of a millisecond. */
+/** Contacts of one step of {@link findPeople}, which takes some tenths of a millisecond. */
 const STEP_PEOPLE = 1_024;
 
 /**
- * Looks at each contact once, step by step. In between contacts change, and some are forgotten: so it keeps keys, and
+ * Looks at each contact once, in steps. Between steps contacts change, and some are forgotten, so it keeps keys and
  * looks the contacts up at the end.
  */
 export function* findPeople(
@@ -113,10 +116,11 @@ export function* findPeople(
   return { variants: [...variants].sort(), counts, page: keys.flatMap((key) => present.get(key) ?? []), next };
 }
 
-/** Matches a contact against all of the filter but the status. */
+/** Matches a contact against all of the filter except the status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
   const wanted = search.replace(/^@/, "");
-  // Of 50,000 contacts: copies in lower case would take as long again as all else of the page.
+  // A regular expression needs no lower-case copies, which for 50,000 contacts would take as long as the rest of the
+  // page.
   const part = new RegExp(RegExp.escape(wanted), "iu");
   const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
     wanted === "" || id === wanted || part.test(username) || part.test(name);
@@ -128,12 +132,12 @@ function createTest({ search = "", basis, skipped, variant, source }: PeopleFilt
     isNamed(contact);
 }
 
-/** A contact who wrote first has agreed, whatever an import says. */
+/** A contact who wrote first has agreed, even if an import says otherwise. */
 export function effectiveBasis({ inbound, basis }: Contact): Basis {
   return inbound ? "dm_first" : basis;
 }
 
-/** Whether they come from there: who was imported may have written first too. */
+/** True if the contact comes from the source. An imported contact may have written first too. */
 export function isFrom({ listed, inbound }: Contact, source: Origin): boolean {
   if (source === "imported") return listed;
   return source === "wrote_first" ? inbound : !listed && !inbound;

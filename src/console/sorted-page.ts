@@ -10,33 +10,33 @@ export interface Sort<Name extends string> {
   readonly order: Order;
 }
 
-/** What one row is sorted by. A page begins behind a place, whether or not a row is still there. */
+/** The place of a row in a sorted list. A page begins after a place, whether or not its row still exists. */
 export interface SortPlace {
-  /** Empty: the row comes last in either order. */
+  /** The value that the row is sorted by. If it is empty, the row comes last in either order. */
   readonly value: string;
-  /** Of the row, so that no two places are equal. */
+  /** The key of the row, so that no two places are equal. */
   readonly key: string;
 }
 
-/** Digits of the greatest number that a list is sorted by. */
+/** Digits of the largest number that a list is sorted by. */
 const DIGITS = 16;
 
 /** Rows kept between two cuts of {@link createSortedPage}: few cuts, and little memory. */
 const KEPT_MAX = 4_096;
 
-/** The sort of the page's address; else `fallback`. */
+/** The sort in the page's address, else `fallback`. */
 export function readSort<Name extends string>(view: View, names: readonly Name[], fallback: Sort<Name>): Sort<Name> {
   const by = readChoice(view, "sort", names);
   return by === undefined ? fallback : { by, order: readChoice(view, "order", ORDERS) ?? "ascending" };
 }
 
-/** The place of the page's address; undefined: the list is shown from its beginning. */
+/** The place in the page's address. Undefined if the list is shown from its beginning. */
 export function readPlace({ query }: View): SortPlace | undefined {
   const key = query.get("after") ?? "";
   return key === "" ? undefined : { key, value: query.get("value") ?? "" };
 }
 
-/** A number that is not negative as a value to sort by. */
+/** Formats a number that is not negative as a value to sort by. */
 export function toSortValue(number: number): string {
   return String(number).padStart(DIGITS, "0");
 }
@@ -55,7 +55,7 @@ export function createSortedPage(order: Order, after: SortPlace | undefined, lim
     return one.value < other.value ? -sign : sign;
   };
   const kept: SortPlace[] = [];
-  /** What stands behind it is not on the page. */
+  /** Rows after this place are not on the page. */
   let last: SortPlace | undefined;
   const cut = (): void => {
     kept.sort(compare).splice(limit + 1);
@@ -68,7 +68,7 @@ export function createSortedPage(order: Order, after: SortPlace | undefined, lim
       if (last !== undefined && compare(place, last) > 0) return;
       if (kept.push(place) === KEPT_MAX) cut();
     },
-    /** `next`: the last place of the page, where others follow. */
+    /** `next` is the last place of the page. Undefined if no rows follow. */
     end(): { readonly keys: readonly string[]; readonly next: SortPlace | undefined } {
       cut();
       const page = kept.slice(0, limit);
@@ -77,7 +77,7 @@ export function createSortedPage(order: Order, after: SortPlace | undefined, lim
   };
 }
 
-/** All rows of a list that is shown whole; those of the same value stay in their order. */
+/** Sorts the rows of a list that is shown whole. Rows of the same value stay in their order. */
 export function sortRows<Row>(
   rows: readonly Row[],
   valueIn: (row: Row) => string | number | null | undefined,

@@ -8,7 +8,7 @@ export interface NewLink {
   readonly code: string;
   /** An http or https URL. */
   readonly target: string;
-  /** Setting of the file that names it. */
+  /** The line of the file that has the link. */
   readonly line?: number;
 }
 
@@ -18,22 +18,24 @@ export interface RefusedLink {
   readonly reason: string;
 }
 
-/** Longest code that an operator gives. */
+/** Longest code that an operator may choose. */
 export const CODE_CHARS_MAX = 64;
 
-/** The pattern of a code that an operator gives. */
+/** The pattern of a code that an operator may choose. */
 export const CODE = `^[A-Za-z0-9_-]{1,${CODE_CHARS_MAX}}$`;
 const IS_CODE = new RegExp(CODE);
 
-/** Links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
+/** Most links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
 export const STORED_LINKS_MAX = 100_000;
 
 const FULL = `the log holds ${STORED_LINKS_MAX} links, and takes no more`;
 
-/** Links in one append: their events are below the 256 KiB that one may have, and others have a turn in between. */
+/**
+ * Links in one append. Their events stay below its limit of 256 KiB, and other appends get a turn between two of these.
+ */
 const LINKS_PER_APPEND = 50;
 
-/** Which of these links are new, and which cannot be added. A code never gets another target. */
+/** Decides which links are added, which are known, and which are refused. A code never gets another target. */
 export function decideLinks(
   links: Links,
   domain: string,
@@ -65,7 +67,9 @@ function findFault(code: string, target: string | undefined, before: string | un
   return undefined;
 }
 
-/** Adds links for the redirect. A repeat changes nothing: they are `known`. Throws what {@link handle} throws. */
+/**
+ * Adds links for the redirect. A repeat changes nothing: its links count as `known`. Throws what {@link handle} throws.
+ */
 export async function addLinks(deps: HandleDeps, domain: string, given: readonly NewLink[], metadata: EventMetadata) {
   let [added, known] = [0, 0];
   const refused: RefusedLink[] = [];

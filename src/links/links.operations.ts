@@ -9,7 +9,7 @@ import type { HandleDeps } from "../log/decide-and-append.ts";
 import { toDomain } from "../template/short-link.ts";
 import { addLinks, CODE, CODE_CHARS_MAX } from "./add-links.ts";
 
-/** Links of one answer. */
+/** Links of one answer: the default and the most. */
 const LINKS_SHOWN = 100;
 const LINKS_SHOWN_MAX = 1_000;
 
@@ -41,7 +41,7 @@ export const listLinks = operation({
   async run({ at }: LogReader, { limit = LINKS_SHOWN, after = 0, as_of }) {
     const found = await at(as_of, "links", "results");
     const { links, results } = found.states;
-    // Links are never removed, so the number of those before is a place.
+    // Links are never removed, so the number of links before the page identifies its place.
     const page = links.shared.entries().drop(after).take(limit).toArray();
     const end = after + page.length;
     return {
@@ -76,7 +76,7 @@ export const listLinks = operation({
   examples: ["--json"],
 });
 
-/** Longest address that a link leads to. */
+/** Longest target of a link, in characters. */
 const TARGET_CHARS_MAX = 4_096;
 
 export const addLink = operation({

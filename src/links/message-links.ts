@@ -4,7 +4,10 @@ import { linkKey } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
 
-/** Adds those links of a message that the log does not know yet: from now on the redirect answers them. */
+/**
+ * The events that add those links of a message that the log does not know yet. The redirect answers them once the
+ * events are appended.
+ */
 export function addNewLinks(
   { shared }: Links,
   links: readonly ShortLink[],
@@ -14,7 +17,7 @@ export function addNewLinks(
   return added.map((link) => ({ type: "LinkAdded", data: { ...link, ...holder } }));
 }
 
-/** The links of one recipient's own that stand for the shared ones; `secret`: random, one for each message. */
+/** The personal links of one recipient that replace the shared ones. `secret` is random, one for each message. */
 export function toPersonalLinks(links: readonly ShortLink[], secret: string) {
   const personal_links = links.map((link) => {
     return { code: createPersonalCode(secret, link), link: linkKey(link.domain, link.code) };

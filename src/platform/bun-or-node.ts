@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 
-/** Set in bundles, which are started without Bun's own reading of `.env`. */
+/** Defined in bundles, which are started without Bun's own reading of `.env`. */
 declare const STARTED_AS: string | undefined;
 
 /** True on Bun; for the few places where runtimes need different code. */
 export const isBun: boolean = process.versions.bun !== undefined;
 
 /**
- * The environment as the process got it. Bun adds files such as `.env` to `process.env` before any code runs, and alters
- * values. Undefined if that happened and the system has no record of the original.
+ * The environment as the process got it. Bun adds files such as `.env` to `process.env` before any code runs, and
+ * alters values. Undefined if Bun did so and the system has no record of the original.
  */
 export function originalEnvironment(record = "/proc/self/environ"): Record<string, string | undefined> | undefined {
   const isOriginal = !isBun || typeof STARTED_AS !== "undefined" || process.execArgv.includes("--no-env-file");
@@ -26,7 +26,7 @@ function splitEntry(entry: string): [string, string][] {
   return end < 1 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
 }
 
-/** The files of `--env-file`, which take the place of `.env`; empty if there are none. */
+/** The files of `--env-file`, which replace `.env`; empty if there are none. */
 export function namedEnvFiles(args: readonly string[] = process.execArgv): readonly string[] {
   return args.flatMap((arg, at) => {
     if (arg === "--env-file") return args[at + 1] ?? [];

@@ -10,7 +10,10 @@ export type MakeId = () => string;
 
 export const systemClock: Clock = () => Date.now();
 
-/** The runtime's own takes a quarter of the library's time, and each click has an id; Deno 2.9.6 has none. */
+/**
+ * The runtime's own function takes a quarter of the library's time, and each click has an id. Deno 2.9.6 has no such
+ * function.
+ */
 const uuidV7: () => string = crypto.randomUUIDv7 ?? v7;
 
 export const makeId: MakeId = () => uuidV7();
@@ -20,7 +23,7 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The longest a timer of the runtime can wait; longer waits are made of several. */
+/** The longest time that a timer of the runtime can wait. Longer waits are made of several. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** Waits `ms`, or until the signal aborts; never rejects. */
@@ -32,19 +35,19 @@ export const sleep: Sleep = async (ms, signal) => {
   }
 };
 
-/** Exponential backoff: the first wait, what each is longer by than the one before, and the longest. */
+/** Exponential backoff: the first wait, the factor from one wait to the next, and the longest wait. */
 interface Backoff {
   readonly baseMs: number;
   readonly factor: number;
   readonly maxMs?: number;
 }
 
-/** How long to wait after failed attempt number `attempt` (from 1), with full jitter; `random`: 0 to 1. */
+/** The wait in ms after failed attempt number `attempt` (from 1), with full jitter. `random` is 0 to 1. */
 export function backoffMs(attempt: number, random: number, { baseMs, factor, maxMs = Infinity }: Backoff): number {
   return Math.round(random * Math.min(maxMs, baseMs * factor ** (attempt - 1)));
 }
 
-/** What `work` resolves with; undefined: that takes longer than `ms`. */
+/** Resolves as `work` does, or with undefined if `work` takes longer than `ms`. */
 export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
   const done = new AbortController();
   try {
@@ -54,7 +57,7 @@ export async function within<Result>(ms: number, work: Promise<Result>): Promise
   }
 }
 
-/** Calls `run` once, `ms` from now; the answer cancels it. */
+/** Calls `run` once, `ms` from now. The returned function cancels it. */
 export type Timer = (run: () => void, ms: number) => () => void;
 
 export const systemTimer: Timer = (run, ms) => {

@@ -1,8 +1,8 @@
 const LINE_FEED = 0x0a;
 
 /**
- * Line breaks before the first byte that is not UTF-8: one is never a part of a longer character, so each line is tried
- * alone.
+ * Counts the line breaks before the first byte that is not UTF-8. Each line is decoded alone, because a line break is
+ * never part of a longer character.
  */
 export function countLinesBeforeFault(bytes: Uint8Array): number {
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -18,12 +18,18 @@ export function countLinesBeforeFault(bytes: Uint8Array): number {
   }
 }
 
-/** A file that is not text in UTF-8. The message completes "the file is …" and repeats nothing of the content. */
+/**
+ * Thrown for a file that is not text in UTF-8. The message completes "the file is …" and repeats nothing of the
+ * content.
+ */
 export class NotUtf8 extends Error {
   override readonly name = "NotUtf8";
 }
 
-/** The text of a file, without a byte order mark. Throws {@link NotUtf8}: a guess at another encoding would alter the text. */
+/**
+ * Decodes the text of a file, without a byte order mark. Throws {@link NotUtf8}: a guess at another encoding would
+ * alter the text.
+ */
 export function decodeUtf8(bytes: Uint8Array): string {
   const [first = 0, second = 0] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || bytes.includes(0))

@@ -1,17 +1,17 @@
 /**
- * Characters that steer a terminal, turn the direction of text around, or end a line for some readers and not for others.
- * Tab, line feed, and a carriage return before one stay: they are how text is laid out.
+ * Characters that steer a terminal, reverse the direction of text, or end a line for some readers only. Tab, line feed,
+ * and a carriage return before a line feed are not among them: they lay out text.
  */
 const STEERING =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\r(?!\n)/g;
 
-/** Escapes these characters as `\uXXXX`; JSON keeps its meaning. */
+/** Escapes steering characters as `\uXXXX`; JSON keeps its meaning. */
 export function escapeControls(text: string): string {
   return text.replace(STEERING, escapeUnits);
 }
 
-/** Each UTF-16 unit as JSON can write it: `\uXXXX`. */
+/** Writes each UTF-16 unit as `\uXXXX`, as JSON can. */
 export function escapeUnits(text: string): string {
   return text.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -4,7 +4,7 @@ const UNITS = [
   ["min", 60],
 ] as const;
 
-/** In the two largest units: `2 h 5 min`, `40 s`. */
+/** Formats seconds in the two largest units: `2 h 5 min`, `40 s`. */
 export function formatDuration(seconds: number): string {
   const at = UNITS.findIndex(([, size]) => seconds >= size);
   const unit = UNITS[at];

@@ -10,17 +10,17 @@ export const ipAddress = Type.String({
   examples: ["203.0.113.7"],
 });
 
-/** The bits of an IPv6 address that a provider gives to one customer, who has all addresses in it. */
+/** Bits of the IPv6 network that a provider gives to one customer, who has all addresses in it. */
 const NETWORK_BITS = 64;
 
-/** One spelling of an address; an IPv4-mapped IPv6 address becomes the IPv4 address. */
+/** The canonical spelling of an address. An IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function canonicalAddress(address: string): string {
   return isIPv4(address) || isIP(address) === 0 ? address : ipaddr.process(address).toString();
 }
 
 /**
- * What stands for one caller where addresses are counted: an IPv4 address, or the /64 network of an IPv6 address, since
- * a caller with one of these has 2^64 of them.
+ * The network that counts as one caller: an IPv4 address, or the /64 network of an IPv6 address, because its holder has
+ * all 2^64 addresses.
  */
 export function toNetwork(address: string): string {
   const canonical = canonicalAddress(address);

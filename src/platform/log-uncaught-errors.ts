@@ -1,12 +1,12 @@
 import { createLogger, errorFields } from "./logger.ts";
 
 /**
- * Logs an uncaught fault as one line and lets the process go on. A fault of one request or timer is no reason to drop all
- * others, and nothing that has to be right is kept outside of the log's transactions.
- * The runtime itself would print the fault's own members and its cause, which may hold a request with its credentials.
+ * Logs each uncaught fault as one line, and the process continues. One request or timer is no reason to drop all
+ * others, and all that must be right is in the log's transactions. Returns the function that logs.
  */
 export function handleUncaughtErrors(write: (line: string) => void) {
   const logger = createLogger("error", write, Date.now);
+  // The runtime would also print the members and the cause of a fault, which may hold a request with its credentials.
   const report = (fault: unknown): void => logger.error("uncaught error", errorFields(fault));
   process.on("uncaughtException", report);
   process.on("unhandledRejection", report);

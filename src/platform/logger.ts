@@ -5,7 +5,7 @@ export type LogLevel = (typeof LEVELS)[number];
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** One JSON object a line on stderr. Fields are chosen by the caller: never a token, never personal data. */
+/** Writes one JSON object a line to stderr. The caller chooses the fields: never a token, never personal data. */
 export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 
 export function createLogger(level: LogLevel, write: (line: string) => void, clock: () => number): Logger {
@@ -13,12 +13,12 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
   return forEachLevel((name, message, fields) => {
     if (LEVELS.indexOf(name) < threshold) return;
     const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
-    // No value can forge a line, or steer the terminal of the operator who reads it.
+    // No value may forge a line, or steer the terminal of the operator who reads it.
     const line = `${escapeControls(JSON.stringify(record))}\n`;
     try {
       write(line);
     } catch {
-      // A disk too full for the operator's log must not end what was only to be logged: deliveries go on.
+      // A full disk must not end the work that was only to be logged: deliveries continue.
     }
   });
 }
@@ -28,13 +28,16 @@ function forEachLevel(log: (level: LogLevel, message: string, fields: LogFields 
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** A fault as log fields: what it was and where, without its cause's values. */
+/** A fault as log fields: its name, message and stack, without the values of its cause. */
 export function errorFields(fault: unknown): LogFields {
   if (!(fault instanceof Error)) return { error: String(fault) };
   return { error: `${fault.name}: ${fault.message}`, stack: fault.stack };
 }
 
-/** Ids that find the lines of one request, here and in other services, from the metadata of its events. */
+/**
+ * The ids by which the lines of one request are found, here and in other services. They come from the metadata of its
+ * events.
+ */
 export function requestFields({
   request_id,
   traceparent,
@@ -45,12 +48,12 @@ export function requestFields({
   return { request_id, trace_id: traceparent?.split("-")[1] };
 }
 
-/** The same logger, with these fields in each of its lines. */
+/** A logger that adds these fields to each of its lines. */
 export function withFields(logger: Logger, common: LogFields): Logger {
   return forEachLevel((level, message, fields) => logger[level](message, { ...common, ...fields }));
 }
 
-/** Of consecutive faults of what is tried again and again, the first is a line of the operator's log. */
+/** Logs only the first of consecutive faults of work that is repeated. */
 export function createFaultReport(log: Logger["warn"], message: string, fields?: LogFields) {
   let isFailing = false;
   return {

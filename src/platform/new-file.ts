@@ -17,16 +17,16 @@ import { dirname, join, resolve } from "node:path";
 import { ServiceError } from "./service-error.ts";
 import { systemCode, withPath } from "./system-fault.ts";
 
-/** What commands write is full of personal data, or proves something. */
+/** The files of commands hold personal data, or prove something. */
 const OWNER_ONLY = 0o600;
 
 /**
- * Makes a file that exists as a whole or not at all, durably: `content`, a text or what writes it, fills one beside it,
- * which gets the name at the end. A process that is killed leaves only a `.partial`, as a backup does. Throws a
- * ServiceError (conflict) when there is such a file.
+ * Makes a file that exists as a whole or not at all, durably: a `.partial` next to it gets the content, and then the
+ * name. A killed process leaves only the `.partial`. Throws a ServiceError (conflict) if the file exists.
  */
 export async function makeNewFile(
   file: string,
+  /** The content, or a function that writes it. */
   content: string | Uint8Array | ((descriptor: number) => Promise<void> | void),
 ): Promise<void> {
   const folder = dirname(file);
@@ -45,8 +45,8 @@ export async function makeNewFile(
 }
 
 /**
- * Refuses where {@link makeNewFile} cannot write: before work that cannot be undone. Throws a ServiceError (conflict), and
- * a system error with its path.
+ * Checks that {@link makeNewFile} can write, before work that cannot be undone. Throws a ServiceError (conflict) if the
+ * file exists, and a system error with its path.
  */
 export function checkNewFile(file: string): void {
   if (existsSync(file)) throw taken(file);
@@ -54,13 +54,13 @@ export function checkNewFile(file: string): void {
   withPath(folder, () => accessSync(folder, constants.W_OK));
 }
 
-/** A hard link, unlike a rename, never replaces an existing file. */
+/** Gives the file its name by a hard link, which never replaces an existing file, unlike a rename. */
 function giveName(partial: string, file: string): void {
   try {
     linkSync(partial, file);
   } catch (fault) {
     if (systemCode(fault) === "EEXIST" || existsSync(file)) throw taken(file);
-    // Some file systems know no links.
+    // Some file systems do not support links.
     renameSync(partial, file);
   }
 }
@@ -72,7 +72,7 @@ function taken(file: string): ServiceError {
 /** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
 export function temporaryFolder(prefix: string, parent = tmpdir()): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(parent, prefix));
-  // A process that has to end at once disposes nothing.
+  // A process that must end at once disposes nothing.
   const remove = (): void => rmSync(path, { recursive: true, force: true });
   process.on("exit", remove);
   return {
@@ -84,7 +84,7 @@ export function temporaryFolder(prefix: string, parent = tmpdir()): Disposable &
   };
 }
 
-/** Makes new names in a folder durable. */
+/** Makes new names in a folder survive a crash of the machine. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {

@@ -1,4 +1,6 @@
-/** The members without those that are undefined: under `exactOptionalPropertyTypes` an optional member is left out. */
+/**
+ * Leaves out the members that are undefined. With `exactOptionalPropertyTypes`, an optional member must be left out.
+ */
 export function omitUndefined<Members extends object>(members: Members): Defined<Members> {
   const defined: Partial<Members> = {};
   for (const name in members) if (members[name] !== undefined) defined[name] = members[name];

@@ -6,9 +6,9 @@ export type RefusalKind = "not_found" | "conflict" | "invalid" | "usage" | "conf
 /** A refusal that an operation declares. Its name, with hyphens, is the slug of its problem. */
 export interface DeclaredRefusal {
   readonly kind: RefusalKind;
-  /** One sentence for people, the same on every surface. `{name}` stands for a value that {@link refuse} gives. */
+  /** One sentence for people, the same on every surface. {@link refuse} gives the value of each `{name}` in it. */
   readonly sentence: string;
-  /** Members that its problem has besides those of all problems. */
+  /** Members that its problem has in addition to those of all problems. */
   readonly more: readonly string[];
 }
 
@@ -23,11 +23,11 @@ export interface GivenRefusal<Name extends string = string> {
   readonly refusal: Name;
   /** The values that its sentence names. */
   readonly values: Readonly<Record<string, string | number>>;
-  /** The members that its problem has besides those of all problems. */
+  /** The members that its problem has in addition to those of all problems. */
   readonly more: Readonly<Record<string, unknown>>;
 }
 
-/** Refuses by a declared refusal. Without particulars, its name alone does the same. */
+/** Makes a declared refusal with particulars. Without any, returning its name does the same. */
 export function refuse<const Name extends string>(
   name: Name,
   values: GivenRefusal["values"],
@@ -41,7 +41,7 @@ export interface ShownRefusal extends Omit<DeclaredRefusal, "more">, Pick<GivenR
   readonly name: string;
 }
 
-/** Reads what an operation returned as a refusal; undefined if it is the answer. */
+/** Returns the refusal that an operation returned. Undefined if it returned an answer. */
 export function readRefusal(refusals: DeclaredRefusals = {}, found: string | object): ShownRefusal | undefined {
   if (typeof found === "object" && !("refusal" in found)) return undefined;
   const { refusal: name, values, more } = typeof found === "string" ? refuse(found, {}) : (found as GivenRefusal);
@@ -60,7 +60,7 @@ export interface OperationCaller {
 
 /** The personal data that an answer shows: the one recipient that it is about, and the number of records. */
 export interface Disclosure {
-  /** In place of the operation's `personalRead`, where answers differ. */
+  /** Replaces the operation's `personalRead` if its answers differ. */
   readonly resource?: string;
   readonly recipient?: { readonly id?: string; readonly username?: string };
   readonly records?: number;
@@ -95,12 +95,12 @@ export interface Operation<
   readonly description: string;
   /** The personal data in the answer; false if it holds none. */
   readonly personalRead: string | false;
-  /** Returns the part of it that an answer shows; `nothing` if this one holds none. */
+  /** Returns the part of the personal data that an answer shows; `nothing` if this answer holds none. */
   discloses?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>, context: Context): Disclosure | "nothing";
   readonly input: Input;
   /** Members of the input that are arguments on the command line, in their order. The others are options. */
   readonly positional?: readonly (keyof Input & string)[];
-  /** Every member of the answer; what is not named here is never shown. */
+  /** Every member of the answer. A member that is not named here is never shown. */
   readonly output: Output;
   /**
    * The member of the answer that is a page of a list. Such an operation also answers `count` (of all pages) and `next`, and
@@ -109,16 +109,16 @@ export interface Operation<
   readonly list?: keyof Output & string;
   readonly refusals?: Refusals;
   /**
-   * The question before an act that cannot be undone; undefined: this input needs none. The command line asks it, unless
-   * `--yes` is given.
+   * The question before an act that cannot be undone. Undefined if this input needs none. The command line asks it,
+   * unless `--yes` is given.
    */
   confirm?(input: Static<TObject<Input>>): string | undefined;
   /**
-   * For an act with `dry_run`: the input that holds the act to what a dry run answered. The command line makes a dry run
-   * before it asks, and asks by this input.
+   * Returns the input that limits an act to what its dry run (`dry_run`) answered. The command line makes a dry run
+   * first, and asks about this input.
    */
   holdTo?(counted: Static<TObject<Output>>, input: Static<TObject<Input>>): Static<TObject<Input>>;
-  /** True if it also answers without a log: then `at` throws. */
+  /** True if it also answers without a log. Then `at` throws. */
   readonly isLogOptional?: true;
   /** True if the command line can repeat it, with `--watch`. */
   readonly isWatched?: true;
@@ -134,13 +134,13 @@ export interface Operation<
   readonly file?: OperationFile<Static<TObject<Output>>, Static<TObject<Input>>>;
   /** True if a part of the act was not done. The command line says so by its exit code. */
   isPartial?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): boolean;
-  /** The rows of an answer that is a list; undefined if this answer is none. */
+  /** The rows of an answer that is a list. Undefined if this answer is not a list. */
   table?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): TextTable | undefined;
   /** The answer as CSV: with `--csv` on the command line, and over HTTP by `format` or `Accept`. */
   csv?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): string;
-  /** The answer for people: what stands below the table, or all of it. */
+  /** The answer for people: the text below the table, or all of it. */
   text(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): string;
-  /** Arguments of the command line, each an example. */
+  /** Examples of arguments on the command line. */
   readonly examples: readonly string[];
 }
 
@@ -149,11 +149,11 @@ export interface OperationFile<Answer, Input> {
   /** The name of the command line's option, which takes a path. */
   readonly option: string;
   readonly description: string;
-  /** `context`: that of a command which writes. */
+  /** `context` is that of a command which writes. */
   describe(context: never, answer: Answer, input: Input): Promise<object>;
 }
 
-/** Returns the description unchanged, with the types that its schemas say. */
+/** Returns the description unchanged, with the types of its schemas. */
 export function operation<
   Context,
   const Input extends TProperties,
@@ -163,7 +163,7 @@ export function operation<
   return described;
 }
 
-/** The description without its types, for surfaces that know no operation by name. */
+/** The description without its types, for surfaces that handle all operations alike. */
 export type AnyOperation = Operation;
 
 /** True if the operation changes nothing. */
@@ -171,7 +171,7 @@ export function isReading({ access: [, scope] }: Pick<AnyOperation, "access">): 
   return scope === "read";
 }
 
-/** The input of each operation that answers a list in pages. */
+/** The input of each operation that answers a list in pages: `shown` rows by default, `max` at most. */
 export function pageInput(shown: number, max: number) {
   return {
     limit: Type.Optional(
@@ -183,24 +183,24 @@ export function pageInput(shown: number, max: number) {
   };
 }
 
-/** The value of an input's member as its schema wants it, from the text of a query or a command line. */
+/** Converts the text of a query or a command line to the value that a member's schema wants. */
 export function readMember(schema: TProperties[string], text: string): unknown {
   if (schema["type"] === "integer" && /^\d{1,15}$/.test(text)) return Number(text);
   if (isFlag(schema) && /^(?:true|false)$/.test(text)) return text === "true";
   return text;
 }
 
-/** True if the member is given by its name alone on a command line. */
+/** True if the member is a flag, which has no value on a command line. */
 export function isFlag(schema: TProperties[string]): boolean {
   return schema["type"] === "boolean";
 }
 
-/** The schema of a list's members; undefined if it is no list. */
+/** The schema of a list's members. Undefined if it is not a list. */
 export function itemSchema(schema: TProperties[string]): TProperties[string] | undefined {
   return schema["type"] === "array" ? (schema["items"] as TProperties[string]) : undefined;
 }
 
-/** The values that a member's schema names. `isOpen`: it also takes others. Undefined if it names none. */
+/** The values that a member's schema names. `isOpen` is true if it also takes others. Undefined if it names none. */
 export function listChoices(schema: TProperties[string]) {
   const members = (schema["anyOf"] ?? [schema]) as readonly { readonly const?: unknown }[];
   const choices = members.flatMap(({ const: value }) => (typeof value === "string" ? [value] : []));

@@ -1,9 +1,12 @@
-/** Names in lower case -> as the runtime spells them: a list may name one zone a million times. */
+/**
+ * Names in lower case -> names as the runtime spells them. The cache is needed because a list may name one zone a
+ * million times.
+ */
 const known = new Map<string, string>();
 
 /**
- * The IANA name of a time zone as the runtime spells it; undefined: there is none of that name. Offsets such as +02:00
- * are none: they know no daylight saving time.
+ * The IANA name of a time zone as the runtime spells it. Undefined if there is no such zone. Offsets such as +02:00 are
+ * refused, because they have no daylight saving time.
  */
 export function parseTimezone(raw: string): string | undefined {
   const key = raw.toLowerCase();

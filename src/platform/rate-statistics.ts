@@ -2,8 +2,8 @@
 const Z = 1.959964;
 
 /**
- * The Wilson score interval of a proportion, 95 %: between which bounds (0 to 1) the true rate lies, as far as `hits` of
- * `trials` can say. Undefined without trials. (E. B. Wilson, 1927, doi:10.2307/2276774.)
+ * The 95 % Wilson score interval of a proportion: the bounds, from 0 to 1, of the true rate. Undefined without trials.
+ * (Wilson, 1927, doi:10.2307/2276774)
  */
 export function wilsonInterval(
   hits: number,
@@ -17,10 +17,13 @@ export function wilsonInterval(
   return { low: Math.max(0, (middle - spread) / scale), high: Math.min(1, (middle + spread) / scale) };
 }
 
-/** The standard normal quantile by which a difference that is there is found in 80 of 100 trials. */
+/** The standard normal quantile for a power of 80 %: a real difference is found in 80 of 100 trials. */
 const Z_POWER = 0.841621;
 
-/** Trials of each of two rates after which a difference of this size is found (5 % level, 80 % power). Undefined: there is none. */
+/**
+ * Trials of each of two rates after which their difference is found (5 % level, 80 % power). Undefined if the rates are
+ * equal.
+ */
 export function requiredSampleSize(one: number, other: number): number | undefined {
   if (one === other) return undefined;
   const variance = one * (1 - one) + other * (1 - other);

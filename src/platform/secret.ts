@@ -7,7 +7,7 @@ export interface Secret {
   toJSON(): string;
 }
 
-/** The value lives in a closure, so no walk over properties can find it. */
+/** The value is in a closure, so no walk over properties can find it. */
 export function secret(value: string): Secret {
   const redacted = (): string => REDACTED;
   return Object.freeze({
@@ -18,7 +18,7 @@ export function secret(value: string): Secret {
   });
 }
 
-/** AES-256 takes 32 bytes: 64 hex digits, or 43 digits of base64. */
+/** AES-256 needs a key of 32 bytes: 64 hex digits, or 43 digits of base64. */
 const HEX_KEY = /^[0-9a-f]{64}$/i;
 const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 

@@ -1,27 +1,27 @@
 import { once } from "node:events";
 import type { Sleep } from "./clock.ts";
 
-/** What a shell answers for a process that a signal ended: 128 and the signal's number. */
+/** Exit codes that a shell gives a process that a signal ended: 128 plus the signal's number. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 type SignalName = keyof typeof EXIT_CODES;
 
 /**
- * A signal that comes again within this time is still the same one: Ctrl-C and supervisors send it to the whole process
- * group, and `bun run` passes its own copy on, milliseconds later. An impatient operator presses again after a second.
+ * A signal that is repeated within this time counts once. Ctrl-C and supervisors send it to the whole process group,
+ * and `bun run` passes on a copy milliseconds later. An impatient operator presses again after a second.
  */
 const SAME_SIGNAL_MS = 1_000;
 
 interface SignalDeps {
   on(signal: SignalName, listener: () => void): void;
   exit(code: number): void;
-  /** ms by a clock that is never set. */
+  /** The time in ms, by a monotonic clock. */
   now(): number;
 }
 
 /**
- * `signal` aborts when the process is asked to end; from the first access on, the caller ends the process in order. A
- * command that watches the signal stops in order; any other, and one that is asked again, ends at once.
+ * `signal` aborts when the process is asked to end. A command that has read `signal` must then end the process in
+ * order; any other, and one that is asked again, ends at once.
  */
 export function watchSignals({ on, exit, now }: SignalDeps) {
   const interrupted = new AbortController();
@@ -35,7 +35,7 @@ export function watchSignals({ on, exit, now }: SignalDeps) {
         return;
       }
       askedAt = now();
-      // The reason is the exit code, for commands that do not end well when they are interrupted.
+      // The reason is the exit code, for commands that fail when they are interrupted.
       interrupted.abort(code);
     });
   }
@@ -52,7 +52,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, "abort");
 }
 
-/** Begins work that goes on beside all other; disposing it aborts its signal and waits until it ends. */
+/** Begins work in the background. Disposing it aborts its signal and waits until it ends. */
 export function workUntilDisposed(work: (signal: AbortSignal) => Promise<void>): AsyncDisposable {
   const stopping = new AbortController();
   const working = work(stopping.signal);
@@ -64,7 +64,7 @@ export function workUntilDisposed(work: (signal: AbortSignal) => Promise<void>):
   };
 }
 
-/** Work that is done again and again, `ms` after a start and after each end. */
+/** Repeats work in the background: first after `ms`, then `ms` after each end. */
 export function repeatUntilDisposed(sleep: Sleep, ms: number, work: () => Promise<unknown>): AsyncDisposable {
   return workUntilDisposed(async (signal) => {
     for (;;) {

@@ -32,7 +32,10 @@ export function systemCode(fault: unknown): string | undefined {
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? code : undefined;
 }
 
-/** A plain sentence for a fault of the system that names a path, or that caused this one; for any other, its own words. */
+/**
+ * A plain sentence for a system error that names a path and is this fault or its cause. For any other fault, its own
+ * message.
+ */
 export function describeFault(fault: Error): string {
   const system = systemCode(fault.cause) === undefined ? fault : fault.cause;
   const { path } = system as { readonly path?: unknown };

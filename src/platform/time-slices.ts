@@ -1,13 +1,15 @@
-/** Short enough for requests to be answered in between. */
+/** Short enough for requests to be answered between two slices. */
 const SLICE_MS = 2;
 
 export type TimeSlices = ReturnType<typeof createTimeSlices>;
 
-/** Work in slices of some milliseconds: in between, requests get their turn. The first slice begins at once. */
+/**
+ * Splits work into slices of some milliseconds, between which requests are answered. The first slice begins at once.
+ */
 export function createTimeSlices(sliceMs = SLICE_MS) {
   let endsAt = performance.now() + sliceMs;
   return {
-    /** True if the slice has passed: await `next`. */
+    /** True if the slice has passed. The work must then await `next`. */
     isOver: (): boolean => performance.now() >= endsAt,
     /** Resolves when the next slice begins. */
     async next(): Promise<void> {
@@ -17,7 +19,7 @@ export function createTimeSlices(sliceMs = SLICE_MS) {
   };
 }
 
-/** Resolves in the next turn of the event loop: the requests and answers that have come by then are read. */
+/** Resolves in the next turn of the event loop, after the requests and answers that have arrived by then are read. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
@@ -36,7 +38,7 @@ export async function inTimeSlices<Result>(
   }
 }
 
-/** The same members in the same order, `size` at a time; the last chunk may have fewer. */
+/** Yields the members in order, `size` at a time. The last chunk may have fewer. */
 export async function* inChunks<Member>(
   members: AsyncIterable<Member>,
   size: number,

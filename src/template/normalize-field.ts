@@ -1,25 +1,25 @@
-/** Longest name of a template field, in characters: more is a sentence that slipped into the header row. */
+/** Longest name of a template field, in characters. A longer one is a sentence that slipped into the header row. */
 const FIELD_NAME_CHARS_MAX = 64;
 
 const RESERVED = new Set(["__proto__", "constructor", "prototype"]);
 
 /**
- * The form under which a column and a placeholder meet: `{{ First  Name }}` finds the column `first name`.
- * Unicode composition is settled too, because two editors may write the same `é` differently.
+ * The form in which names of columns and placeholders are compared: `{{ First  Name }}` finds the column `first name`.
+ * Unicode is composed, because two editors may write the same `é` differently.
  */
 export function fieldName(raw: string): string {
   return raw.normalize("NFC").trim().replace(/\s+/gu, " ").toLowerCase();
 }
 
-/** What is wrong with a field's name, or undefined. */
+/** Returns the fault of a field's name, undefined if there is none. */
 export function fieldNameFault(name: string): string | undefined {
   if (name.length > FIELD_NAME_CHARS_MAX) return `a field name has more than ${FIELD_NAME_CHARS_MAX} characters`;
   return RESERVED.has(name) ? `the field name ${name} is reserved` : undefined;
 }
 
 /**
- * Line breaks and tabs become spaces, other control characters and those that turn the direction of
- * writing go. Undefined when nothing a reader could see is left.
+ * Replaces line breaks and tabs by spaces, and removes other control characters and those that turn the direction of
+ * writing. Undefined if nothing visible is left.
  */
 export function cleanValue(value: string): string | undefined {
   const cleaned = value
@@ -30,7 +30,7 @@ export function cleanValue(value: string): string | undefined {
   return /^[\s\p{Default_Ignorable_Code_Point}\u2800]*$/u.test(cleaned) ? undefined : cleaned;
 }
 
-/** The first characters, whole ones only, and a mark where there were more. */
+/** Shortens a text to `charsMax` UTF-16 units without splitting a character, and adds an ellipsis if it was longer. */
 export function shortened(value: string, charsMax: number): string {
   if (value.length <= charsMax) return value;
   const first = value.slice(0, charsMax).toWellFormed();

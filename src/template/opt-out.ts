@@ -1,15 +1,18 @@
 import type { Template } from "./template.ts";
 
 /**
- * What a sender on X has to know of opt-outs. Chat, X's encrypted messages, has an API of its own since July 2026, and
- * X's documentation calls the endpoints that this service reads legacy: https://docs.x.com/xchat/introduction
+ * A limit of opt-outs on X. Since July 2026 Chat, X's encrypted messages, has a separate API, and X's documentation
+ * calls the endpoints that this service reads legacy: https://docs.x.com/xchat/introduction
  */
 const UNREAD =
   "X may not show replies written in X Chat, its encrypted messages: a stop word in them is not read, and they are not counted as replies";
 
 const FORM = "a form whose server calls POST /social/recipients/suppress";
 
-/** Whether each variant has a link of its own text, which may be that of a form to opt out; and what to make sure of. */
+/**
+ * Checks if each variant has a link, which may lead to a form to opt out. `detail` tells the operator what to make sure
+ * of.
+ */
 export function checkOptOut({ variants }: Template): { readonly isLinked: boolean; readonly detail: string } {
   const isLink = (part: unknown): boolean => typeof part === "string" && /https?:\/\/\S/i.test(part);
   const without = variants.filter(({ parts, links }) => links.length === 0 && !parts.some(isLink));

@@ -1,7 +1,7 @@
 import { fieldName, fieldNameFault } from "./normalize-field.ts";
 import { toTarget } from "./short-link.ts";
 
-/** Text as it stands, or a place to fill with a field of the recipient, or with a short link. */
+/** A literal text, or a placeholder for a field of the recipient or for a short link. */
 export type Part = string | Field | Target;
 
 interface Field {
@@ -14,7 +14,7 @@ interface Target {
   readonly target: string;
 }
 
-/** A template that cannot be used, with the place where an editor shows the fault (both from 1). */
+/** Thrown for a template that cannot be used. `line` and `column` are from 1, as an editor shows them. */
 export class TemplateError extends Error {
   override readonly name = "TemplateError";
   readonly line: number;
@@ -22,7 +22,7 @@ export class TemplateError extends Error {
   constructor(problem: string, text: string, offset: number) {
     const before = text.slice(0, offset).split("\n");
     const line = before.length;
-    // Counted in characters as people see them, not in UTF-16 units: an emoji before the fault is one column.
+    // Counts characters as people see them, not UTF-16 units: an emoji before the fault is one column.
     const column = Array.from(before.at(-1) ?? "").length + 1;
     super(`line ${line}, column ${column}: ${problem}`);
     this.line = line;
@@ -30,7 +30,7 @@ export class TemplateError extends Error {
   }
 }
 
-/** Parses `text` from `start` to `end` into parts. Offsets in errors are those of the whole text. */
+/** Parses `text` from `start` to `end` into parts. Errors give places in the whole text. */
 export function parseParts(text: string, start: number, end: number): Part[] {
   const parts: Part[] = [];
   let at = start;
@@ -56,7 +56,7 @@ function closingBraces(text: string, open: number, end: number): number {
   const close = text.indexOf("}}", open + 2);
   const lineEnd = before(end, text.indexOf("\n", open));
   if (close === -1 || close >= lineEnd) throw new TemplateError("{{ is not closed by }} on its line", text, open);
-  // A third brace is a slip as well: `{{{name}}}` would send a brace.
+  // A third brace is a slip too: `{{{name}}}` would send a brace.
   if (text[close + 2] === "}") throw new TemplateError("one } too many", text, close + 2);
   return close;
 }
@@ -82,5 +82,5 @@ function placeholder(text: string, open: number, close: number): Part {
   return { field, fallback };
 }
 
-/** `{{link https://shop.example/offer}}`. `{{link}}` and `{{link|there}}` are a field of that name. */
+/** Matches `{{link https://shop.example/offer}}`. `{{link}}` and `{{link|there}}` are a field of that name. */
 const LINK = /^\s*link\s+([^\s|].*?)\s*$/;

@@ -9,18 +9,18 @@ export const MESSAGE_CHARS_MAX = 10_000;
 /** Variants are named A to Z. */
 const VARIANTS_MAX = 26;
 
-/** Hex digits of a template's id: 48 bits keep all templates that a log will ever see apart. */
+/** Hex digits of a template's id: 48 bits are enough to tell apart all templates that a log will ever see. */
 const TEMPLATE_ID_DIGITS = 12;
 
-/** Parsed once, at start. Fields are named in the form of {@link fieldName}. */
+/** A parsed template. Fields are named in the form of {@link fieldName}. */
 export interface Template {
-  /** The beginning of the SHA-256 of `text`: keeps a variant A apart from that of another template. */
+  /** The beginning of the SHA-256 of `text`. It tells variant A apart from that of another template. */
   readonly id: string;
-  /** As the operator calls it; undefined: it is known by its id alone. */
+  /** The operator's name for it. Undefined if it is known by its id only. */
   readonly name: string | undefined;
   readonly text: string;
   readonly variants: readonly Variant[];
-  /** Where its short links begin. Undefined: it has none. */
+  /** The URL that its short links begin with. Undefined if it cannot have any. */
   readonly linkBase: LinkBase | undefined;
 }
 
@@ -33,7 +33,7 @@ interface Variant {
 }
 
 export interface MessageRecipient {
-  /** What stays the same about a recipient for ever; decides the variant. */
+  /** The part of a recipient's identity that never changes. It decides the variant. */
   readonly key: string;
   readonly username: string;
   readonly name: string | undefined;
@@ -55,8 +55,8 @@ export type Rendered =
     };
 
 /**
- * Throws {@link TemplateError} for malformed braces, for variants that could not be sent, and for links where there is no
- * `linkBase`.
+ * Parses a template. Throws {@link TemplateError} for malformed braces, for variants that could not be sent, and for
+ * links without a `linkBase`.
  */
 export function parseTemplate(raw: string, linkBase?: LinkBase, name?: string): Template {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
@@ -68,14 +68,14 @@ export function parseTemplate(raw: string, linkBase?: LinkBase, name?: string): 
   return { id, name, text, variants, linkBase };
 }
 
-/** How events name a template. */
+/** The members by which events name a template. */
 export function toTemplateNames({ id, name }: Template) {
   return { template: id, ...(name === undefined ? {} : { template_name: name }) };
 }
 
 /**
- * Fields without a fallback that are neither X's own nor among `knownFields`, each once, sorted: no recipient could ever
- * get the message.
+ * Fields without a fallback that are neither X's own nor in `knownFields`, each once, sorted. With such a field no
+ * recipient could ever get the message.
  */
 export function missingPlaceholders(template: Template, knownFields: Iterable<string>): string[] {
   const known = new Set(["username", "name", ...[...knownFields].map(fieldName)]);
@@ -86,10 +86,15 @@ export function missingPlaceholders(template: Template, knownFields: Iterable<st
 }
 
 /**
- * The message for one recipient, or why there is none. A blank value is a missing one; values are taken literally.
- * `codeFor`: the code that stands in the message for a link of the template; default: its own.
+ * Renders the message for one recipient, or says why there is none. A blank value counts as missing; values are taken
+ * literally.
  */
-export function render(template: Template, recipient: MessageRecipient, codeFor = ownCode): Rendered {
+export function render(
+  template: Template,
+  recipient: MessageRecipient,
+  /** Returns the code that a link has in the message. Default: the template's code. */
+  codeFor = ownCode,
+): Rendered {
   return fill(template, chooseVariant(template, recipient.key), cleanValues(recipient), codeFor);
 }
 
@@ -97,7 +102,7 @@ function ownCode({ code }: ShortLink): string {
   return code;
 }
 
-/** What each variant says to one recipient, whichever of them is theirs. */
+/** Renders every variant for one recipient, also those that the recipient would not get. */
 export function renderAll(template: Template, recipient: MessageRecipient) {
   const values = cleanValues(recipient);
   return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(template, variant, values) }));
@@ -126,7 +131,7 @@ function fill(
 }
 
 /**
- * The first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants. This must never change:
+ * Chooses by the first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants. This must never change:
  * another rule would give recipients another variant than the one the log says they got.
  */
 export function chooseVariant(template: Template, key: string): Variant {
@@ -151,7 +156,7 @@ interface Span {
   readonly end: number;
 }
 
-/** Where each variant begins and ends: between lines of `---`, without the white space around it. */
+/** The place of each variant: between lines of `---`, without the white space around it. */
 function variantSpans(text: string): Span[] {
   const spans: Span[] = [];
   let start = 0;

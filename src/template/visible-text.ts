@@ -1,13 +1,13 @@
-/** Control characters but line breaks, those that turn the direction of writing, and invisible ones. */
+/** Control characters except line feeds, characters that turn the direction of writing, and invisible ones. */
 const UNSEEN = /(?!\n)[\p{Cc}\u00ad\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/gu;
 
-/** The first of Unicode's pictures of control characters, in their order. */
+/** The first of Unicode's pictures of control characters, which are in the order of these. */
 const PICTURES = 0x2400;
 const DELETE = 0x7f;
 const DELETE_PICTURE = "\u2421";
 const SPACE = 0x20;
 
-/** The text with a sign for each character that would not be seen: `␛` for an escape, `<U+202E>` for others. */
+/** Replaces each invisible character by a sign: `␛` for an escape, `<U+202E>` for others. */
 export function showUnseen(text: string): string {
   return text.replace(UNSEEN, (sign) => {
     const code = sign.charCodeAt(0);
@@ -16,12 +16,12 @@ export function showUnseen(text: string): string {
   });
 }
 
-/** The same on one line: `↵` stands for a line break. */
+/** Does the same on one line: `↵` stands for a line break. */
 export function showOnOneLine(text: string): string {
   return showUnseen(text).replaceAll("\n", "\u21b5");
 }
 
-/** Such as `U+001B`. */
+/** Formats a character's code point, such as `U+001B`. */
 export function formatCodePoint(sign: string): string {
   return `U+${sign.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`;
 }

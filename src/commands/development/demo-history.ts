@@ -12,7 +12,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** A clock that the demo sets back, for the service and the sandbox alike. */
 export interface MovedClock {
   readonly now: Clock;
-  /** Shows the time of so many days and hours ago. */
+  /** Sets the clock this many days and hours back from now; negative hours bring it forward. */
   setBack(days: number, hours?: number): void;
 }
 
@@ -38,7 +38,7 @@ const LIST = [
   }),
 ].join("\n");
 
-/** Runs: how many days ago, the replies that came an hour later, and the clicks after them. */
+/** Runs: how many days ago each was, the replies an hour later, and the number of clicks after those. */
 const RUNS: readonly { readonly daysAgo: number; readonly replies: readonly string[]; readonly clicks: number }[] = [
   { daysAgo: 14, replies: ["Thanks, that is just what I was looking for!"], clicks: 3 },
   { daysAgo: 10, replies: ["How much is it for a team of five?", "STOP"], clicks: 2 },
@@ -51,8 +51,8 @@ const PER_RUN = 3;
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
 /**
- * Lets the service write two weeks of outreach to a new log: an authorization, runs, replies, an opt-out and clicks, all
- * by its own endpoints. `token` may import and read.
+ * Makes the service write two weeks of outreach to a new log: an authorization, runs, replies, an opt-out and clicks,
+ * all through its own endpoints. `token` must be allowed to import and read.
  */
 export async function makeHistory(config: Config, sandbox: Sandbox, clock: MovedClock, token: string, logger: Logger) {
   const { startService } = await import("../../service/service.ts");
@@ -82,7 +82,7 @@ export async function makeHistory(config: Config, sandbox: Sandbox, clock: Moved
       seen = sandbox.x.messages.kept.length;
       await untilDispatched(call);
     }
-    // A run reads what came after the last one, the opt-out among it.
+    // A run reads the replies since the run before it; this one reads any after the last of RUNS.
     clock.setBack(1);
     await call("/social/run", JSON.stringify({ limit: 1 }), { ...JSON_BODY, prefer: "wait=30" });
   }
@@ -91,7 +91,7 @@ export async function makeHistory(config: Config, sandbox: Sandbox, clock: Moved
 
 const POLL_MS = 20;
 
-/** The clock must not jump while a request is under way. */
+/** Waits until no dispatch is pending: the clock must not jump while a request is in flight. */
 async function untilDispatched(call: Call): Promise<void> {
   for (;;) {
     const { channels } = JSON.parse((await call("/api/health")).text) as { channels?: { ads?: { pending: number } } };
@@ -102,7 +102,7 @@ async function untilDispatched(call: Call): Promise<void> {
 
 const NEVER = new AbortController().signal;
 
-/** Calls the demo's own service, or the sandbox by an address. Throws where it refuses. */
+/** Calls the demo's service by a path, or the sandbox by its full address. Throws for a status of 400 or more. */
 type Call = (
   address: string,
   body?: string,
@@ -123,7 +123,7 @@ function createCaller(url: string, token: string): Call {
   };
 }
 
-/** Goes the way of a browser through the sandbox's consent page. Answers the account's id. */
+/** Passes the sandbox's consent page as a browser does. Returns the account's id. */
 async function authorize(call: Call, sandbox: Sandbox): Promise<string> {
   const account = [...sandbox.x.people.values()].find(({ can_authorize }) => can_authorize === true)?.id ?? "";
   const begun = await call("/social/auth");

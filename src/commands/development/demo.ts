@@ -51,7 +51,7 @@ interface DemoOptions extends Choice {
   readonly instances: number;
 }
 
-/** Each has a port of its own, and a machine so much memory. */
+/** Each instance needs its own port, and memory. */
 const INSTANCES_MAX = 9;
 
 const parseCount = createNumberParser(`--instances is a number from 1 to ${INSTANCES_MAX}`, 1, INSTANCES_MAX);
@@ -70,7 +70,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   await using sandbox = await startSandbox({ port: sandboxAt, x, instances, clock: clock.now });
   const ports = await findPorts(port, options.instances, terminal);
 
-  // Its keys are in it too.
+  // The folder of the log, its keys and the settings: a temporary one unless it is kept.
   using folder = keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
   const directory = folder?.path ?? resolve(keep ?? "");
   mkdirSync(directory, { recursive: true });
@@ -81,7 +81,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
     ...settingsOf(sandbox, { chat, messaging }),
     PORT: String(ports[0]),
     DATABASE_URL: (await server?.newDatabase()) ?? `sqlite:${join(directory, "reachlog.sqlite")}`,
-    // A log in a file has it in a file too.
+    // A log in a file also has its master key in a file.
     ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
     API_TOKENS: `demo:${token}:scope=${SCOPE_NAMES.join("+")}`,
     MESSAGE_TEMPLATE_FILE: template,
@@ -97,7 +97,8 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
   const sample = fileURLToPath(new URL(import.meta.resolve("@reachlog/sandbox/recipients.csv")));
   if (isNew) {
-    // Chat and messaging take a message a second: they get these clicks together, once the demo runs.
+    // The history is made without chat and messaging, which take one message a second. They get its clicks together,
+    // once the demo runs.
     const quick = Object.entries(env).filter(([name]) => !/^(?:CHAT|TELEGRAM|LINE|WHATSAPP|MESSAGING)_/.test(name));
     const past = { ...Object.fromEntries(quick), SEND_SPACING_SECONDS: "0", LOG_LEVEL: "error" };
     const config = await readServedConfig({ ...inDemo, env: past });
@@ -121,7 +122,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   return await untilStopped(service, config, inDemo);
 }
 
-/** The port, or a free one where another program listens there, which is said. */
+/** Returns the port, or a free one if it is in use, and says so on the terminal. */
 async function freePort(port: number, what: string, terminal: Terminal): Promise<number> {
   if (port !== 0 && (await isPortFree(LOOPBACK, port))) return port;
   const free = await findFreePort(LOOPBACK);
@@ -129,7 +130,7 @@ async function freePort(port: number, what: string, terminal: Terminal): Promise
   return free;
 }
 
-/** Consecutive ports, each replaced by a free one where it is taken. */
+/** Returns consecutive ports; one that is in use is replaced by a free one. */
 function findPorts(port: number, count: number, terminal: Terminal): Promise<readonly number[]> {
   const wanted = Array.from({ length: count }, (_, at) => (port === 0 ? 0 : port + at));
   return Promise.all(wanted.map((one) => freePort(one, "service", terminal)));
@@ -165,12 +166,12 @@ Stop with Ctrl-C.
 `;
 }
 
-/** The demo's token is in it. */
+/** The settings file holds the demo's token. */
 const OWNER_ONLY = 0o600;
 
 /**
- * Writes settings so that a shell and `bun --env-file` read them alike: one a line, each in single quotes. What a demo
- * before it left there is replaced.
+ * Writes settings so that a shell and `bun --env-file` read them alike: one a line, each in single quotes. Replaces the
+ * file of an earlier demo.
  */
 function writeSettingsFile(file: string, settings: Readonly<Record<string, string>>): void {
   const lines = Object.entries(settings).map(([name, value]) => `${name}='${fit(name, value)}'\n`);
@@ -178,7 +179,7 @@ function writeSettingsFile(file: string, settings: Readonly<Record<string, strin
   writeFileSync(file, lines.join(""), { mode: OWNER_ONLY, flag: "wx" });
 }
 
-/** A shell and `bun --env-file` share no way to escape a quote or a line break. */
+/** Throws for a quote or a line break: a shell and `bun --env-file` share no way to escape them. */
 function fit(name: string, value: string): string {
   if (/['\n\r]/.test(value)) throw new Error(`${name} holds a quote or a line break: it is to be a file of its own`);
   return value;

@@ -1,6 +1,6 @@
 import { usageError } from "../../platform/service-error.ts";
 
-/** The only import of the sandbox, made when it is wanted, so that a production install needs none of its libraries. */
+/** The only import of the sandbox. It is loaded on demand, so that a production install needs none of its libraries. */
 export async function loadSandbox() {
   const [{ startSandbox }, settings] = await inDevelopment(
     () => Promise.all([import("@reachlog/sandbox"), import("@reachlog/sandbox/settings")]),
@@ -9,7 +9,7 @@ export async function loadSandbox() {
   return { startSandbox, settingsOf: settings.settingsOf, settingsAt: settings.settingsAt };
 }
 
-/** A PostgreSQL server of the demo's own, gone with this process. */
+/** Starts a PostgreSQL server for the demo, which ends with this process. */
 export function startDatabaseServer() {
   return inDevelopment(
     async () => (await import("eventstore-lite/testing/postgres-server")).startPostgres({ durable: true }),
@@ -17,7 +17,7 @@ export function startDatabaseServer() {
   );
 }
 
-/** Throws a ServiceError (usage) with `missing` where a module is not installed. */
+/** Throws a ServiceError (usage) with `missing` if a module is not installed. */
 async function inDevelopment<Result>(load: () => Promise<Result>, missing: string): Promise<Result> {
   try {
     return await load();

@@ -13,7 +13,7 @@ const INSTRUCTIONS =
 
 const READS_ONLY = { readOnlyHint: true, openWorldHint: false };
 
-/** A server of the Model Context Protocol on the configured log. Of the operations it offers those that read. */
+/** A server of the Model Context Protocol on the configured log. It offers only the operations that read. */
 export function createMcpServer(
   terminal: Pick<Terminal, "env" | "signal">,
   operations: readonly AnyOperation[],

@@ -42,7 +42,7 @@ async function settleAndShow(terminal: Terminal, json: true | undefined): Promis
   return stay.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
-/** Shows how far the runner is, and why a message stays in doubt. */
+/** Shows the progress, and why a message stays in doubt. */
 function openView(terminal: Terminal, session: Session): ReconcileView {
   const startedAt = performance.now();
   const seconds = session.config.outreach.inDoubtSettleSeconds;
@@ -56,7 +56,7 @@ function openView(terminal: Terminal, session: Session): ReconcileView {
     const passed = Math.floor((performance.now() - startedAt) / 1000);
     return `${size} in doubt; conversations are read twice, ${seconds} s apart: ${passed} s so far`;
   });
-  // Why a message stays in doubt is a warning, whatever the service's own log is to hold.
+  // The reason why a message stays in doubt is a warning, shown at every LOG_LEVEL.
   const logger = createLogger("warn", (line) => status.above(() => terminal.err(line)), systemClock);
   return { logger, [Symbol.dispose]: status[Symbol.dispose] };
 }

@@ -45,11 +45,11 @@ interrupted, it exits 130, and the run goes on.`,
         status.above(() => terminal.out(json === true ? `${JSON.stringify(toEventJson(event))}\n` : text));
         if (end !== undefined) return undefined;
       }
-      // The signal's reason is the code that a shell expects of it.
+      // The signal's reason is the exit code that a shell expects for it.
       return Number(signal.reason);
     });
 
-/** Events shown of a run. An import beside it may add thousands, and is no part of it. */
+/** Event types shown of a run. An import at the same time is not part of it, and may add thousands of recipients. */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 
 const WAITS: Readonly<Record<PauseReason, string>> = {
@@ -65,7 +65,7 @@ function formatHeader({ run_id, dry_run, started_at, ...run }: RunState): string
   return `${dry_run ? "dry run" : "run"} ${printable(run_id)}${asked}, started ${started_at}: ${formatCounts(run)} so far\n`;
 }
 
-/** Where the run stands; `now` in ms since the epoch. */
+/** Describes the progress of the run; `now` is in ms since the epoch. */
 export function formatStatus(run: RunState | null, now: number): string {
   if (run === null) return "no run is in progress";
   const { waiting, stop_requested_at } = run;
@@ -76,7 +76,7 @@ export function formatStatus(run: RunState | null, now: number): string {
   return `${formatCounts(run)}; waits until ${until}Z (${formatClock(left)}) ${WAITS[waiting.reason]}`;
 }
 
-/** How a run ended; undefined for an event that ends none. */
+/** Describes how a run ended. Undefined if the event ends no run. */
 function formatEnd(event: Folded): string | undefined {
   switch (event.type) {
     case "RunFinished": {

@@ -63,7 +63,10 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
       return answer(terminal, json, { out, events: events.length }, text);
     });
 
-/** Positions of what belongs to clicks by links of their own: the click itself, right before, and what erased some. */
+/**
+ * Positions of events about clicks on personal links: the click, right before each PersonalLinkClicked, and the
+ * erasures of some.
+ */
 async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHistory): Promise<readonly number[]> {
   const found: number[] = [];
   for await (const { type, position } of eventsAt(log, positions))
@@ -96,7 +99,7 @@ function summarize(event: Recorded) {
   return { position, time, words: describeEvent(event) };
 }
 
-/** A message, and its outcome as far as the log knows it. */
+/** A message with its outcome, which is null if the log has none yet. */
 function describeMessage(message: Recorded<"DirectMessageAttempted">, events: readonly Recorded[]) {
   const { attempt_id, text, variant, basis, source } = hideCodes(message).data;
   const outcome = events.findLast(

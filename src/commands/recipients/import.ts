@@ -18,7 +18,7 @@ import { openSessionWith } from "../../service/session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { withPath } from "../../platform/system-fault.ts";
 
-/** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
+/** Rows of one append. The appends of a running service wait meanwhile, so more rows would delay it. */
 export const CHUNK_ROWS = 5_000;
 
 export interface ImportFileOptions {
@@ -66,19 +66,19 @@ export const datesOption = () =>
 
 type Notes = ReturnType<typeof parseRecipients>["notes"];
 
-/** Notes for programs about cells that were not read as they stand. */
+/** Notes about cells that were not read as they stand, as members of a JSON answer. */
 export function toNotes({ count, first }: Notes) {
   return { noted_cells: count, notes: first };
 }
 
-/** The same for people; nothing where there are none. */
+/** The same notes as lines for a terminal. Empty if there are none. */
 export function noteLines({ count, first }: Notes): string {
   const more = count - first.reduce((sum, note) => sum + note.count, 0);
   const rest = more === 0 ? "" : `${more} more cells were read so\n`;
   return first.map((note) => `${printable(describeCellNote(note))}\n`).join("") + rest;
 }
 
-/** The refused rows, with HTTP's names. */
+/** The refused rows, under the names that the HTTP API uses. */
 export function toRefusedJson(refused: readonly RefusedRow[]) {
   return { refused: refused.length, refused_rows: refused };
 }
@@ -101,10 +101,10 @@ export function reportInterruption(
   return Number(signal.reason);
 }
 
-/** Columns named at the most: a file of JSON objects may have others in each. */
+/** Most columns that an import names: each object of a JSON file may have different ones. */
 const NAMED_MAX = 50;
 
-/** What an import says of recipients without consent or evidence of it; nothing where there are none. */
+/** Lines about imported recipients whose consent is revoked, missing or without evidence. Empty if there are none. */
 function consentLines(
   { withoutConsent, withoutEvidence, revoked }: Imported,
   { requireConsent }: Config["outreach"],
@@ -123,7 +123,7 @@ function consentLines(
   );
 }
 
-/** The columns that became template fields; nothing where none did. */
+/** The line that names the columns which became template fields. Empty if there are none. */
 function fieldsLine(names: readonly string[]): string {
   if (names.length === 0) return "";
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : "";
@@ -132,7 +132,10 @@ function fieldsLine(names: readonly string[]): string {
 
 const STDIN = "-";
 
-/** The format that was asked for, else that of the file's ending; stdin has none. Throws a ServiceError (usage). */
+/**
+ * Returns the requested format, else that of the file's ending; CSV for stdin. Throws a ServiceError (usage) if there
+ * is no usable ending.
+ */
 export function chooseFormat(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
   if (given !== undefined) return given;
   if (path === STDIN) return "csv";
@@ -146,7 +149,7 @@ export function chooseFormat(path: string, given: RecipientsFormat | undefined):
   return format;
 }
 
-/** The bytes of the file; `-` stands for stdin. */
+/** Returns the bytes of the file; `-` stands for stdin. Throws a ServiceError (invalid) if stdin is too long. */
 export async function readInput(path: string): Promise<Uint8Array> {
   if (path !== STDIN) return withPath(path, () => readFileSync(path));
   const chunks: Uint8Array[] = [];

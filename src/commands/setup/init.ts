@@ -72,7 +72,7 @@ function collectSettings(text: string, earlier: Values = {}): Values {
   return { ...earlier, [name]: value };
 }
 
-/** A log of its own keeps trial messages out of the real one. */
+/** The settings of a trial. Its separate log keeps trial messages out of the real one. */
 async function trialSettings(sandbox: string | true): Promise<Values> {
   const { settingsAt } = await loadSandbox();
   const url = sandbox === true ? SANDBOX_URL : sandbox.replace(/\/+$/, "");
@@ -117,7 +117,10 @@ function findFault(values: Values, name: string): string | undefined {
   return undefined;
 }
 
-/** Behind a proxy of this machine, strangers seem to come from this machine, to which the default policy is open. */
+/**
+ * Sets the strict policy by default if others can reach the service. Behind a local proxy all callers seem to come from
+ * this machine, which the usual default policy trusts.
+ */
 function protect(values: Values): Values {
   const host = parseHttpUrl(values["PUBLIC_URL"] ?? "")?.hostname;
   return host === undefined || isLoopback(host) ? values : { AUTH_POLICY: "strict", ...values };
@@ -141,7 +144,7 @@ function formatFile(values: Values): string {
   ].join("\n");
 }
 
-/** The comment above a setting, and its line with the default, which is a comment too. */
+/** Finds the comment above a setting, and its line with the default, which is commented out. */
 function findInExample(example: string, name: string) {
   const found = new RegExp(`((?:^# (?![A-Z_]+=|---).*\\n)+)^(# ${name}=.*)$`, "m").exec(example);
   return { comment: found?.[1] ?? "", unset: found?.[2] ?? "" };

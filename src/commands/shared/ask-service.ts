@@ -14,7 +14,7 @@ import { locateLog } from "../../privacy/log-place.ts";
 import { readConfig } from "./command.ts";
 import { type Terminal, printable } from "./terminal.ts";
 
-/** For work that only the running service can do. */
+/** The option of commands whose work only the running service can do. */
 export const URL_OPTION = [
   "--url <url>",
   "of the service, whichever log it serves; default: the address in this configuration",
@@ -22,12 +22,12 @@ export const URL_OPTION = [
 
 export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
 
-/** Longer than a dry run takes that reads many pages of a network. */
+/** Longer than a dry run that reads many pages of a network. */
 const ASK_MS_MAX = 900_000;
 
 /**
- * Asks the running service by its HTTP API, and answers what it answered. Throws a ServiceError (unavailable) when no service
- * answers, and with the service's own words (rejected) for a refusal.
+ * Posts `body` to the running service, and returns its parsed answer. Throws a ServiceError: unavailable if no service
+ * answers, rejected with the service's own words if it refuses.
  */
 export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
   const config = readConfig(terminal);
@@ -44,7 +44,7 @@ export async function askService(terminal: Terminal, url: string | undefined, pa
   return JSON.parse(answer.text) as unknown;
 }
 
-/** What `GET /readyz` answers. */
+/** The answer of `GET /readyz`. */
 export interface Readiness {
   /** The fingerprint of the log that the service serves. */
   readonly log: string;
@@ -55,7 +55,7 @@ export interface Readiness {
 /** A health check must be fast. */
 const READY_MS_MAX = 4_000;
 
-/** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when no service answers. */
+/** Asks the running service whether it is ready. Throws a ServiceError (unavailable) if no service answers. */
 export async function askReadiness(terminal: Terminal, url: string | undefined): Promise<Readiness> {
   if (url !== undefined) return readReadiness(terminal, url);
   const config = readConfig(terminal);
@@ -94,7 +94,7 @@ async function ask(base: string, path: string, request: SafeRequest): Promise<Ne
   });
 }
 
-/** The detail of a problem, or that the answer is not one of reachlog. */
+/** Returns the detail of a problem, or a sentence saying that the answer is not from reachlog. */
 function describeRefusal(status: number, text: string): string {
   if (status === 401 && text.includes("urn:reachlog:problem:unauthorized"))
     return "the service needs a token: set REACHLOG_TOKEN to one of its API tokens";
@@ -102,12 +102,12 @@ function describeRefusal(status: number, text: string): string {
     const { detail } = JSON.parse(text) as { readonly detail?: unknown };
     if (typeof detail === "string") return printable(detail);
   } catch {
-    // Not of this service.
+    // The answer is not JSON, so it is not from this service.
   }
   return `the answer, with status ${status}, is not from reachlog`;
 }
 
-/** A service on all addresses is asked on loopback. */
+/** The URL of the configured service. One that listens on all addresses is asked on loopback. */
 function toServiceUrl({ http: { host, port } }: Config): string {
   const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${asked.includes(":") ? `[${asked}]` : asked}:${port}`;

@@ -7,7 +7,7 @@ import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
-/** A command whose action answers the exit code, or nothing: it is done. Its help ends with examples. */
+/** A command whose action returns the exit code, or undefined for success. Its help ends with examples. */
 class AnsweringCommand extends commander.Command {
   exitCode: number = EXIT.ok;
   override action(work: (...given: unknown[]) => unknown): this {
@@ -30,8 +30,7 @@ declare module "@commander-js/extra-typings" {
 }
 
 /**
- * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of
- * what runs.
+ * The parser, with types that know what each option gives. They come from a package that is used for its types only.
  */
 export const { Argument, Command, InvalidArgumentError, Option } = {
   ...commander,
@@ -41,7 +40,7 @@ export const { Argument, Command, InvalidArgumentError, Option } = {
 /** Makes a command with its options, help and action, for one terminal. */
 export type MakeCommand = (terminal: Terminal) => typed.CommandUnknownOpts;
 
-/** A command with subcommands and no action of its own. */
+/** Makes a command that only holds subcommands. */
 export function group(name: string, summary: string, commands: readonly MakeCommand[], note = ""): MakeCommand {
   return (terminal) => {
     const command: typed.CommandUnknownOpts = new Command(name).summary(summary).description(note);
@@ -55,18 +54,18 @@ export function isRunnable({ commands, registeredArguments }: typed.CommandUnkno
   return commands.length === 0 || registeredArguments.length > 0;
 }
 
-/** For `--json`, where the answer is one object. */
+/** The option `--json` of commands that answer with one object. */
 export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
 
-/** Messages and logs name files by absolute paths. */
+/** Resolves a path, because messages and logs name files by absolute paths. */
 export function absolutePath(text: string): string {
   return resolve(text);
 }
 
-/** Every terminal has this many columns. */
+/** The width of the help, which every terminal has. */
 const HELP_COLUMNS = 80;
 
-/** Runs one command line. Answers the exit code; throws a ServiceError (usage) for arguments that do not fit. */
+/** Runs one command line. Returns the exit code; throws a ServiceError (usage) for arguments that do not fit. */
 export async function runCommand(make: MakeCommand, args: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.ok;
   const command = make(terminal).hook("postAction", (_program, ran) => {
@@ -78,7 +77,7 @@ export async function runCommand(make: MakeCommand, args: readonly string[], ter
   } catch (fault) {
     if (!(fault instanceof commander.CommanderError)) throw fault;
     if (fault.exitCode === 0) return EXIT.ok;
-    // A command without the one below it: its help was shown.
+    // A group was given without a subcommand, so its help was shown.
     if (fault.code === "commander.help") return EXIT.usage;
     throw usageError(printable(fault.message.replace(/^error: /, "").replaceAll("\n", " ")));
   }
@@ -96,7 +95,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     .configureOutput({
       writeOut: (text) => writeHelp(text, terminal.out),
       writeErr: (text) => writeHelp(text, terminal.err),
-      // The caller that catches it prints it.
+      // The caller catches the error and prints it.
       outputError() {},
       getOutHelpWidth: () => HELP_COLUMNS,
       getErrHelpWidth: () => HELP_COLUMNS,
@@ -107,7 +106,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     const { parseArg } = option;
     if (!option.required) continue;
     option.argParser((value: string, previous) => {
-      // Taken as the value, an option would name a file, and what it asks for would not be done.
+      // If an option counted as the value, it would name a file and have no effect.
       if (/^-./.test(value)) throw new commander.InvalidArgumentError("Expected a value, not an option.");
       return parseArg === undefined ? value : parseArg(value, previous);
     });
@@ -115,7 +114,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
   for (const one of command.commands) prepare(one, terminal);
 }
 
-/** The parser's own styles are control sequences, which written text may not hold. */
+/** Writes headings in bold. The parser's own styles are control sequences, which written text may not hold. */
 function writeHelp(text: string, write: Terminal["out"]): void {
   for (const line of text.split(/(?<=\n)/))
     write(line, /^(?:[A-Z]\w+:|[A-Z][\w, ]+:$)/m.test(line) ? "bold" : undefined);
@@ -126,14 +125,17 @@ function inParagraphs(text: string): string {
   return text.replace(/(?<!\n)\n(?=\S)/g, " ");
 }
 
-/** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
+/**
+ * The configuration of the environment. Does not compare `OPEN_ROUTES` with the endpoints. Throws a ServiceError
+ * (configuration).
+ */
 export function readConfig({ env }: Pick<Terminal, "env">): Config {
   return loadConfig(env, readSettingsFile);
 }
 
 /**
- * As {@link readConfig}, with `OPEN_ROUTES` compared with the endpoints that there are: for who serves or checks. These bring
- * the HTTP framework along, with which all other commands would take twice as long to start.
+ * Like {@link readConfig}, but compares `OPEN_ROUTES` with the endpoints, for commands that serve or check. Loading the
+ * endpoints loads the HTTP framework: all other commands would take twice as long to start.
  */
 export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");

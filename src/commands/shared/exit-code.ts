@@ -3,7 +3,9 @@ import type { ErrorKind } from "../../platform/service-error.ts";
 import { systemCode } from "../../platform/system-fault.ts";
 import { EXIT } from "./terminal.ts";
 
-/** Undefined: a bug or a failing machine, whose stack and cause are needed. */
+/**
+ * The exit code of each kind of failure. Undefined for a bug or a failing machine, whose stack and cause are needed.
+ */
 const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
   usage: EXIT.usage,
   configuration: EXIT.config,
@@ -28,8 +30,8 @@ export function toExitCode(fault: unknown): number | undefined {
   const kind = classifyError(fault);
   if (kind !== undefined) return EXIT_CODES[kind];
   const code = systemCode(fault);
-  // Whatever file it comes to first: nothing of the service can be kept there.
+  // On a read-only file system the service cannot keep any file.
   if (code === "EROFS") return EXIT.config;
-  // A file that is not there, a port in use.
+  // Such as a missing file or a port in use.
   return code === undefined ? undefined : EXIT.fault;
 }

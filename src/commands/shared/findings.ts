@@ -1,7 +1,7 @@
 import type { Finding, FindingState } from "../../service/finding.ts";
 import { EXIT, type Style, type Terminal, printable } from "./terminal.ts";
 
-/** Padded to one width. */
+/** The words of the states, padded to one width. */
 const WORDS: Readonly<Record<FindingState, string>> = {
   ok: "ok     ",
   warning: "warning",

@@ -11,38 +11,38 @@ import type { Terminal } from "./terminal.ts";
 
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
-/** Opens the existing log beside a running service. */
+/** Opens the existing log; a service may run meanwhile. */
 export async function openExistingLog(terminal: Pick<Terminal, "env">): Promise<OpenedLog> {
   return openLog(await requireLog(terminal));
 }
 
-/** The same as {@link openStoredLog} opens it. */
+/** Opens the existing log as {@link openStoredLog} does. */
 export async function openExistingStoredLog(terminal: Terminal): Promise<StoredLog> {
   return openStoredLog(await requireLog(terminal));
 }
 
 /**
- * Records what a command is about to show, where AUDIT_READS is on. Throws what the store throws: then the command must show
- * nothing.
+ * Records what a command is about to show, if AUDIT_READS is on. Throws what the store throws; the command must then
+ * show nothing.
  */
 export async function recordRead(terminal: Terminal, store: LogStore, read: PersonalRead): Promise<void> {
   if (!readConfig(terminal).auditReads) return;
   await appendRead(createEventLog(store, makeId).append, read, readCaller(terminal));
 }
 
-/** The caller of what a command causes. */
+/** The caller that events of a command record. */
 export function readCaller({ caller }: Terminal): EventMetadata {
   return caller === undefined ? COMMAND_METADATA : { caller };
 }
 
-/** The configuration of a log that exists. */
+/** Returns the configuration. Throws a ServiceError (not_found) if there is no log. */
 export async function requireLog(terminal: Pick<Terminal, "env">): Promise<Config> {
   const config = readConfig(terminal);
   await refuseNoLog(config);
   return config;
 }
 
-/** Opens the existing log beside a running service. Disposing it closes the log. */
+/** Opens the existing log; a service may run meanwhile. Disposing it closes the log. */
 export async function openSession(terminal: Terminal): Promise<Session> {
   return openSessionWith(await requireLog(terminal));
 }

@@ -7,7 +7,7 @@ import { restoreStates } from "../../projector/restore.ts";
 import type { Terminal } from "./terminal.ts";
 import { withProgress } from "./progress.ts";
 
-/** For every command that can answer for an earlier moment. */
+/** The option of commands that can answer for an earlier moment. */
 export const AS_OF_OPTION = [
   "--as-of <moment>",
   "as it was at an earlier moment: a time in ISO 8601, such as 2026-11-21T09:00:00Z; a day, such as 2026-11-21, " +
@@ -15,7 +15,7 @@ export const AS_OF_OPTION = [
     "without Z or offset, is in QUOTA_TIMEZONE. A future time means now",
 ] as const;
 
-/** The states at a moment. Shows progress, and saves snapshots for the next time. */
+/** Folds the states at a moment. Shows progress, and saves snapshots for the next time. */
 export async function foldToMoment<Name extends ProjectionName>(
   terminal: Terminal,
   store: LogStore & Pick<EncryptedLog, "erasedTo">,

@@ -14,10 +14,13 @@ import { absolutePath, Argument, Command, JSON_OPTION, Option, type MakeCommand 
 import { runOperation } from "./run-operation.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
-/** Often enough to see a backlog move; each look opens the log. */
+/** Often enough to see a backlog move; each repetition opens the log. */
 const WATCH_MS = 2_000;
 
-/** The command of an operation: arguments and options are the members of its input, and help is made of its words. */
+/**
+ * Makes the command of an operation. Its arguments and options are the members of the input, and its help is the
+ * operation's description.
+ */
 export function toCommand(described: AnyOperation): MakeCommand {
   const {
     name,
@@ -57,7 +60,7 @@ export function toCommand(described: AnyOperation): MakeCommand {
         yes?: true;
         watch?: true;
       };
-      // A list without members is one that was left out.
+      // A list argument that was left out is an empty list.
       const named = positional.flatMap((member, at) =>
         [given[at]].flat().length === 0 ? [] : [[member, given[at]] as const],
       );
@@ -72,18 +75,18 @@ export function toCommand(described: AnyOperation): MakeCommand {
   };
 }
 
-/** Returns the first exit code that is none of success, or that of the signal which ends it. */
+/** Returns the first exit code other than success, or the exit code of the signal that ends it. */
 async function repeatUntilStopped({ signal }: Terminal, run: () => Promise<number>): Promise<number> {
   for (;;) {
     const code = await run();
     if (code !== EXIT.ok) return code;
     await sleep(WATCH_MS, signal);
-    // The signal's reason is the code that a shell expects of it.
+    // The signal's reason is the exit code that a shell expects for it.
     if (signal.aborted) return Number(signal.reason);
   }
 }
 
-/** Adds to a command those of the operations whose names begin with its own, such as `links list` to `links`. */
+/** Adds to a command the operations whose names begin with its name, such as `links list` to `links`. */
 export function withOperations(make: MakeCommand, operations: readonly AnyOperation[]): MakeCommand {
   return (terminal) => {
     const command = make(terminal);
@@ -105,7 +108,7 @@ function toArgument(member: string, schema: TProperties[string]): typed.Argument
   return argument.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
 }
 
-/** The option of a member: `as_of` is `--as-of <moment>`. One of a list is given once for each of its members. */
+/** The option of a member: `as_of` is `--as-of <moment>`. The option of a list is repeated for each member. */
 function toOption(member: string, schema: TProperties[string]): typed.Option {
   const item = itemSchema(schema);
   const { title = "text" } = item ?? schema;
@@ -119,7 +122,7 @@ function toOption(member: string, schema: TProperties[string]): typed.Option {
   return option.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
 }
 
-/** Choices that are open to other values only complete and explain what is typed. */
+/** Sets the choices. If other values are allowed too, the choices only serve completion and help. */
 function takeChoices<Taker extends typed.Argument | typed.Option>(
   taker: Taker,
   { choices, isOpen }: NonNullable<ReturnType<typeof listChoices>>,

@@ -1,4 +1,4 @@
-/** Set by a bundle to the command that started it; undefined when started from source. */
+/** The command that started a bundle, set in the bundle; undefined if started from source. */
 declare const STARTED_AS: string | undefined;
 
 /** How a shell starts this program again. */

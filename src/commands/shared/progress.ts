@@ -2,7 +2,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import type { WorkMonitor } from "../../log/work-monitor.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** A line on the terminal that says how far a long work is. `end` removes it. */
+/** A line on the terminal that shows the progress of long work. `end` removes it. */
 export type Progress = ReturnType<typeof startProgress>;
 
 const WIDTH = 30;
@@ -10,7 +10,10 @@ const WIDTH = 30;
 /** Redrawing more often costs time and shows nothing more. */
 const REDRAW_MS = 100;
 
-/** Draws on stderr, and only on a terminal: a script's output stays clean. `from`: what was done before this start. */
+/**
+ * Draws on stderr, and only on a terminal: a script's output stays clean. `from` is the amount that was done before
+ * this start.
+ */
 export function startProgress({ interactive, err, draw = err }: Terminal, what: string, total: number, from = 0) {
   if (!interactive) return { update(_done: number) {}, end() {} };
   const startedAt = performance.now();
@@ -43,7 +46,7 @@ export async function withProgress<Result>(
   }
 }
 
-/** Shows long work on a terminal. */
+/** A monitor that shows long work on a terminal. */
 export function monitorOn(terminal: Terminal): WorkMonitor {
   return {
     showProgress: (what, total, work) => withProgress(terminal, what, total, work),
@@ -60,19 +63,19 @@ function line(what: string, done: number, total: number, seconds: number, from =
   return `${what} ${bar} ${Math.floor(share * 100)} % · ${grouped(Math.round(rate))}/s ${left}`;
 }
 
-/** A countdown in seconds needs no more. */
+/** Often enough for a countdown in seconds. */
 const STATUS_REDRAW_MS = 1_000;
 
-/** Goes to the line's beginning and clears it. */
+/** Moves to the line's beginning and clears the line. */
 const CLEAR = "\r\x1b[K";
 
-/** What does not fit is cut off instead of wrapped: a wrapped line could not be cleared again. */
+/** Cuts off text that does not fit, instead of wrapping it: a wrapped line could not be cleared again. */
 const WRAP_OFF = "\x1b[?7l";
 const WRAP_ON = "\x1b[?7h";
 
 /**
- * A line at the bottom of the terminal that is kept up to date, below all that `above` prints. Drawn on stderr, and only on
- * a terminal. `line`: what it says now, safe to print.
+ * Keeps a line at the bottom of the terminal up to date, below everything that `above` prints. Draws on stderr, and
+ * only on a terminal. `line` returns the current text, safe to print.
  */
 export function startStatusLine({ interactive, err, draw = err }: Terminal, line: () => string) {
   if (!interactive) return { above: (write: () => void): void => write(), [Symbol.dispose]() {} };

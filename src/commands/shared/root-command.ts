@@ -31,7 +31,10 @@ import { isOperationWord, loadOperations } from "../../operations.ts";
 import type { AnyOperation } from "../../platform/operation.ts";
 import { toCommand, withOperations } from "./operation-command.ts";
 
-/** By topic, in the order of the overview: first steps, daily work, rare work. A text is the name of an operation. */
+/**
+ * The commands by topic, in the order of the help: first steps, daily work, rare work. A string is the name of an
+ * operation.
+ */
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
   "Recipients and messages": [recipients, suppressions, outreach],
@@ -44,12 +47,12 @@ const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
 
 const COMMANDS = Object.entries(TOPICS).flatMap(([topic, all]) => all.map((one) => ({ topic, one })));
 
-/** All commands: help, suggestions and the tests of the documents are made from them. */
+/** Makes all commands: help, suggestions and the tests of the documents need them. */
 export async function loadReachlog(): Promise<MakeCommand> {
   return createReachlog(await loadOperations());
 }
 
-/** The commands that process a log or files, and those of these operations. */
+/** The program with its own commands, and those of the given operations. */
 const createReachlog =
   (operations: readonly AnyOperation[]): MakeCommand =>
   (terminal) => {
@@ -72,8 +75,8 @@ const createReachlog =
   };
 
 /**
- * Runs one command line. A failure that the operator can do something about is one sentence; any other is thrown, and
- * shown with its stack. Answers the exit code.
+ * Runs one command line. A failure that the operator can do something about is written as one sentence; any other is
+ * thrown, and shown with its stack. Returns the exit code.
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   const reachlog = createReachlog(await loadNeeded(args));
@@ -88,7 +91,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   }
 }
 
-/** Loads the operation that is typed; for help, a completion and a misspelt word, all of them. */
+/** Loads the operations of the typed word; none for another command; all for help, a completion and a misspelt word. */
 async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperation[]> {
   const [word] = args;
   if (isOperationWord(word)) return loadOperations(word);
@@ -100,7 +103,7 @@ async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperatio
 
 const SILENT: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
 
-/** The command that these arguments lead to, as it is typed. */
+/** The command that these arguments name, as it is typed. */
 function findCommandPath(reachlog: MakeCommand, args: readonly string[]): string {
   let command = reachlog(SILENT);
   const path = [command.name()];

@@ -25,11 +25,11 @@ import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";
 import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal.ts";
 
-/** Options of the command line beside the input of an operation. */
+/** Options of the command line that are not input of the operation. */
 interface RunOptions {
   readonly json?: true | undefined;
   readonly csv?: true | undefined;
-  /** True: do not ask. */
+  /** True if the command must not ask. */
   readonly yes?: true | undefined;
   /** The path of the operation's file. */
   readonly file?: string | undefined;
@@ -78,7 +78,9 @@ function checkInput({ input, positional = [] }: AnyOperation, given: object): vo
   throw usageError(`${name} does not fit: ${(isOfForm && schema?.description) || misfit.message}`);
 }
 
-/** Makes a dry run of an act that counts first. Returns the input that holds the act to its number. */
+/**
+ * Makes a dry run first if the operation can count its effects. Returns the input that limits the act to that number.
+ */
 async function holdToNumber(terminal: Terminal, described: AnyOperation, context: Context, input: object) {
   if (described.holdTo === undefined) return input;
   return described.holdTo(await runOnce(terminal, described, context, { ...input, dry_run: true }), input as never);
@@ -90,7 +92,7 @@ function isYes(typed: string): boolean {
 
 type Context = Awaited<ReturnType<typeof openContext>>;
 
-/** Opens what an operation works with, beside a running service. */
+/** Opens the context that an operation runs in. A service may run meanwhile. */
 export async function openContext(terminal: Terminal, described: Pick<AnyOperation, "access" | "isLogOptional">) {
   if (!isReading(described)) return openWriter(terminal);
   return openReader(terminal).catch((fault: unknown) => {
@@ -99,7 +101,10 @@ export async function openContext(terminal: Terminal, described: Pick<AnyOperati
   });
 }
 
-/** A log to read. All calls for the states of one moment get those of the first: the pages of a list are of one moment. */
+/**
+ * Opens a log to read. Further calls for the states of the same moment get those of the first call, so all pages of a
+ * list are of one moment.
+ */
 async function openReader(terminal: Terminal) {
   const config = readConfig(terminal);
   const store = await openExistingLog(terminal);
@@ -127,7 +132,7 @@ async function openReader(terminal: Terminal) {
   };
 }
 
-/** Reads without a log, which cannot be opened for this fault. */
+/** The context of an operation that can do without a log. Reading states rejects with the fault of opening it. */
 function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeof openReader>> {
   const config = readConfig(terminal);
   const at = () => Promise.reject(fault);
@@ -149,7 +154,7 @@ async function foldAt(
   return { ...folded, moment };
 }
 
-/** A log with its projections, and the account where X is configured. */
+/** Opens a log with its projections, and the account if X is configured. */
 async function openWriter(terminal: Terminal) {
   await using opening = new AsyncDisposableStack();
   const session = opening.use(await openSession(terminal));
@@ -171,8 +176,8 @@ async function openWriter(terminal: Terminal) {
 }
 
 /**
- * Runs an operation, and records the read of personal data before it returns the answer. Throws a ServiceError for a refusal,
- * with its sentence.
+ * Runs an operation, and records the read of personal data before it returns the answer. Throws a ServiceError with the
+ * sentence of a refusal.
  */
 export async function runOnce(
   terminal: Terminal,
@@ -195,7 +200,7 @@ export async function runOnce(
   return found as never;
 }
 
-/** Writes the rows of all pages, one JSON object a line; with a limit, those of one page. Returns the exit code. */
+/** Writes the rows of all pages, one JSON object a line; with a limit, the rows of one page. Returns the exit code. */
 async function writeRows(
   terminal: Terminal,
   described: AnyOperation,
@@ -212,7 +217,7 @@ async function writeRows(
   }
 }
 
-/** Writes the file about an act that is done. Where that fails the act stays. Returns the exit code. */
+/** Writes the file about an act that is done. The act stays if that fails. Returns the exit code. */
 async function writeFile(
   terminal: Terminal,
   { file: described }: AnyOperation,

@@ -8,7 +8,7 @@ export const EXIT = {
   usage: 2,
   /** The log failed: the process must be restarted. */
   software: 70,
-  /** Another service owns the log. */
+  /** It may succeed later, such as when another service owns the log now. */
   temporary: 75,
   config: 78,
 } as const;
@@ -16,18 +16,18 @@ export const EXIT = {
 /** Emphasis on terminals with colours. No information is in the colour alone. */
 export type Style = "bold" | "green" | "red";
 
-/** What a command sees of the process that it runs in. */
+/** The process that a command runs in, as the command sees it. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   out(text: string, style?: Style): void;
   err(text: string, style?: Style): void;
-  /** Control sequences of our own, to stderr; absent: `err` takes them. Nothing that others wrote goes this way. */
+  /** Writes our own control sequences to stderr, never text from outside. If absent, `err` writes them. */
   draw?(text: string): void;
-  /** The caller of what a command causes; absent: `command-line`. */
+  /** The caller that events of the command record; default: `command-line`. */
   readonly caller?: string;
-  /** Whether stderr is a terminal: only then progress is drawn. */
+  /** True if stderr is a terminal. Otherwise no progress is drawn. */
   readonly interactive: boolean;
-  /** Asks the operator, and answers the line that was typed; absent: stdin or stderr is no terminal. */
+  /** Asks the operator, and resolves with the typed line. Absent if stdin or stderr is not a terminal. */
   ask?(question: string): Promise<string>;
   /** Aborts on SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
@@ -38,7 +38,7 @@ export function answer({ out }: Terminal, json: boolean | undefined, object: obj
   out(json === true ? `${JSON.stringify(object)}\n` : text);
 }
 
-/** The same of a list: with `--json` one object a line. */
+/** Writes an answer that is a list: with `--json` one object a line. */
 export function answerEach({ out }: Terminal, json: boolean | undefined, objects: readonly object[], text: string) {
   out(json === true ? objects.map((one) => `${JSON.stringify(one)}\n`).join("") : text);
 }
@@ -49,7 +49,7 @@ export function fail({ err }: Terminal, why: string): number {
   return EXIT.fault;
 }
 
-/** Rows as aligned columns, made safe for a terminal. Widths are those of the terminal: 漢 takes two columns. */
+/** Formats rows as aligned columns, safe for a terminal. Widths are in columns of the terminal: 漢 takes two. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows].map((row) => row.map((cell) => printable(String(cell))));
   const widths = head.map((_, column) => Math.max(...cells.map((row) => countColumns(row[column] ?? ""))));
@@ -60,7 +60,7 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
 const CHARACTERS = new Intl.Segmenter("en", { granularity: "grapheme" });
 const EMOJI = /^\p{RGI_Emoji}$/v;
 
-/** How wide a terminal shows it: what people see as one character takes one column or two. */
+/** The columns that a text takes on a terminal: one or two for what people see as one character. */
 function countColumns(text: string): number {
   let columns = 0;
   for (const { segment } of CHARACTERS.segment(text)) {
@@ -69,11 +69,11 @@ function countColumns(text: string): number {
   return columns;
 }
 
-/** Control characters, and those that turn the direction of what follows. */
+/** Control characters, and characters that change the direction of the text after them. */
 // oxlint-disable-next-line no-control-regex
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** Text from outside may hold escape sequences that would steer the terminal. */
+/** Replaces characters that steer a terminal: text from outside may hold escape sequences. */
 export function printable(text: string): string {
   return text.replace(STEERING, "\ufffd");
 }

@@ -4,14 +4,14 @@ import { escapeControls } from "../../platform/escape-controls.ts";
 import { makeNewFile } from "../../platform/new-file.ts";
 import { fail, printable, type Style, type Terminal } from "./terminal.ts";
 
-/** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
+/** The exit code that a shell gives a process that SIGPIPE ended: 128 plus the signal's number. */
 const EXIT_CLOSED_PIPE = 141;
 
 /** Pause before a full pipe is tried again. */
 const FULL_PIPE_WAIT_MS = 5;
 
 /**
- * Writes text of which parts may be others' words: nothing in it can steer a terminal. `style` shows on terminals only,
+ * Writes text that may hold words from outside: nothing in it can steer a terminal. `style` shows on terminals only,
  * unless NO_COLOR or FORCE_COLOR says otherwise.
  */
 export function writeText(descriptor: number, text: string, style?: Style): void {
@@ -21,9 +21,8 @@ export function writeText(descriptor: number, text: string, style?: Style): void
 }
 
 /**
- * Writes all of `text`, waiting for a slow reader: an exit right after it loses nothing, and an export of any length
- * needs no memory. A reader that left (`| head`) ends the process quietly, but not as a success: not all
- * of it was written.
+ * Writes all of `text` and waits for a slow reader, so an exit right after it loses nothing, and an export of any
+ * length needs no memory. If the reader has left (`| head`), ends the process quietly, but not as a success.
  */
 export function writeAll(descriptor: number, text: string): void {
   const bytes = Buffer.from(text);
@@ -40,8 +39,8 @@ export function writeAll(descriptor: number, text: string): void {
 }
 
 /**
- * Writes an export to a new file, or to stdout where `file` is undefined. Half an export would pass for a whole one:
- * interrupted, no file is made. Answers the exit code; throws what {@link makeNewFile} throws.
+ * Writes an export to a new file, or to stdout if `file` is undefined. Makes no file if interrupted, because half an
+ * export would pass for a whole one. Returns the exit code; throws what {@link makeNewFile} throws.
  */
 export async function writeNewFile(
   terminal: Terminal,
@@ -60,7 +59,7 @@ export async function writeNewFile(
   } catch (fault) {
     if (!signal.aborted || fault !== signal.reason) throw fault;
     fail(terminal, `interrupted: ${printable(file)} was not made`);
-    // The signal's reason is the code that a shell expects of it.
+    // The signal's reason is the exit code that a shell expects for it.
     return Number(signal.reason);
   }
 }

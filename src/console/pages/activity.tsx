@@ -31,10 +31,10 @@ import { Proof } from "../parts/proof.tsx";
 
 const EVENTS_SHOWN = 100;
 
-/** Events read for the news, of which most are of a group. */
+/** Events read for the news, which shows most of them in groups. */
 const NEWS_READ = 500;
 
-/** What is shown of the log, by the types of its events. Undefined: all of them. */
+/** The event types that each view of the log shows. Undefined if it shows all types. */
 const VIEWS = {
   news: EVENT_TYPES.filter((type) => !ROUTINE.includes(type)),
   everything: undefined,
@@ -48,7 +48,9 @@ type Shown = keyof typeof VIEWS;
 
 const SHOWN = Object.keys(VIEWS) as readonly Shown[];
 
-/** The log in sentences, newest first: all of it, or what is asked for by type, stream, recipient, link, run and time. */
+/**
+ * The log in sentences, newest first: all of it, or the events selected by type, stream, recipient, link, run and time.
+ */
 export async function activityPage(view: View): Promise<DisclosingPage> {
   const { shown, filter } = readFilter(view);
   const { store, position } = view;
@@ -91,8 +93,8 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
 }
 
 /**
- * What of the address selects events. `type` and `not` name types, and win over `show`; without any of them the news are
- * shown, and with a filter everything that it selects.
+ * Reads from the address which events are selected. `type` wins over `show`, and `not` excludes types. By default the
+ * news are shown, and with a filter everything that it selects.
  */
 function readFilter(view: View): { readonly shown: Shown | undefined; readonly filter: LogFilter } {
   const { query } = view;
@@ -163,7 +165,7 @@ function readChosen(query: URLSearchParams): readonly Chosen[] {
   );
 }
 
-/** A filter shows everything that it selects, so it leads from the news elsewhere. */
+/** The filter form. Its result is never the news, because a filter shows everything that it selects. */
 function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   const isNarrowed = TEXT_FIELDS.some(({ name }) => filter[name] !== undefined);
   return (
@@ -185,7 +187,7 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   );
 }
 
-/** The types that the address names, each with the way to its opposite and to a list without it. */
+/** The types that the address names, each with a link that inverts it and a link that removes it. */
 function TypeChips({ query, chosen }: { query: URLSearchParams; chosen: readonly Chosen[] }): VNode | null {
   if (chosen.length === 0) return null;
   return (
@@ -224,7 +226,7 @@ const TEXT_FIELDS = [
 
 type Changes = Parameters<typeof addressWith>[2];
 
-/** The page with the same filter, but for what changes, from its newest event on. */
+/** The address of the page with the same filter and these changes, from the newest event on. */
 function activityHref(query: URLSearchParams, changes: Changes): string {
   return addressWith("/activity", query, { before: undefined, ...changes });
 }
@@ -284,7 +286,10 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
   return { page, disclosed: discloseEvent(event) };
 }
 
-/** The trace of a `traceparent` (W3C: version, id, span, flags), which leads to where traces are collected. */
+/**
+ * The trace of a `traceparent` (W3C: version, id, span, flags), with a link to the collected traces if they have an
+ * address.
+ */
 function Trace({ traceparent, url }: { readonly traceparent: string | undefined; url: string | undefined }): VNode {
   const [, id] = /^[\da-f]{2}-([\da-f]{32})-/.exec(traceparent ?? "") ?? [];
   const shown = <code>{traceparent ?? "none"}</code>;
@@ -298,7 +303,7 @@ interface CitedProps {
   readonly events: readonly Recorded[];
 }
 
-/** Renders nothing where no event is known. */
+/** Events under a title. Renders nothing if there are none. */
 function Cited({ view, id, title, events }: CitedProps): VNode | null {
   if (events.length === 0) return null;
   return (

@@ -136,7 +136,7 @@ function Operation({ toAnswer, ...operation }: OperationProps): VNode {
   );
 }
 
-/** Fields and an example of what is JSON; problems have the same fields everywhere. */
+/** The fields and an example of a JSON body. Problems are left out, because their fields are the same everywhere. */
 function Content({ label, content }: { readonly label: string; readonly content: Contents }): VNode | null {
   const { schema, example } = content["application/json"] ?? {};
   const fields = Object.entries(schema?.properties ?? {});

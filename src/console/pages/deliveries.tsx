@@ -28,7 +28,7 @@ import { Time } from "../parts/time.tsx";
 import { ask, readOrReason, readText, type View } from "../page-context.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
-/** How far each channel is, and what did not get through. */
+/** The progress of each channel, and the dispatches that were given up or are in doubt. */
 export async function deliveriesPage(view: View): Promise<VNode> {
   const texts: FilterTexts = Object.fromEntries(
     FILTER_NAMES.flatMap((name) => {
@@ -86,7 +86,10 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
   );
 }
 
-/** The lists of the page. `cursor`: the name in the address that says after which dispatch the list goes on. */
+/**
+ * The lists of the page. `cursor` is the parameter of the address that names the dispatch after which the list
+ * continues.
+ */
 const LISTS = {
   dead: {
     id: "letters",
@@ -136,7 +139,7 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
   );
 }
 
-/** The dispatches of one status that match. `texts`: the filter as the operator wrote it. */
+/** The matching dispatches of one status. `texts` is the filter as the operator wrote it. */
 async function renderDispatches(
   view: View,
   filter: DispatchFilter,
@@ -144,7 +147,7 @@ async function renderDispatches(
   listAll: () => ReturnType<typeof listAllLetters>,
 ): Promise<VNode> {
   const { id, title, cursor, none } = LISTS[filter.status];
-  // The state may be ahead of the page by now, whose position is the last that its forms decide about.
+  // The state may be newer than the page by now. The page's forms decide only about events up to its position.
   const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
   const letters = found.filter(({ position }) => position <= view.position);
   const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(cursor) ?? ""));
@@ -191,7 +194,7 @@ async function renderDispatches(
   );
 }
 
-/** What was to be delivered, and why it was not. */
+/** A dispatch: the event to deliver, and why it was not delivered. */
 function Dispatch({ view, one, children }: { view: View; one: ListedDispatch; children: VNode }): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
@@ -223,7 +226,7 @@ function describeEnd(request: ListedDispatch["outcome"]["data"]["requests"][numb
     : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
 }
 
-/** This page. */
+/** The address of this page. */
 function deliveriesHref({ query }: View): string {
   return addressWith("/deliveries", query, {});
 }

@@ -17,20 +17,23 @@ import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
 import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
 
-/** What a dry run found, as the API answers it. */
+/** The result of a dry run, as the API answers it. */
 export interface DryRunAnswer extends RunSelection, DryRun {
-  /** What the dry run asked of the network, and what the run would. */
+  /** Upper bounds of what the network charges for the dry run. */
   readonly usage: Usage;
+  /** Upper bounds of what the network would charge for the run. */
   readonly estimate: Usage;
 }
 
-/** Recipients in a table; of more it says how many there are. */
+/** Most recipients in a table; below a longer list it says how many there are. */
 export const ROWS_SHOWN = 100;
 
 /** Characters of a text in the table: it may be 10,000 long. */
 const CHARACTERS_SHOWN = 500;
 
-/** The recipients of a run that starts now. A dry run is recorded nowhere, so this answers the form and never reloads. */
+/**
+ * The recipients of a run that starts now. They are recorded nowhere, so the page answers the form and never reloads.
+ */
 export function dryRunPage(found: DryRunAnswer): ConsolePage {
   return (view) => (
     <ConsoleDocument title="Dry run" path="/" view={view} isStill>
@@ -84,7 +87,7 @@ function Run({ view, found }: FoundProps & { readonly view: View }): VNode {
   );
 }
 
-/** What the dry run was asked for, for the run that it rehearses. */
+/** The selection of the dry run, as fields for the run that it rehearses. */
 function toFields({ limit, variant, basis, source }: RunSelection): Record<string, string> {
   const given = Object.entries({ limit, variant, basis, source }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));

@@ -5,11 +5,11 @@ import type { NextStep } from "../page-context.ts";
 
 export interface ErrorView {
   readonly title: string;
-  /** What happened, and what helps, in sentences. */
+  /** Sentences on what happened, and what helps. */
   readonly words: string;
-  /** Undefined: only the console. */
+  /** Undefined if the page links to the console only. */
   readonly nextStep: NextStep | undefined;
-  /** By which the request is found in what the service logged. */
+  /** The id of the request in the lines that the service logged. */
   readonly requestId: string;
 }
 

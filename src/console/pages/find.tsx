@@ -12,8 +12,8 @@ import { formatContactName } from "./people.tsx";
 import { type DisclosingPage, type OtherPage, readText, toReading, type View } from "../page-context.ts";
 
 /**
- * Leads to the page of a recipient, a link, a run or an event, by whatever they are called; a handle may stand in a
- * question. A text that may be several of them gets a list.
+ * Redirects to the recipient, link, run or event that the text names; a handle may be part of a question. If the text
+ * may name several, lists them.
  */
 export async function findPage(view: View): Promise<DisclosingPage | OtherPage> {
   const wanted = readText(view, "q");
@@ -52,7 +52,7 @@ interface Found {
   readonly href: `/${string}`;
 }
 
-/** The same text may be a position and a recipient's id. */
+/** Finds everything that the text may name: a number may be a position and a recipient's id. */
 async function find(view: View, wanted: string): Promise<readonly Found[]> {
   const found = [findRecipient(view, wanted), linkCalled(view, wanted), eventAt(view, wanted)];
   if (EVENT_ID.test(wanted)) found.push(await withId(view, wanted.toLowerCase()));
@@ -70,7 +70,7 @@ function findRecipient(view: View, wanted: string): Found | undefined {
     : { what: "Person", name: formatContactName(contact), href };
 }
 
-/** With or without a scheme. */
+/** Finds a link by its address, with or without a scheme. */
 function linkCalled(view: View, wanted: string): Found | undefined {
   if (splitLink(wanted).includes("")) return undefined;
   const link = toLinkKey(wanted);

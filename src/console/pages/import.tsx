@@ -11,7 +11,7 @@ import { Words } from "../parts/events.tsx";
 import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../page-context.ts";
 
-/** Rows named of each kind: the first ones show what is wrong with the file. */
+/** Most rows listed of each kind; the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
 
 /** Rows of a file that could not be used. Their values are other people's texts. */
@@ -44,7 +44,7 @@ interface ImportReport extends RefusedRows, NotedCells {
   readonly duplicate_rows: readonly { readonly line: number; readonly of: number }[];
 }
 
-/** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
+/** The result of an import. It is recorded nowhere, so it is shown in place of the page and never refreshed. */
 export function importReportPage(report: ImportReport): ConsolePage {
   const { added, updated, without_consent, without_evidence, revoked, template_fields: fields } = report;
   return (view) => (
@@ -91,7 +91,7 @@ export function importReportPage(report: ImportReport): ConsolePage {
   );
 }
 
-/** The same of a list of suppressions. */
+/** The result of an import of suppressions. It is recorded nowhere either. */
 export function suppressionsReportPage(report: SuppressionsReport): ConsolePage {
   const { added, repeated, refused } = report;
   return (view) => (
@@ -157,7 +157,7 @@ function Duplicates({ duplicates, duplicate_rows: rows }: ImportReport): VNode |
   );
 }
 
-/** A file of recipients, chosen in the browser. */
+/** The form that imports a file of recipients, chosen in the browser. */
 export function ImportForm({ view }: { readonly view: View }): VNode | null {
   if (view.formToken === undefined) return null;
   return (
@@ -175,7 +175,7 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
   );
 }
 
-/** The list of suppressions: in from a file, and out as one. */
+/** The form that imports a list of suppressions, and links that export it. */
 export function SuppressionsForm({ view }: { readonly view: View }): VNode | null {
   if (view.formToken === undefined) return null;
   return (

@@ -22,10 +22,10 @@ import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
 
-/** Clicks of a link that its page says one by one. */
+/** Clicks that the page of a link lists one by one. */
 const CLICKS_SHOWN = 20;
 
-/** Newest clicks of a link that its page is made of: a page must not take as long as the link is old. */
+/** Newest clicks that the page of a link reads: it must not take longer the older the link is. */
 const LINK_CLICKS_READ_MAX = 5_000;
 
 const LINK_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
@@ -86,7 +86,7 @@ export function linksPage(view: View): VNode {
   );
 }
 
-/** What a link is sorted by. */
+/** The value by which a link is sorted. */
 function valueIn(view: View, link: string, by: LinkColumn): string {
   if (by === "link") return link;
   if (by === "last") return toSortValue(view.state("clicks").links.get(link)?.last_position ?? 0);
@@ -153,11 +153,11 @@ async function readNewest(view: View, streams: readonly string[], limit: number)
     .slice(0, limit);
 }
 
-/** Clicks of one link by quarter of an hour, and how many visitors made them; `clicks`: the newest first. */
+/** Counts the clicks of one link by quarter of an hour, and their visitors. `clicks` has the newest first. */
 function summed(clicks: readonly Recorded[]) {
   const quarters: Quarters<SuspectedCounts> = new Map();
   const visitors = new Set<string>();
-  // The oldest first: of quarters, the one counted first is the first to go.
+  // Counts the oldest first: if there are too many quarters, the one that was counted first is dropped.
   for (const { type, time, data } of clicks.toReversed()) {
     if (type !== "LinkClicked") continue;
     quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
@@ -166,7 +166,7 @@ function summed(clicks: readonly Recorded[]) {
   return { quarters, visitors: visitors.size };
 }
 
-/** The counts of `domain/short_code`; undefined: it was never clicked, or is counted among others. */
+/** The counts of `domain/short_code`. Undefined if it was never clicked, or is counted among others. */
 function findRow(view: View, link: string) {
   const counted = view.state("clicks").links.get(link);
   if (counted === undefined) return undefined;

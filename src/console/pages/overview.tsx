@@ -22,11 +22,11 @@ import { Time } from "../parts/time.tsx";
 import { ask, newestEvents, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
 
-/** Events read for the newest lines: of clicks and deliveries many are one line. */
+/** Events read for the newest lines: many clicks and deliveries become one line. */
 const NEWEST_READ = 200;
 const NEWEST_LINES = 12;
 
-/** How today's run goes, what needs attention, and what happened last. */
+/** The run of today, what needs attention, and the newest events. */
 export async function overviewPage(view: View): Promise<VNode> {
   const run = await runCard(view);
   const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
@@ -87,7 +87,10 @@ function SetupLeft({ view }: Viewed): VNode | null {
   );
 }
 
-/** Renders nothing where the browser was not here before, or nothing happened since. */
+/**
+ * Links to the events since the last visit of this browser. Renders nothing if it was not here before, or nothing
+ * happened since.
+ */
 function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null {
   if (lastVisit === undefined || lastVisit.position >= position) return null;
   return (
@@ -115,7 +118,7 @@ async function renderQuota(view: View): Promise<VNode> {
   );
 }
 
-/** All messages by their outcome, each the way to who they were to, when and why; and the rates of the last days. */
+/** The counts of messages by outcome, each with a link to its recipients or events, and the rates of the last days. */
 async function renderFigures(view: View, inDoubt: number): Promise<VNode> {
   const { sent, skipped, failed } = view.state("stats");
   const { figures, previous } = await sumMessages(view.state("results"), lastDays(view.now));
@@ -190,7 +193,7 @@ function Channels({ view }: Viewed): VNode {
   );
 }
 
-/** Who serves the log, and does what for all; nothing where there is one service alone. */
+/** The instances that serve the log, with their roles. Renders nothing if there is only one. */
 async function instances({ live }: View): Promise<VNode | null> {
   const all = live?.instances() ?? [];
   if (live === undefined || all.length < 2) return null;

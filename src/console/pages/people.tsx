@@ -75,7 +75,7 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   const find = () => inTimeSlices(findPeople(people, filter, { sort, after, limit: PEOPLE_SHOWN }));
   const isOfNow = view.hasNow("contacts");
   let found = await find();
-  // An import of meanwhile may have dropped changes that the moment needs.
+  // An import during the search may have dropped changes that the moment needs.
   if (isOfNow && !view.hasNow("contacts")) found = await find();
   const known = people().size;
   const chosen = Object.keys(filter).length;
@@ -167,7 +167,7 @@ interface CountsProps extends Pick<FoundPeople, "counts"> {
   readonly known: number;
 }
 
-/** How many of those found have which status, each a way to just them. */
+/** The number of found contacts by status, each with a link to only these. */
 function Counts({ view, status, counts, known }: CountsProps): VNode {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   return (
@@ -188,7 +188,7 @@ function Counts({ view, status, counts, known }: CountsProps): VNode {
   );
 }
 
-/** As people call them. */
+/** The handle or id of a contact, with the name if it is known. */
 export function formatContactName({ id, username, name }: Pick<Contact, "id" | "username" | "name">): string {
   const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;

@@ -21,10 +21,10 @@ import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { type DisclosingPage, readNumber, type View } from "../page-context.ts";
 import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
 
-/** Events of one page: of most recipients these are all. */
+/** Events of one page; most recipients have fewer. */
 const EVENTS_SHOWN = 200;
 
-/** Reads of the recipient shown below all else: where callers work with the console, each day has some. */
+/** Newest reads of the recipient's data that the page shows: each day that callers work with the console adds some. */
 const READS_SHOWN = 20;
 
 /** Messages shown with their whole text, of up to 10,000 characters each. */
@@ -32,7 +32,7 @@ const MESSAGES_SHOWN = 10;
 
 type Attempt = Recorded<"DirectMessageAttempted">;
 
-/** One recipient: how far we got, on what grounds, the exact texts, and all that the log says of them. */
+/** One recipient: the status, the grounds for writing, the exact texts, and all events about them. */
 export async function recipientPage(view: View): Promise<DisclosingPage> {
   const asked = view.parameters["id"] ?? "";
   const contacts = view.state("contacts");
@@ -78,7 +78,7 @@ export async function recipientPage(view: View): Promise<DisclosingPage> {
   return { page, disclosed: discloseRecipient(toRecipient(contact)) };
 }
 
-/** Who read about them last; renders nothing where no read is recorded. */
+/** The newest reads of the recipient's data. Renders nothing if no read is recorded. */
 async function renderReads(view: View, { reads = [] }: Contact): Promise<VNode | null> {
   if (reads.length === 0) return null;
   const events = (await Array.fromAsync(eventsAt(view.store, reads.slice(-READS_SHOWN)))).toReversed();
@@ -94,14 +94,14 @@ async function renderReads(view: View, { reads = [] }: Contact): Promise<VNode |
   );
 }
 
-/** True if the log holds a hash of the name alone: of a recipient who was erased, or was suppressed by it. */
+/** True if the log holds only a hash of the name, because the recipient was erased, or suppressed by a hash. */
 function isHashed(view: View, asked: string): boolean {
   const { hashes } = view.state("contacts");
   const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
   return names.some((name) => hashes.has(name));
 }
 
-/** Of a name that is known by its hash alone, or not at all. */
+/** The page of a name that the log knows only by its hash, or not at all. */
 function unnamedPage(view: View, asked: string): DisclosingPage {
   const name = <bdi class="breakable">{asked}</bdi>;
   const isMissing = !isHashed(view, asked);
@@ -131,7 +131,7 @@ function unnamedPage(view: View, asked: string): DisclosingPage {
 interface CaseProps {
   readonly view: View;
   readonly contact: Contact;
-  /** The newest first, as all that is shown of the recipient. */
+  /** The newest first, as in `events`. */
   readonly attempts: readonly Attempt[];
   readonly events: readonly Recorded[];
 }
@@ -179,7 +179,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
   );
 }
 
-/** Renders nothing where there is no such event. */
+/** Renders nothing if there is no such event. */
 function EventReason({ view, title, event }: { view: View; title: string; event: Recorded | undefined }): VNode | null {
   if (event === undefined) return null;
   return (
@@ -191,7 +191,7 @@ function EventReason({ view, title, event }: { view: View; title: string; event:
 
 interface ReasonProps {
   readonly title: string;
-  /** The event that says so. */
+  /** The event that proves the reason. */
   readonly proof?: Recorded | undefined;
   readonly children: ComponentChildren;
 }
@@ -244,7 +244,7 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
   return <NamedValues of={facts.filter(([, value]) => value !== "")} />;
 }
 
-/** Their clicks on links of their own; empty: none were sent to them, or they do not grant tracking any more. */
+/** Describes a recipient's clicks on personal links. Empty if they got none, or no longer grant tracking. */
 function describeClicks(view: View, contact: Contact): string {
   const tracked = findTracked(view.state("results"), contact)?.tracked;
   if (tracked == null) return "";
@@ -255,7 +255,7 @@ function describeClicks(view: View, contact: Contact): string {
   return `${grouped(clicks)} on links of their own${after}${more}`;
 }
 
-/** What we wrote to them, as it was; the texts of what recipients write to us are not kept. */
+/** The earlier messages to the recipient, with their exact texts. The texts of replies are not kept. */
 function Messages({ view, attempts, events }: Omit<CaseProps, "contact">): VNode | null {
   if (attempts.length === 0) return null;
   return (
@@ -277,7 +277,7 @@ function Messages({ view, attempts, events }: Omit<CaseProps, "contact">): VNode
   );
 }
 
-/** Such as `A of Autumn invite`; without a name of its template it is the letter alone. */
+/** `A of Autumn invite`, or `A` if the template has no name. */
 function VariantName({ attempt: { data } }: { readonly attempt: Attempt }): VNode {
   const { variant, template_name } = data;
   return (
@@ -289,7 +289,7 @@ function VariantName({ attempt: { data } }: { readonly attempt: Attempt }): VNod
   );
 }
 
-/** The outcome of a message, as far as the log knows; `events`: the newest first. */
+/** The outcome of a message in words. `events` has the newest first. */
 function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
   const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
   switch (last?.type) {
@@ -305,8 +305,8 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 }
 
 /**
- * The links of the messages to a recipient, with the clicks of all who got them. Those of a link in one message alone come
- * from that recipient, and are shown only while they grant tracking.
+ * The links of the messages to a recipient, with the clicks of everyone who got them. If a link was in one message
+ * only, all clicks are this recipient's, and shown only while they grant tracking.
  */
 function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | null {
   const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");

@@ -36,10 +36,10 @@ import { createSortedHeads, Table } from "../parts/table.tsx";
 import { readSort, sortRows } from "../sorted-page.ts";
 import { readChoice, readText, type View } from "../page-context.ts";
 
-/** Shown where no interval is asked for. */
+/** Days that are shown if no interval is chosen. */
 export const DAYS_SHOWN = 30;
 
-/** Outcomes of messages, beside the interval before, with how sure that is. */
+/** The outcomes of messages, compared with the previous interval, and how certain the difference is. */
 export async function resultsPage(view: View): Promise<VNode> {
   const by = readChoice(view, "by", GROUPINGS) ?? "variant";
   const interval = intervalIn(view);
@@ -84,7 +84,7 @@ export async function resultsPage(view: View): Promise<VNode> {
   );
 }
 
-/** Of the page's address; days that are none are as if they were not given. */
+/** The interval of the page's address. Without valid days in it, the last days. */
 function intervalIn(view: View): Interval {
   const [from, to] = [readText(view, "from"), readText(view, "to")];
   try {
@@ -138,11 +138,11 @@ function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
 
 interface FigureProps {
   readonly title: string;
-  /** Where it leads. */
+  /** The page that the title links to. */
   readonly href?: string;
   readonly value: string;
   readonly change?: string | undefined;
-  /** What it is of. */
+  /** An explanation of the figure. */
   readonly children?: ComponentChildren;
 }
 
@@ -182,7 +182,10 @@ interface RowsProps {
   readonly rows: readonly ResultRow[];
 }
 
-/** Compares the two variants of the newest message that are ahead in replies; renders nothing for other rows. */
+/**
+ * Compares the two variants of the newest message with the highest reply rates. Renders nothing if rows are not by
+ * variant, or if the rates are equal.
+ */
 function Verdict({ view, by, rows }: RowsProps): VNode | null {
   const newest = rows.at(-1)?.group.template;
   const [best, next] = rows
@@ -217,10 +220,10 @@ interface RateChartProps {
   readonly rateOf: (figures: Figures) => ResultRate | null;
 }
 
-/** Rows of a chart: more are in the table alone. */
+/** Most rows of a chart; only the table has more. */
 const CHART_ROWS_MAX = 26;
 
-/** A rate of each row with its interval, beside that of the previous interval. */
+/** A rate of each row with its confidence interval, next to the rate in the previous days. */
 function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps): VNode | null {
   const drawn = rows.slice(-CHART_ROWS_MAX).filter(({ figures }) => rateOf(figures) !== null);
   if (drawn.length === 0) return null;
@@ -264,7 +267,7 @@ function renderNames(view: View, by: Grouping, { group }: ResultRow): readonly V
   });
 }
 
-/** Figures of a row, each under what its column is called. */
+/** Functions that read a figure of a row, by the head of its column. */
 type FiguresByHead = Readonly<Record<string, (row: ResultRow) => number | null | undefined>>;
 
 const MESSAGE_COUNTS: FiguresByHead = {
@@ -302,7 +305,7 @@ function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultT
     "replied before": ({ previous }) => previous?.replied,
   };
   const csv = addressWith("/social/results", new URLSearchParams({ by }), { ...toDays(table.interval), format: "csv" });
-  // By no column: the newest row is the last one.
+  // By default the rows are sorted by no column: the newest row is the last one.
   const sort = readSort<string>(view, [...members, ...Object.keys(figures)], { by: "", order: "ascending" });
   const sortMember = members.find((member) => member === sort.by);
   const sortValue = (row: ResultRow) =>
@@ -344,7 +347,7 @@ function toDays({ from, to }: Interval) {
   return { from: from === undefined ? undefined : toDay(from), to: to === undefined ? undefined : toDay(to - DAY_MS) };
 }
 
-/** The message that is configured now, where rows are of it: the texts of earlier ones are in the log alone. */
+/** The text of the configured message, if rows are of it. The texts of earlier messages are only in the log. */
 function Text({ view, rows }: Omit<RowsProps, "by">): VNode | null {
   const { template } = view.settings;
   if (template === undefined || !rows.some(({ group }) => group.template === template.id)) return null;

@@ -67,7 +67,7 @@ export async function runsPage(view: View): Promise<VNode> {
   );
 }
 
-/** What a run is sorted by. */
+/** The value by which a run is sorted. */
 function valueIn(view: View, runId: string, run: RunSummary, by: RunColumn): string {
   if (by === "run") return toSortValue(run.number);
   return by === "message" ? (run.template ?? "") : toSortValue(readRunCounts(view.state("run"), runId, run)[by]);
@@ -93,7 +93,7 @@ function toCells(view: View, runId: string, run: RunSummary, caller: string | un
   ];
 }
 
-/** Ends that an operator wanted, or that lie in the nature of a run. */
+/** Ends that an operator wanted, or that are normal for a run. */
 const WANTED: readonly RunOutcome["reason"][] = ["completed", "limit_reached", "daily_limit_reached", "window_closed"];
 
 function toEndState(reason: RunOutcome["reason"] | undefined): BadgeState {

@@ -45,7 +45,7 @@ export async function setupPage(view: View): Promise<VNode> {
   );
 }
 
-/** Who may do what, and since when a token is of no use to its caller. */
+/** The scopes of each caller's token, when it expires, and the day of its last use. */
 async function renderCallers(view: View): Promise<VNode | null> {
   const { tokens } = await ask(view, listTokens, {});
   if (tokens.length === 0) return null;

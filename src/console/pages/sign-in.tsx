@@ -4,9 +4,9 @@ import { Field } from "../parts/action-form.tsx";
 import { ConsoleDocument } from "../document.tsx";
 
 interface SignInProps {
-  /** The page to lead to; undefined: the overview. */
+  /** The page to open afterwards. Undefined for the overview. */
   readonly back: string | undefined;
-  /** Why the form comes back; absent: it is shown for the first time. */
+  /** Why the previous attempt failed. Absent if the form is shown for the first time. */
   readonly failure?: "no token" | "plain http";
   readonly publicUrl: string;
 }

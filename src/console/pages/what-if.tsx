@@ -24,12 +24,12 @@ export function whatIfPage(view: View): VNode {
   return <RulesPage view={view} text="" />;
 }
 
-/** The form again, with what is wrong and what was entered. */
+/** The form again, with the fault and the entered rules. */
 export function whatIfFormPage(notice: Notice, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
   return (view) => <RulesPage view={{ ...view, notice }} text={rules} />;
 }
 
-/** The comparison, in place of the page: it is recorded nowhere, and stands still. */
+/** The comparison, shown in place of the page. It is recorded nowhere, so it is never refreshed. */
 export function whatIfReportPage(report: WhatIfReport, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
   const { runs, as_of, recorded_at } = report;
   return (view) => (
@@ -118,7 +118,7 @@ function Counts({ report }: ReportProps): VNode {
   );
 }
 
-/** What no log can know, and what was taken as it was. */
+/** Sentences on what no log can know, and on what was assumed to be as it was. */
 function Open({ report }: ReportProps): VNode | null {
   const sentences = [...describeUnknown(report), ...describeAssumed(report)];
   if (sentences.length === 0) return null;

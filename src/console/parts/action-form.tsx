@@ -8,9 +8,9 @@ interface ActionFormProps {
   /** The page to come back to. */
   readonly back: string;
   readonly action: `/console/${string}`;
-  /** What is not filled in by hand. */
+  /** Hidden fields. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** One of the fields is a file. */
+  /** True if one of the fields is a file. */
   readonly sendsFile?: boolean;
   readonly children: ComponentChildren;
 }
@@ -31,10 +31,11 @@ export function ActionForm(props: ActionFormProps): VNode | null {
 }
 
 interface ConfirmedActionProps extends ActionFormProps {
-  /** On the button; behind it stands what the action does, and the button that does it. */
+  /** The text of the button that opens the confirmation. */
   readonly label: string;
+  /** The effect of the action, which is shown above the button that performs it. */
   readonly says: ComponentChildren;
-  /** Something is lost for good. */
+  /** True if something is lost for good. */
   readonly isDangerous?: boolean;
 }
 
@@ -72,11 +73,11 @@ interface SelectProps<Value extends string> {
   readonly chosen?: string | undefined;
   /** Default: the values themselves, with spaces. */
   readonly inWords?: (value: Value) => string;
-  /** What the choice of no value says. Default: "all"; null: one of the values has to be chosen. */
+  /** The text of the choice of no value. Default: "all"; null if one of the values must be chosen. */
   readonly none?: string | null;
 }
 
-/** One of these values, or none of them. */
+/** A choice of one of the values, or of none of them. */
 export function Select<Value extends string>({
   name,
   label,

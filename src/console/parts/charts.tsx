@@ -6,11 +6,11 @@ import type { ResultRate } from "../../history/results.ts";
 import { formatPercent } from "../../history/results-format.ts";
 import { numbers, Table } from "./table.tsx";
 
-/** One kind of what is stacked in each bar. */
+/** One of the kinds that are stacked in each bar. */
 export interface Series<Kind extends string> {
   readonly kind: Kind;
   readonly name: string;
-  /** `.bar-1` and so on of the stylesheet: the same kind has the same color in each chart. */
+  /** The number of the class `.bar-1` and so on in the stylesheet: the same kind has the same color in each chart. */
   readonly color: 1 | 2 | 3 | 4;
 }
 
@@ -18,7 +18,9 @@ export interface Bar<Kind extends string> {
   /** Such as `2026-11-20` or `14:00`. */
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
-  /** All kinds together in the period that is as many periods earlier as there are bars; undefined: not compared. */
+  /**
+   * The sum of all kinds in the period that is earlier by as many periods as there are bars. Undefined if not compared.
+   */
   readonly before?: number;
 }
 
@@ -26,16 +28,16 @@ interface BarChartProps<Kind extends string> {
   readonly title: string;
   readonly series: readonly Series<Kind>[];
   readonly bars: readonly Bar<Kind>[];
-  /** What to say in place of a chart that shows nothing. */
+  /** The text in place of a chart that shows nothing. */
   readonly empty: string;
 }
 
-/** Pixels; the width is in percent of the page's, so that text never scales. */
+/** In pixels. Widths are in percent of the page's, so that text never scales. */
 const HEIGHT = 196;
 const BELOW = 22;
-/** Percent of the width beside the bars, for the numbers of the axis. */
+/** Percent of the width that the numbers of the axis take, to the left of the bars. */
 const LEFT = 7;
-/** Above zero. */
+/** Most ticks of the axis above zero. */
 const TICKS_MAX = 3;
 const LABELS_MAX = 5;
 
@@ -80,7 +82,7 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
   );
 }
 
-/** How the outlines are called. */
+/** The name of the outlines. */
 const BEFORE = "in the previous period";
 
 type BarsProps<Kind extends string> = Pick<BarChartProps<Kind>, "series" | "bars" | "title">;
@@ -90,7 +92,7 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
   const top = Math.ceil(most / step) * step;
   const toY = (value: number): number => rounded(HEIGHT - (value / top) * (HEIGHT - 8));
   const width = (100 - LEFT) / bars.length;
-  /** Of one kind, on those of the kinds before it; a bar is one wide. */
+  /** The path of one kind's part of a bar, above the kinds before it. A bar is one unit wide. */
   const drawBar = (at: number, nth: number, kind: Kind, counts: Bar<Kind>["counts"]): string => {
     const below = series.slice(0, nth).reduce((sum, one) => sum + counts[one.kind], 0);
     return counts[kind] === 0 ? "" : `M${rounded(at + 0.15)} ${toY(below)}h.7V${toY(below + counts[kind])}h-.7z`;
@@ -160,7 +162,7 @@ function sayBar<Kind extends string>(series: readonly Series<Kind>[], { label, c
   return `${label}: ${now}${before ? `; ${grouped(before)} ${BEFORE}` : ""}`;
 }
 
-/** The least of 1, 2, 5, 10, 20 … that needs no more ticks than fit. */
+/** The smallest step of 1, 2, 5, 10, 20 … with which no more ticks are needed than fit. */
 function tickStep(most: number): number {
   for (let size = 1; ; size *= 10) {
     for (const step of [size, 2 * size, 5 * size]) if (step * TICKS_MAX >= most) return step;
@@ -197,14 +199,14 @@ function Numbers<Kind extends string>(props: BarsProps<Kind> & { readonly isComp
   );
 }
 
-/** A picture needs no more than hundredths. */
+/** Rounds to hundredths, which are enough for a picture. */
 function rounded(number: number): number {
   return Math.round(number * 100) / 100;
 }
 
 interface RateBarProps {
   readonly rate: ResultRate | null;
-  /** At the right end of the bar, 0 to 1. */
+  /** The rate at the right end of the bar, 0 to 1. */
   readonly top: number;
   readonly isBefore?: boolean;
 }
@@ -231,11 +233,11 @@ export function RateBar({ rate, top, isBefore = false }: RateBarProps): VNode {
   );
 }
 
-/** Bars of a histogram: as many as a phone shows apart. */
+/** Bars of a histogram: as many as a phone can tell apart. */
 const HISTOGRAM_BARS = 100;
 const HISTOGRAM_HEIGHT = 16;
 
-/** What happened in a quarter of an hour that begins at `start`, in ms since 1970; `failed` is among it. */
+/** The events of the quarter of an hour that begins at `start`, in ms since 1970. `failed` is a part of `count`. */
 export interface QuarterCount {
   readonly start: number;
   readonly count: number;
@@ -249,7 +251,10 @@ interface HistogramProps {
   readonly quarters: Iterable<QuarterCount>;
 }
 
-/** How much happened when between two moments, and in red how much of it failed; nothing where that is within minutes. */
+/**
+ * The number of events over the time between two moments, and in red how many of them failed. Renders nothing if the
+ * moments are only minutes apart.
+ */
 export function Histogram({ from, to, quarters }: HistogramProps): VNode | null {
   const bars = Math.min(HISTOGRAM_BARS, Math.floor((to - from) / QUARTER_MS));
   if (bars < 2) return null;
@@ -260,7 +265,7 @@ export function Histogram({ from, to, quarters }: HistogramProps): VNode | null 
     bar.failed += failed;
   }
   const most = Math.max(1, ...counts.map(({ count }) => count));
-  // However little it is, it is seen.
+  // Even the smallest count must be visible.
   const toHeight = (count: number): number => rounded(Math.max(1.5, (count / most) * HISTOGRAM_HEIGHT));
   const toBar = (at: number, count: number, color?: string): VNode | null =>
     count === 0 ? null : (

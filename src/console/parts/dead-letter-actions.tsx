@@ -52,7 +52,7 @@ export function DecideLetter({ view, back, letter }: LetterProps): VNode {
   );
 }
 
-/** The three answers to a dispatch in doubt: it arrived, it is left, it is sent again. */
+/** The three decisions about a dispatch in doubt: it arrived, it stays unknown, it is sent again. */
 export function DecideInDoubt({ view, back, letter: { channel, source } }: LetterProps): VNode {
   const fields = { channel, event_ids: source.id };
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
@@ -99,7 +99,10 @@ interface DecideAllLettersProps {
   readonly letters: readonly DeadLetter[];
 }
 
-/** The actions on all dead letters of a channel that match, up to this page's position: the number named is done. */
+/**
+ * The actions on all matching dead letters of a channel, up to this page's position. Each acts on exactly the number
+ * that it names.
+ */
 export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
   const { view, back, channel, texts } = props;
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;

@@ -12,17 +12,20 @@ import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
 
-/** Characters of a sentence that a list shows: texts of others may be thousands long, and a hundred are on a page. */
+/**
+ * Characters of a sentence that a list shows: text from outside may be thousands long, and a hundred sentences are on a
+ * page.
+ */
 const CHARACTERS_SHOWN = 400;
 
 interface EventSentenceProps {
   readonly view: View;
   readonly event: Recorded;
-  /** However long it is. */
+  /** True if the sentence is not cut. */
   readonly isWhole?: boolean;
 }
 
-/** What an event says, in a sentence that leads to what it names, and sets apart what others wrote. */
+/** An event as a sentence, with links to what it names. Text from outside is set apart. */
 export function EventSentence({ view, event, isWhole = false }: EventSentenceProps): VNode {
   const { shown, isCut } = cut(capitalize(toSentence(event)), isWhole ? Infinity : CHARACTERS_SHOWN);
   return (
@@ -38,7 +41,7 @@ export function EventSentence({ view, event, isWhole = false }: EventSentencePro
   );
 }
 
-/** A sentence that begins with a word of ours, as a run does, begins with a capital. */
+/** Capitalises a sentence that begins with a word of ours, or with a run. A name at the beginning stays as it is. */
 function capitalize(sentence: Sentence): Sentence {
   const first = sentence.findIndex((part) => part !== "");
   return sentence.map((part, at) => {
@@ -57,7 +60,7 @@ export function Words({ view, sentence }: { readonly view: View; readonly senten
   return <>{sentence.map((part) => (typeof part === "string" ? part : <Named view={view} mention={part} />))}</>;
 }
 
-/** ISO 8601 in UTC, as the log writes it; what others wrote may be anything. */
+/** ISO 8601 in UTC, as the log writes it. A time that was given from outside may be any text. */
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 function Named({ view, mention }: { readonly view: View; readonly mention: Mention }): VNode {
@@ -74,7 +77,7 @@ function Named({ view, mention }: { readonly view: View; readonly mention: Menti
 
 const RUN_DIGITS = 8;
 
-/** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
+/** The short form of a long name, which the linked page shows in full. Undefined if the name is not shortened. */
 function shortName(view: View, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
   return mention.kind === "run"
@@ -82,14 +85,14 @@ function shortName(view: View, mention: Mention): string | undefined {
     : undefined;
 }
 
-/** A run's number among all that began; of one that has none, the end of its id. */
+/** The number of a run among all that began, or the end of its id if it has no number. */
 export function formatRun(view: View, runId: string): string {
   const known = view.state("runs").started.get(runId);
   if (known !== undefined) return grouped(known.number);
   return EVENT_ID.test(runId) ? `…${runId.slice(-RUN_DIGITS)}` : runId;
 }
 
-/** `Run 12, 2 hours ago`, which leads to the run's page. */
+/** `Run 12, 2 hours ago`, with a link to the run's page. */
 export function RunLink({ view, runId }: { readonly view: View; readonly runId: string }): VNode {
   const startedAt = view.state("runs").started.get(runId)?.started_at;
   return (
@@ -115,14 +118,14 @@ function hrefFor(mention: Mention): string | undefined {
   }
 }
 
-/** The beginning of a sentence: what is longest in it is what others wrote, and that is cut too. */
+/** Cuts a sentence to `most` characters, also within a text from outside, which is usually the longest part. */
 function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
   const shown: (string | Mention)[] = [];
   let left = most;
   for (const part of sentence) {
     const text = typeof part === "string" ? part : part.text;
     if (text.length > left) {
-      // No character is cut in half.
+      // Never cuts a character in half.
       const beginning = text.slice(0, left).replace(/[\ud800-\udbff]$/, "");
       shown.push(typeof part === "string" ? beginning : { ...part, text: beginning });
       return { shown, isCut: true };
@@ -133,13 +136,13 @@ function cut(sentence: Sentence, most: number): { readonly shown: Sentence; read
   return { shown, isCut: false };
 }
 
-/** The beginning of a text where it is longer than `most`. `rest`: what is said of the rest then. */
+/** Cuts a text to `most` characters. If it was longer, adds an ellipsis and `rest`. */
 export function shorten(text: string, most: number, rest = ""): string {
   const { shown, isCut } = cut([text], most);
   return isCut ? `${formatSentence(shown)}…${rest}` : text;
 }
 
-/** The link by its name, which leads to its page. */
+/** The name of a link, with a link to its page. */
 export function LinkName({ link }: { readonly link: string }): VNode {
   return (
     <a href={hrefForLink(link)}>
@@ -148,7 +151,7 @@ export function LinkName({ link }: { readonly link: string }): VNode {
   );
 }
 
-/** The recipient by this name, which leads to their page where there is one. */
+/** The name of a recipient, with a link to their page if there is one. */
 export function RecipientLink({ recipient, name }: { recipient: Recipient; name: string }): VNode {
   return (
     <OptionalLink href={recipientHref(recipient)}>
@@ -157,14 +160,14 @@ export function RecipientLink({ recipient, name }: { recipient: Recipient; name:
   );
 }
 
-/** A link, or only its content where there is no page to link to. */
+/** A link, or only its content if there is no page to link to. */
 export function OptionalLink({ href, children }: { href: string | undefined; children: ComponentChildren }): VNode {
   return href === undefined ? <>{children}</> : <a href={href}>{children}</a>;
 }
 
 export type Look = readonly [icon: IconName, tone: Tone];
 
-/** How an event looks in a list. What is not named here is routine. */
+/** The look of events in a list, by type. Types that are not named here are routine. */
 const LOOKS: Partial<Record<EventType, Look>> = {
   LinkClicked: ["mouse-pointer-2", "info"],
   PersonalLinkClicked: ["mouse-pointer-2", "info"],
@@ -212,7 +215,7 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   PersonForgotten: ["trash", "warn"],
 };
 
-/** Whether events of the type say that something is wrong, or may be. */
+/** True if events of the type report something that is wrong, or may be. */
 export function isProblem(type: EventType): boolean {
   const [, tone] = LOOKS[type] ?? [];
   return tone === "bad" || tone === "warn";
@@ -232,7 +235,7 @@ export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
   );
 }
 
-/** Events in sentences, one a line, each leading to its own page. */
+/** Events in sentences, one a line, each with a link to its page. */
 export function EventList({ view, events }: { view: View; events: readonly Recorded[] }): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
@@ -259,7 +262,7 @@ export function EventRow({ view, event }: { readonly view: View; readonly event:
   );
 }
 
-/** Behind what the caller did; renders nothing where it is not known who did it. */
+/** The caller who did something. Renders nothing if the caller is not known. */
 export function By({ caller }: { readonly caller: string | undefined }): VNode | null {
   if (caller === undefined) return null;
   return (

@@ -8,15 +8,15 @@ import { eventsAt } from "../../log/event-log.ts";
 import { effectiveBasis } from "../people-filter.ts";
 import { toReading, type View } from "../page-context.ts";
 
-/** Events listed as causes: a batch of clicks may have a thousand. */
+/** Most events listed as causes: a batch of clicks may have a thousand. */
 const CAUSES_SHOWN = 20;
 
-/** Events of a recipient looked through for what belongs together: of most recipients these are all. */
+/** Newest events of a recipient that are searched for related ones; most recipients have fewer. */
 const EVENTS_READ = 200;
 
 /**
- * What caused the event, as far as the log says: of an outcome of a dispatch, or a decision on one, the click or request;
- * of what concerns one recipient in a run, the start of the run, the grounds for writing, and the attempt.
+ * The known causes of an event. A dispatch's outcome, or a decision on it, has its click or request. An event on a
+ * recipient in a run has the start of the run, and the grounds for writing or the attempt.
  */
 export async function findCauses(view: View, event: Recorded): Promise<readonly Recorded[]> {
   const reading = toReading(view);
@@ -35,7 +35,9 @@ export async function findCauses(view: View, event: Recorded): Promise<readonly 
   return [...started, grounds, attempt].filter((one) => one !== undefined);
 }
 
-/** What the event caused beside dispatches: of an attempt to send, its outcome. Clicks are attributed to no message. */
+/**
+ * The effects of an event, except dispatches: an attempt to send has its outcome. Clicks are attributed to no message.
+ */
 export async function findEffects(view: View, event: Recorded): Promise<readonly Recorded[]> {
   if (event.type !== "DirectMessageAttempted") return [];
   const events = await eventsAbout(view, event.data.recipient);
@@ -46,13 +48,13 @@ function isOfAttempt({ data: one }: Recorded, { data: other }: Recorded): boolea
   return "attempt_id" in one && "attempt_id" in other && one.attempt_id === other.attempt_id;
 }
 
-/** The newest first. */
+/** The events about a recipient, the newest first. */
 async function eventsAbout(view: View, recipient: Recipient): Promise<readonly Recorded[]> {
   const positions = findContact(view.state("contacts"), recipient)?.positions ?? [];
   return (await Array.fromAsync(eventsAt(view.store, positions.slice(-EVENTS_READ)))).toReversed();
 }
 
-/** The event that proves why we may write to a recipient; `events`: theirs, the newest first. */
+/** The event that proves why we may write to a recipient. `events` are theirs, the newest first. */
 export function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded | undefined {
   const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
   const imported = events.find(

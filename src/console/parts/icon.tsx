@@ -64,7 +64,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** A picture of what stands beside it in words: it says nothing of its own. */
+/** A picture next to words that say the same, so it is hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }): VNode {
   return (
     <svg class="icon" aria-hidden="true">
@@ -73,7 +73,7 @@ export function Icon({ name }: { readonly name: IconName }): VNode {
   );
 }
 
-/** What the icons of a page are drawn from, once for all of them. */
+/** The drawings of the icons, once for all icons of a page. */
 export function IconSymbols(): VNode {
   return (
     <svg hidden>

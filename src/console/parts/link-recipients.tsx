@@ -43,7 +43,10 @@ function summarize(view: View, { messages, variants }: Referrers): Sentence {
   return say`In ${messages === 1 ? "one message" : `${grouped(messages)} messages`}: ${join(counted, ", ")}.`;
 }
 
-/** To name the one recipient of a link would show their clicks without their consent. */
+/**
+ * The recipients of a link. If it has only one, they are not named without their consent, because that would show their
+ * clicks.
+ */
 async function renderRecipients(view: View, { newest, messages }: Referrers): Promise<VNode> {
   const events = await Array.fromAsync(eventsAt(view.store, newest));
   const attempts = events.filter((event) => event.type === "DirectMessageAttempted");

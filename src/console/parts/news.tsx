@@ -10,7 +10,7 @@ import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
 import type { View } from "../page-context.ts";
 import { Time } from "./time.tsx";
 
-/** What no news is. Clicks are: how many there are says something. */
+/** The event types that are no news. Clicks are news: their number tells something. */
 export const ROUTINE: readonly EventType[] = [
   "RequestAnswered",
   "PersonalDataRead",
@@ -22,7 +22,7 @@ export const ROUTINE: readonly EventType[] = [
   "DispatchClaimed",
 ];
 
-/** What is repeated so often that it hides the rest. What stays failed, and what was decided, is never among it. */
+/** Event types that repeat so often that they hide the rest. Final failures and decisions are never among them. */
 interface Group {
   readonly types: readonly EventType[];
   readonly look: Look;
@@ -66,22 +66,22 @@ const GROUPS: readonly Group[] = [
   },
 ];
 
-/** Fewer neighbours are shown one by one. */
+/** Fewer events in a row are shown one by one. */
 const GROUP_EVENTS_MIN = 3;
 
-/** From the first to the last of a group. */
+/** The longest time from the first to the last event of a group, in ms. */
 const GROUP_MS_MAX = 3_600_000;
 
-/** Events of an opened group, which is folded: with 20 a page of news came to 200 KB. The log has the rest. */
+/** Events listed in a group, which is folded: with 20 a page of news had 200 KB. A link leads to the rest. */
 const GROUP_SHOWN_MAX = 10;
 
-/** A line of the news: one event, or neighbours of one kind. The newest first. */
+/** A line of the news: one event, or successive events of one group, the newest first. */
 interface Line {
   readonly group: Group | undefined;
   readonly events: Recorded[];
 }
 
-/** What repeats is one line; `events`: the newest first. */
+/** Puts repeated events into one line. `events` has the newest first. */
 export function toLines(events: readonly Recorded[]): readonly Line[] {
   const all: Line[] = [];
   for (const event of events) {
@@ -154,7 +154,7 @@ function count(events: readonly Recorded[], type: EventType): number {
   return events.filter((event) => event.type === type).length;
 }
 
-/** What was counted, in words; nothing of what was not. */
+/** Joins the counts in words, except those that are 0. */
 function joinParts(
   parts: readonly (readonly [number: number, inWords: (number: number) => string | Sentence])[],
 ): Sentence {

@@ -12,10 +12,13 @@ import { Select } from "./action-form.tsx";
 import { shorten } from "./events.tsx";
 import { breakable, type Cell, Table } from "./table.tsx";
 
-/** Characters of a value or a path that are shown: the event's data, further down, is whole. */
+/** Characters of a value or a path that are shown; further down the page has the whole data of the event. */
 const SHOWN_CHARACTERS_MAX = 300;
 
-/** What an event changed in the state of the projection that `projection` of the address names, else in the first one. */
+/**
+ * The changes that an event made to the state of a projection: the one in the parameter `projection`, else the first
+ * that changed.
+ */
 export async function renderStateChanges(view: View, event: Recorded): Promise<VNode> {
   const asked = readChoice(view, "projection", PROJECTION_NAMES);
   const folding = listFolding(event.type);
@@ -61,7 +64,10 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
   );
 }
 
-/** Of the first of these projections whose state the event changed: to open them all takes a second in a long log. */
+/**
+ * Finds the change of the first of these projections whose state the event changed. To open all of them takes a second
+ * in a long log.
+ */
 async function findFirst(
   { past }: View,
   event: Recorded,
@@ -115,7 +121,7 @@ function toCells({ path, values }: Difference): readonly Cell[] {
   return [where, before, after];
 }
 
-/** Maps as objects, which are easier to read. */
+/** Formats a state as JSON, with maps as objects, which are easier to read. */
 function formatState(state: unknown): string {
   return JSON.stringify(state, (_key, inner: unknown) => (inner instanceof Map ? Object.fromEntries(inner) : inner), 2);
 }

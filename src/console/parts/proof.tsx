@@ -11,7 +11,7 @@ import { Badge } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
 
-/** Whether the log is whole, as far as that was verified; and what proves it to others. */
+/** The result of the last verification, and the signed head that proves the log to others. */
 export function Proof({ view }: { readonly view: View }): VNode {
   const { verified } = view;
   const progress = view.live?.verification();
@@ -65,7 +65,10 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
   );
 }
 
-/** The script asks again while it is there: no event says how far it is. */
+/**
+ * The progress of a verification. The script refreshes the page while this is shown, because no event reports the
+ * progress.
+ */
 function Progress({ progress }: { readonly progress: VerificationProgress }): VNode {
   const { caller, started_at, checked, position } = progress;
   const percent = position === 0 ? 0 : Math.floor((checked / position) * 100);

@@ -88,7 +88,7 @@ interface ReleaseProps {
   readonly label: VNode;
 }
 
-/** Decides about a reply that is held. */
+/** The action that releases a recipient whose reply is held. */
 function Release({ form, label }: ReleaseProps): VNode {
   return (
     <ConfirmedAction
@@ -118,7 +118,7 @@ interface ConsentProps {
   readonly evidence: "consent" | "tracking";
 }
 
-/** What was agreed to, and when, where and to which wording. */
+/** The fields of a consent: what the recipient agreed to, when, where and to which wording. */
 function Consent({ to, name, words, evidence }: ConsentProps): VNode {
   return (
     <fieldset>

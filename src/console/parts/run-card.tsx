@@ -16,7 +16,7 @@ import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
 import { RunLink } from "./events.tsx";
 import { Time } from "./time.tsx";
 
-/** The run in progress and how to stop it; without one, how the last one ended, and the way to the next. */
+/** The run in progress and how to stop it. Without one, the end of the last run and the form that starts the next. */
 export async function runCard(view: View): Promise<VNode> {
   const { current } = view.state("run");
   const [end] = await newestEvents(view, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
@@ -55,7 +55,7 @@ function Sender({ view }: { readonly view: View }): VNode {
   );
 }
 
-/** When messages go out; nothing where they always do. */
+/** The sending window. Renders nothing if messages always go out. */
 function Window({ view: { settings, now } }: { readonly view: View }): VNode | null {
   const { window, timezone } = settings;
   if (window === undefined) return null;
@@ -102,7 +102,10 @@ function Progress({ view, run }: RunProps): VNode {
   );
 }
 
-/** What was sent, of the most that the run can send; it may end before, when all recipients are contacted. */
+/**
+ * The number of sent messages, and the most that the run can send. The run may end earlier, when all recipients are
+ * contacted.
+ */
 function Sent({ view, run: { sent } }: RunProps): VNode {
   const { settings } = view;
   const state = { quota: view.state("quota"), run: view.state("run") };
@@ -133,7 +136,7 @@ function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode
   );
 }
 
-/** The fields narrow the run; left empty, it is for all recipients. */
+/** The form of a dry run. Its fields select recipients; left empty, it is for all of them. */
 function StartForm({ view }: { readonly view: View }): VNode {
   const { template, sources, dailyLimit } = view.settings;
   const variants = template?.variants.map(({ label }) => label) ?? [];

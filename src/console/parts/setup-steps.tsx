@@ -15,15 +15,15 @@ import type { View } from "../page-context.ts";
 export interface SetupStep {
   readonly title: string;
   readonly status: "done" | "to_do" | "left_out";
-  /** How it stands, or what to do. */
+  /** The state of the step, or what to do. */
   readonly says: ComponentChildren;
   /** Lines for `.env`. */
   readonly env?: readonly string[];
-  /** For a terminal. */
+  /** A command for a terminal. */
   readonly command?: string;
 }
 
-/** All that is to be set up, in its order: of the configuration, and of what the log knows. */
+/** All steps of the setup in order. Some depend on the configuration, others on what the log knows. */
 export function setupSteps(view: View): readonly SetupStep[] {
   return [
     xStep(view),
@@ -47,14 +47,17 @@ export function setupSteps(view: View): readonly SetupStep[] {
   ];
 }
 
-/** Only where a clock is wrong. */
+/** A step only if a clock is wrong. */
 function clockSteps({ live }: View): readonly SetupStep[] {
   const skewMs = live?.skewMs() ?? 0;
   if (!isSkewed(skewMs)) return [];
   return [{ title: "Clock", status: "to_do", says: `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.` }];
 }
 
-/** What no run can start without. Reads nothing of the recipients: the overview asks, also of moments long ago. */
+/**
+ * The unfinished steps without which no run can start. Does not read the recipients: the overview calls this, also for
+ * moments long ago.
+ */
 export function missingForRun(view: View): readonly SetupStep[] {
   const steps = [xStep(view), accountStep(view), ...(view.settings.template === undefined ? [templateStep(view)] : [])];
   return steps.filter(({ status }) => status !== "done");

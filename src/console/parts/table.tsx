@@ -4,16 +4,16 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
 import type { View } from "../page-context.ts";
 
-/** `number`: aligned as numbers are; `breakable`: its cells hold long words, which break where there is no room. */
+/** `number` cells are aligned as numbers. `breakable` cells hold long words, which break if there is no room. */
 type Kind = "number" | "breakable";
 
-/** What stands above a column. */
+/** The head of a column. */
 export type Column = string | ColumnHead;
 
 interface ColumnHead {
   readonly head: string;
   readonly kind?: Kind | undefined;
-  /** A link to the list sorted by this column; `order`: in which the rows are by it now. */
+  /** A link to the list sorted by this column. `order` is undefined unless the rows are sorted by it now. */
   readonly sort?: { readonly order: Order | undefined; readonly href: string };
 }
 
@@ -23,7 +23,10 @@ export const numbers = (...heads: readonly string[]): readonly Column[] =>
 export const breakable = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "breakable" }));
 
-/** Makes the heads of a sorted list: each is a link to the list sorted by its column, `first` in this order. */
+/**
+ * Makes the heads of a sorted list. Each links to the list sorted by its column in the order `first`, or reversed if it
+ * is sorted by that column now.
+ */
 export function createSortedHeads<Name extends string>(view: View, path: `/${string}`, sort: Sort<Name>) {
   return (head: string, name: Name, first: Order, kind?: Kind): Column => {
     const isSorted = sort.by === name;
@@ -36,12 +39,12 @@ export function createSortedHeads<Name extends string>(view: View, path: `/${str
 interface ListPagesProps {
   readonly view: View;
   readonly path: `/${string}`;
-  /** What the list is of. */
+  /** The name of the rows in the plural. */
   readonly rows: string;
   readonly next: SortPlace | undefined;
 }
 
-/** The ways to the first page of a sorted list and to the next one. */
+/** Links to the first page of a sorted list, and to the next one. */
 export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
   return (
     <p>
@@ -60,7 +63,7 @@ interface OnlyFirstProps {
   readonly children?: ComponentChildren;
 }
 
-/** Says how many a list would have; renders nothing where it shows all. */
+/** Says how many rows there are in all. Renders nothing if all of them are shown. */
 export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNode | null {
   if (count <= shown) return null;
   return (
@@ -73,7 +76,7 @@ export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNo
 
 export type NamedValue = readonly [name: string, value: ComponentChildren];
 
-/** What is known of one thing, each under its name. */
+/** The facts about one thing, each with its name. */
 export function NamedValues({ of }: { readonly of: readonly NamedValue[] }): VNode {
   return (
     <dl class="facts">
@@ -89,22 +92,22 @@ export function NamedValues({ of }: { readonly of: readonly NamedValue[] }): VNo
   );
 }
 
-/** Numbers are grouped, and what there is none of is a dash. */
+/** The content of a cell. Digits of numbers are grouped, and an absent value is shown as a dash. */
 export type Cell = VNode | string | number | null | undefined;
 
 interface TableProps {
-  /** Of the region that scrolls by itself where the table is wider than the screen. */
+  /** The name of the region, which scrolls by itself if the table is wider than the screen. */
   readonly label: string;
   readonly columns: readonly Column[];
   /** The last cell of a row that is shorter than the head spans the rest of it. */
   readonly rows: readonly (readonly Cell[])[];
-  /** Which column says what a row is of. Default: the first one; null: none does. */
+  /** The index of the column that names the row. Default: the first one; null if none does. */
   readonly rowHead?: number | null;
-  /** Longer than the screen: it scrolls in itself. */
+  /** True if the table has its full height, instead of scrolling by itself. */
   readonly isTall?: boolean;
 }
 
-/** On a phone each row is a list of labelled values. The roles keep it a table, however it is laid out. */
+/** On a phone each row is a list of labelled values. The roles keep it a table for screen readers. */
 export function Table({ label, columns, rows, rowHead = 0, isTall = false }: TableProps): VNode {
   const heads = columns.map((column): ColumnHead => (typeof column === "string" ? { head: column } : column));
   const toCell = (cell: Cell, at: number, { length }: readonly Cell[]): VNode => {

@@ -10,10 +10,10 @@ import { readChoice, readText, type View } from "../page-context.ts";
 import { Field } from "./action-form.tsx";
 import { type Bar, BarChart } from "./charts.tsx";
 
-/** More days would make a page heavy, and of busy weeks less is kept. */
+/** More days would make a page heavy, and of busy weeks fewer days are kept. */
 const DAYS_MAX = 90;
 
-/** What a reader may choose. */
+/** The ranges that a reader may choose. */
 const RANGES = {
   "24h": { unit: "hour", count: 24, words: "24 h" },
   "7d": { unit: "day", count: 7, words: "7 d" },
@@ -23,12 +23,15 @@ const RANGES = {
 
 const RANGE_NAMES = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
 
-/** Without a choice: long enough for the rhythm of days or of weeks, and fitted to the data. */
+/** Periods if no range is chosen: enough to show the rhythm of days or of weeks. They are then fitted to the data. */
 const FITTED = { hour: 48, day: 30 } as const;
 
 type Unit = keyof typeof FITTED;
 
-/** The days `from` to `to` of the address, the newest of them where they are too many; up to two are shown by hours. */
+/**
+ * The days `from` to `to` of the page's address, only the newest if they are too many. Up to two days are shown by
+ * hours.
+ */
 function readOwnRange(view: View): PeriodsQuery | undefined {
   const { timezone } = view.settings;
   const [from, to] = [readDay(view, "from"), readDay(view, "to")];
@@ -43,7 +46,7 @@ function readOwnRange(view: View): PeriodsQuery | undefined {
   return { unit: "hour", count: Math.ceil((until + 1 - first.epochMilliseconds) / HOUR_MS), until, timezone };
 }
 
-/** Undefined for what is no day. */
+/** Undefined if the parameter is not a day. */
 function readDay(view: View, name: "from" | "to") {
   try {
     return Temporal.PlainDate.from(readText(view, name) ?? "").toZonedDateTime(view.settings.timezone);
@@ -56,14 +59,14 @@ function readDay(view: View, name: "from" | "to") {
 const FIRST_DAY = "2000-01-01";
 
 interface BarsQuery<Counts, Kind extends string> {
-  /** Without a choice in the address. */
+  /** The unit if the address has no range. */
   readonly unit: Unit;
   readonly quarters: Quarters<Counts>;
   readonly none: () => Counts;
   readonly toCounts: (counts: Counts) => Readonly<Record<Kind, number>>;
 }
 
-/** The bars of the range that the address asks for, and in words which they are, such as `day, last 30 days`. */
+/** The bars of the range in the page's address, and the range in words, such as `day, last 30 days`. */
 export function readBars<Counts extends Record<keyof Counts, number>, Kind extends string>(
   view: View,
   { unit, quarters, none, toCounts }: BarsQuery<Counts, Kind>,
@@ -77,7 +80,7 @@ export function readBars<Counts extends Record<keyof Counts, number>, Kind exten
   const earlier = { ...query, count: shown.length, until: (shown[0]?.start ?? 0) - 1 };
   const before = periodsOf(quarters, earlier, none);
   const [oldest = 0] = quarters.keys();
-  // Of what is no longer kept, a part says nothing.
+  // Compares only with periods of which everything is kept, because a part of them would mislead.
   const isKept = quarters.size < QUARTERS_MAX || oldest <= (before[0]?.start ?? 0);
   const bars = shown.map(({ start, counts }, at) => ({
     label: labelOf(start, query),
@@ -93,7 +96,7 @@ function total(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** Links to the ranges, of which the first fits the data, and a form for any other. */
+/** Links to the ranges, the first of which is fitted to the data, and a form for any other range. */
 export function RangePicker({ view, path }: { view: View; path: PagePath }): VNode {
   const { query } = view;
   const own = readOwnRange(view);
@@ -136,13 +139,16 @@ const ALL_SERIES = [
   { kind: "bots", name: "bots", color: 3 },
 ] as const;
 
-/** Which of one link's clicks are suspected depends on messages, which its own clicks do not show; only the newest are read. */
+/**
+ * The clicks of one link do not show which of them are suspected, because that depends on messages. Only the newest
+ * clicks are read.
+ */
 const LINK_SERIES = [
   { kind: "people", name: "people and suspected", color: 1 },
   { kind: "bots", name: "bots", color: 3 },
 ] as const;
 
-/** The last periods from the first of them in which something is counted, a few at least; the others say nothing. */
+/** Leaves out the first periods in which nothing is counted, but keeps a few periods at least. */
 export function fitToData<Fitted extends { readonly counts: object }>(periods: readonly Fitted[]): readonly Fitted[] {
   const first = periods.findIndex(({ counts }) => Object.values(counts).some((count: number) => count > 0));
   return first === -1 ? periods : periods.slice(Math.max(0, Math.min(first, periods.length - BARS_MIN)));

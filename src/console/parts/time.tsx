@@ -2,17 +2,17 @@
 import type { VNode } from "preact";
 
 interface TimeProps {
-  /** Undefined: it is not known, and nothing is rendered. */
+  /** Undefined if it is not known. Nothing is rendered then. */
   readonly at: string | undefined;
-  /** Stays a date and a time, since its sentence does not fit "in 2 hours" or "now". */
+  /** True if it stays a date and a time, because its sentence does not fit "in 2 hours" or "now". */
   readonly isExact?: boolean;
   /** The words before it. */
   readonly before?: string;
 }
 
 /**
- * A moment as it is read without script, in UTC; the script makes it local, relative unless it is exact, and keeps the
- * exact one in the title.
+ * A moment, in UTC without the script. The script shows it in local time, relative unless it is exact, with the exact
+ * moment in the title.
  */
 export function Time({ at, isExact = false, before = "" }: TimeProps): VNode | null {
   if (at === undefined) return null;
