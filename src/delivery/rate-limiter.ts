@@ -236,7 +236,7 @@ export function createIntakePriority(requests: () => number) {
   };
 
   return {
-    /** True if so many requests arrive at `now`, in ms since the epoch, that they wait for each other. */
+    /** True if requests arrive so fast at `now`, in ms since the epoch, that they wait for each other. */
     isBusy,
     /** Returns how many clicks may be dispatched at `now`; Infinity unless it is busy. */
     share(now: number): number {

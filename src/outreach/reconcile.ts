@@ -10,7 +10,7 @@ import { recordOutcome } from "./send.ts";
 /** X shows the messages of 30 days. This is less, so that no clock makes it more. */
 const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 
-/** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
+/** Reads in which a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
 
 /**

@@ -21,7 +21,10 @@ const CLOCK_AHEAD_MS = 5 * 60_000;
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** Year, month, day, as spreadsheets of Hungary, Japan, Korea and others write a date: no other order begins with a year. */
+/**
+ * Year, month, day, as spreadsheets of Hungary, Japan, Korea and others write a date. No other order begins with a
+ * year.
+ */
 const YEAR_FIRST = /^(\d{4})([./-]) ?(\d{1,2})\2 ?(\d{1,2})\.?$/;
 
 /** Two numbers in an order that the cell does not tell, the year, and perhaps a time of day. */

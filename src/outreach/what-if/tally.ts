@@ -13,7 +13,7 @@ export interface ComparedCount {
   would: number;
 }
 
-/** `unknown` counts what no log can know, such as if the network would have accepted a message. */
+/** `unknown` counts what no log can know, for example messages that the network might not have accepted. */
 interface ComparedInPart extends ComparedCount {
   unknown: number;
 }
@@ -82,7 +82,10 @@ const changed = named(
   }),
 );
 
-/** `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons only. */
+/**
+ * `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons
+ * only.
+ */
 export const recipientChanges = Type.Object({ lost: changed, gained: changed, moved: changed, skips: changed });
 export type Changes = Static<typeof recipientChanges>;
 

@@ -57,7 +57,7 @@ export interface Header {
   readonly nameLike?: string;
 }
 
-/** True for a template field, as opposed to a column that identifies the recipient. */
+/** True for a template field, as opposed to a column with a fixed meaning. */
 export function isField(column: string): boolean {
   return !RECIPIENT_COLUMNS.known.has(column);
 }
