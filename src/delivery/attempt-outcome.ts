@@ -85,8 +85,8 @@ function decideRetry(
 export const DISPATCH_ATTEMPTS_MAX = 8;
 
 /**
- * Unless the network asks for longer, the seven waits between eight attempts are at most 2 s, 6 s, 20 s, 1 min, 3.5
- * min, 11 min and 36 min: about an hour in total, and half of that on average.
+ * The seven waits between eight attempts, unless the network asks for longer ones, are at most 2 s, 6 s, 20 s, 1 min,
+ * 3.5 min, 11 min and 36 min: about an hour in total, and half of that on average.
  */
 const BASE_MS = 2_000;
 const FACTOR = 3.2;

@@ -45,7 +45,8 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
     const isEnded = read.messages.some(isEnd);
     const next = follow(read.messages.length, read.next);
     const isCut = !isEnded && next === undefined && read.next !== undefined;
-    // One of the messages that the network does not show may be a wish to be left alone.
+    // The cursors lead back, or to empty pages only. A message that the network does not show may be a wish to be left
+    // alone.
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
       // The first reading leaves older messages to sources that want more recipients.
@@ -100,7 +101,8 @@ function readPage({ network, credentials }: RunContext, retry: RetryPolicy, limi
 
 /**
  * Returns the end of the first reading: the first page, or the first message of an older version, which sent without
- * reading. Messages not sent yet have no replies. A restored log may lack messages, so everything is read.
+ * reading. Messages not sent yet have no replies. After a restore everything is read, because the log may lack
+ * messages.
  */
 async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: InboxMessage) => boolean> {
   if (projector.state("restores").last !== null) return () => false;

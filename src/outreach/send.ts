@@ -108,8 +108,9 @@ const SEND_MS_MAX = 20_000;
 const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };
 
 /**
- * The network cannot be fenced, so this checks right before the send. On the next day, the message would exceed that
- * day's limit. The log is read after the lease was renewed, to see what was appended during the renewal.
+ * Returns why a message must not be sent after all. The network cannot be fenced, so run, lease and recipient are
+ * checked right before the send. The log is read after the lease was renewed, to see what was appended during the
+ * renewal.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
   const isOurs = await context.lease.keep(SEND_MS_MAX);
@@ -125,6 +126,7 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   // The lease was just renewed, which showed the log's time.
   if (isSkewed(context.skewMs())) return "clock_skewed";
   const now = quotaNow(context);
+  // On the next day the message would exceed that day's limit.
   if (now.day !== day) return "day_over";
   const isClosed = isClosedFor(context.rules.window, contact, now);
   return isClosed ? "window_closed" : undefined;
