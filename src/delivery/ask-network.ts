@@ -16,7 +16,7 @@ import type { Recorded, LogStore } from "../../events/catalog.ts";
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 export const ATTEMPT_TIMEOUT_MS = 5_000;
 
-/** A test found this old after a restart: the caller that waited for it has gone. */
+/** A test request that is older than this after a restart expires, because its caller no longer waits. */
 const TEST_EXPIRES_MS = 60_000;
 
 export interface DispatchDeps extends Pick<
@@ -35,21 +35,21 @@ export interface DispatchDeps extends Pick<
 }
 
 export interface DispatchMetrics {
-  /** A request to the network, which took so many ms. */
+  /** Counts a request to the network that took `ms`. */
   asked(channel: ChannelName, ms: number): void;
-  /** So many dispatches have an outcome of that type in the log. */
+  /** Counts dispatches whose outcome of that type is in the log. */
   recorded(channel: ChannelName, type: OutcomeType, dispatches: number): void;
 }
 
 /** Called with the answers before their outcomes are recorded; the events that it returns are recorded with them. */
 export type Learn = (results: readonly DispatchResult[], items: readonly PendingDispatch[]) => readonly NewEvent[];
 
-/** After so long those are tried again that a batch did not get to. */
+/** How long items wait that a batch did not reach. */
 const UNASKED_WAIT_MS = 1_000;
 
 /**
- * One attempt at each item that has no outcome yet: asks the network, and leaves the outcome with the item for the
- * recorder. Resolves with the events to record beside it. Rejects when it could not even ask.
+ * Makes one attempt at each item without an outcome: asks the network and leaves the outcome with the item for the
+ * recorder. Resolves with further events to record with the outcomes. Rejects if it could not ask.
  */
 export async function ask(
   deps: DispatchDeps,
@@ -57,7 +57,7 @@ export async function ask(
   pending: readonly PendingDispatch[],
   { mode, learn }: { readonly mode: DispatchMode; readonly learn: Learn },
 ): Promise<readonly NewEvent[]> {
-  // Those whose outcome the log refused are not asked for again: that would double what has arrived.
+  // Items whose outcome the log refused are not sent again, because they may have arrived.
   const unsent = pending.filter(({ unrecorded }) => unrecorded === undefined);
   const startedAt = deps.clock();
   const loading = load(deps, unsent, startedAt);
@@ -73,7 +73,7 @@ export async function ask(
   span?.end(results.map(({ outcome }) => outcome));
   const now = deps.clock();
   deps.metrics?.asked(name, now - startedAt);
-  // One draw for all: what went together is tried again at the same time.
+  // One random number for all, so that dispatches sent together are retried together.
   const common = { lane: lane.name, mode, digest, latencyMs: now - startedAt, now, random: deps.random() };
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
@@ -89,7 +89,10 @@ export async function ask(
 
 type Loaded = ReturnType<typeof keepSendable>;
 
-/** A promise only where one is waited for, which is hardly ever: each of them costs a dispatch more than the reading. */
+/**
+ * Returns a promise only if a read must be awaited, which is rare: a promise for each dispatch costs more than the
+ * read.
+ */
 function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {
   const found = pending.map((item) =>
     isTest(item) && now - Date.parse(item.event.time) > TEST_EXPIRES_MS
@@ -101,7 +104,9 @@ function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: numb
   return Promise.all(found.map(async (one) => one)).then((all) => keepSendable(deps.channel, pending, all));
 }
 
-/** Those of which there is something to send; the others have expired or are screened, which is their outcome. */
+/**
+ * Keeps the dispatches that have something to send. The others have expired or are screened, which is their outcome.
+ */
 function keepSendable(channel: Channel, pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]) {
   const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
@@ -111,7 +116,7 @@ function keepSendable(channel: Channel, pending: readonly PendingDispatch[], fou
       item.unrecorded = { type: "DispatchSkipped", request: { attempt: item.attempts + 1, reason: "expired" } };
       continue;
     }
-    // The window screened the events themselves; a retry leads to its event only here.
+    // The window screened the events themselves; the event of a retry is known only here.
     const isRetried = dispatch.kind === "event" && dispatch.event !== item.event;
     const screened = isRetried ? screen(channel, dispatch.event, item) : undefined;
     if (screened !== undefined) {
@@ -125,8 +130,8 @@ function keepSendable(channel: Channel, pending: readonly PendingDispatch[], fou
 }
 
 /**
- * The outcome of an event that is not posted: the filter skips it, or fails on it, which makes a dead letter of it, so that
- * it is neither lost nor posted by mistake. Undefined: it is posted.
+ * Returns the outcome of an event that is not posted, or undefined if it is posted. An event on which the filter fails
+ * becomes a dead letter, so that it is neither lost nor posted by mistake.
  */
 export function screen(
   { filter }: Pick<Channel, "filter">,
@@ -144,10 +149,10 @@ export function screen(
   }
 }
 
-/** The result where a channel returns fewer results than it was given clicks: a defect. */
+/** The result of a click for which the channel returned none, which is a defect. */
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel gave no result for it" };
 
-/** The lease runs out, or has: a dispatch waits until it is renewed, if ever. */
+/** The lease has expired or is about to, so the dispatch waits until the lease is renewed. */
 const NOT_OURS: DispatchResult = {
   outcome: "retryable",
   detail: "another instance may have the channel by now",
@@ -157,7 +162,7 @@ const NOT_OURS: DispatchResult = {
 const WEIGHTS = { skipped: 0, delivered: 1, refused: 2, in_doubt: 3, retryable: 4 } as const;
 const WEIGHT_OF_CHANNEL = 5;
 
-/** Of the answers to a batch the one that says most about the channel. */
+/** Returns the result of a batch that says most about the channel. */
 export function weightiestResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
     return result.outcome === "refused" && result.channel ? WEIGHT_OF_CHANNEL : WEIGHTS[result.outcome];
@@ -177,7 +182,7 @@ async function send(
   dispatches: readonly Dispatch[],
   { items, startedAt, mode, digest }: Sending,
 ): Promise<readonly DispatchResult[]> {
-  // The network cannot be fenced: whatever is asked of it is answered before another may ask the same.
+  // The network cannot be fenced, so each request must end before another instance may send the same.
   const isOurs = (): boolean => lease.lasts(ATTEMPT_TIMEOUT_MS);
   const goesOn = (): boolean => !stopping.aborted && isOurs();
   const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, goesOn };
@@ -190,7 +195,7 @@ async function send(
     const result = await channel.send(single, options);
     return dispatches.map(() => result);
   } catch (fault) {
-    // A defect of the channel's code: it is unknown how far it came, and a repeat would meet it again.
+    // A defect in the channel's code: it may have sent something, and a repeat would fail again.
     logger.error("a channel failed on an internal error", {
       channel: channel.name,
       ...describeCauses(items),
@@ -204,10 +209,10 @@ function keepClicks(dispatches: readonly Dispatch[]): readonly Click[] {
   return dispatches.filter((dispatch) => dispatch.kind === "click");
 }
 
-/** Dispatches that a line names: a batch has a thousand of them, and positions near these lead to the rest. */
+/** Dispatches that a log line names. A batch has a thousand of them, and nearby positions lead to the rest. */
 const NAMED_MAX = 10;
 
-/** What a line of the operator's log says of these dispatches: where they were requested, and by which requests. */
+/** Describes for a log line where these dispatches were requested, and by which requests. */
 export function describeCauses(items: readonly Pick<PendingDispatch, "event">[]): LogFields {
   const named = items
     .slice(0, NAMED_MAX)
@@ -224,13 +229,12 @@ export function describeCauses(items: readonly Pick<PendingDispatch, "event">[])
   };
 }
 
-/** What networks receive of a click: made once for all channels. */
+/** Clicks as networks receive them, made once for all channels. */
 const clicks = new WeakMap<Recorded, Click>();
 
 /**
- * What an event requests to be dispatched to the channel; for a retry, that of the event whose dispatch is repeated.
- * Undefined: its personal data was erased, so there is nothing to send. A webhook carries events as they are, also tests
- * and what is left of one that was erased.
+ * Returns what an event requests to be dispatched, or undefined if its personal data was erased. A retry dispatches the
+ * event that it repeats. A webhook carries all events as they are, including tests and erased events.
  */
 export function toDispatch(
   store: LogStore,
@@ -266,7 +270,7 @@ function toClick(event: Recorded<"LinkClicked">): Click {
     id,
     time,
     event: data.event,
-    // Clicks that older versions recorded have any spelling.
+    // Older versions recorded clicks with any spelling of the link.
     ...normalizeLink(data.domain, data.short_code),
     originalUrl,
     normalizedUrl,
@@ -278,7 +282,10 @@ function toClick(event: Recorded<"LinkClicked">): Click {
   return click;
 }
 
-/** Many clicks as one message: grouped by link, the most clicked first (pure). `clicks` in the order of the log, not empty. */
+/**
+ * Combines clicks into one message, grouped by link, the most clicked first (pure). `clicks` is in the order of the log
+ * and not empty.
+ */
 export function toDigest(id: string, clicks: readonly Click[]): Dispatch {
   const links = new Map<string, DigestLink>();
   for (const { domain, shortCode, bot, time } of clicks) {

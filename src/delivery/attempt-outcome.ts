@@ -6,21 +6,21 @@ import type { DispatchResult } from "../networks/network.ts";
 import { RETRY_AFTER_MAX_MS } from "../networks/classify-answer.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** The outcome of one attempt, as an event of that type records it for all that the request carried. */
+/** The outcome of one attempt, as its event records it for all dispatches of the request. */
 export type AttemptOutcome = {
   readonly [T in OutcomeType]: { readonly type: T; readonly request: Omit<RequestOf<T>, "sources"> };
 }[OutcomeType];
 
 export interface Attempt {
   readonly lane: Lane;
-  /** Of a test of the channel. */
+  /** True for a test of the channel. */
   readonly isTest: boolean;
   /** 1-based. */
   readonly number: number;
   readonly mode: DispatchMode;
   readonly digest?: string | undefined;
   readonly latencyMs: number;
-  /** When the first attempt before this one that may have arrived was over, ms since the epoch. */
+  /** When the first earlier attempt that may have arrived ended, in ms since the epoch. */
   readonly uncertainSince?: number | undefined;
   /** ms since the epoch. */
   readonly now: number;
@@ -45,7 +45,7 @@ export function decideAttemptOutcome(attempt: Attempt, result: DispatchResult): 
       return { type: "DispatchInDoubt", request: { ...base, detail: result.detail } };
     case "refused": {
       const { detail } = result;
-      // It is not this click's or event's fault: it waits until the channel works again.
+      // The network refuses the channel, not this click or event, which waits until the channel works again.
       if (result.channel && lane !== "direct") {
         return { type: "DispatchFailed", request: { ...base, detail, retry_at: isoTime(now) } };
       }
@@ -57,7 +57,7 @@ export function decideAttemptOutcome(attempt: Attempt, result: DispatchResult): 
   }
 }
 
-/** What a dead letter records for a later retry. */
+/** Returns the field of a dead letter that tells a later retry since when an attempt may have arrived. */
 export function uncertainSinceField(since: number | undefined): { readonly doubtful_since?: string } {
   return since === undefined ? {} : { doubtful_since: isoTime(since) };
 }
@@ -67,7 +67,7 @@ function decideRetry(
   base: Omit<RequestOf<"DispatchFailed">, "sources" | "retry_at" | "may_have_arrived">,
   { mayHaveArrived, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>,
 ): AttemptOutcome {
-  // A test is one attempt, and its result is the answer that its caller waits for. It is never repeated, so doubt stays.
+  // A test is one attempt, and its caller waits for that result. It is never repeated, so it stays in doubt.
   if (isTest && mayHaveArrived === true) return { type: "DispatchInDoubt", request: base };
   if (isTest || number >= DISPATCH_ATTEMPTS_MAX) {
     const since = uncertainSince ?? (mayHaveArrived === true ? now : undefined);
@@ -79,21 +79,21 @@ function decideRetry(
 }
 
 /**
- * Attempts for one dispatch, the first included; then it is a dead letter. Each answer is one, also where the network asks
- * for a wait: of one that asks for two hours each time, the last attempt comes after 14 hours.
+ * Attempts for one dispatch, including the first, before it is a dead letter. An answer that asks for a wait counts
+ * too: if the network asks for two hours each time, the last attempt comes after 14 hours.
  */
 export const DISPATCH_ATTEMPTS_MAX = 8;
 
 /**
- * Our own seven waits between eight attempts are at most 2 s, 6 s, 20 s, 1 min, 3.5 min, 11 min and 36 min, about an hour
- * together, and half of that on average.
+ * The seven waits between eight attempts, unless the network asks for longer ones, are at most 2 s, 6 s, 20 s, 1 min,
+ * 3.5 min, 11 min and 36 min: about an hour in total, and half of that on average.
  */
 const BASE_MS = 2_000;
 const FACTOR = 3.2;
 
 /**
- * How long to wait after failed attempt number `attempt` (1-based), in ms: exponential backoff with full jitter,
- * but never less than the network asked for. `random` is in [0, 1).
+ * Returns how long to wait after failed attempt number `attempt` (1-based), in ms: exponential backoff with full
+ * jitter, but never less than the network asked for. `random` is in [0, 1).
  */
 export function retryDelayMs(attempt: number, random: number, retryAfterMs: number | undefined): number {
   const ownMs = backoffMs(Math.min(attempt, DISPATCH_ATTEMPTS_MAX - 1), random, { baseMs: BASE_MS, factor: FACTOR });

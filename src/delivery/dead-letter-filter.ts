@@ -10,7 +10,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
-/** Dead letters or dispatches in doubt; each must match all members. */
+/** Selects dead letters or dispatches in doubt that match all members. */
 export interface DispatchFilter {
   readonly channel?: ChannelName;
   readonly status: LetterStatus;
@@ -25,8 +25,8 @@ export interface DispatchFilter {
 export const STATUSES = ["dead", "in_doubt"] as const satisfies readonly LetterStatus[];
 
 /**
- * How the last attempt failed. Of one letter several may be true: an answer of 503 is `5xx` and `503`, and `exhausted`
- * after the last attempt.
+ * How the last attempt failed. Several may apply to one letter: a 503 answer is `5xx` and `503`, and `exhausted` after
+ * the last attempt.
  */
 const ERRORS = [
   ["refused", "the network refused it for good"],
@@ -39,10 +39,10 @@ const ERRORS = [
 
 export const ERROR_NAMES = ERRORS.map(([name]) => name);
 
-/** A pattern of all that an error may be. */
+/** A regular expression that matches every valid error. */
 export const ERROR = "^(refused|exhausted|no_answer|no_request|[1-5]xx|[1-5][0-9][0-9])$";
 
-/** Phrases without a full stop that say what each member selects, for `--help` and the API's document. */
+/** Phrases without a full stop that describe each member, for `--help` and the API's document. */
 export const DISPATCH_FILTER_WORDS = {
   channel: "Only this channel, also webhook-NAME",
   status: "Dead letters, or dispatches in doubt",
@@ -55,7 +55,7 @@ export const DISPATCH_FILTER_WORDS = {
 export type FilterName = keyof typeof DISPATCH_FILTER_WORDS;
 export const FILTER_NAMES = Object.keys(DISPATCH_FILTER_WORDS) as readonly FilterName[];
 
-/** The same as sentences. */
+/** {@link DISPATCH_FILTER_WORDS} as sentences. */
 export const FILTER_SENTENCES = Object.fromEntries(
   Object.entries(DISPATCH_FILTER_WORDS).map(([name, words]) => [name, `${words}.`]),
 ) as Readonly<Record<FilterName, string>>;
@@ -63,7 +63,9 @@ export const FILTER_SENTENCES = Object.fromEntries(
 /** A filter as the caller wrote it. */
 export type FilterTexts = { readonly [Name in FilterName]?: string | undefined };
 
-/** `timezone`: IANA name; days are days of it. Throws a ServiceError (usage), which says what is wrong. */
+/**
+ * Parses a filter; days are days of `timezone`, an IANA name. Throws a ServiceError (usage) that says what is wrong.
+ */
 export function parseDispatchFilter(texts: FilterTexts, timezone: string): DispatchFilter {
   const { channel, status: wanted = "dead", error } = texts;
   const from = texts.from === undefined ? undefined : parseTime(texts.from, timezone, startOfDay);
@@ -78,12 +80,12 @@ export function parseDispatchFilter(texts: FilterTexts, timezone: string): Dispa
   return { status, ...omitUndefined({ channel, error, link, from, to }) };
 }
 
-/** The channels of which dispatches match: those of the log, where the filter names none. */
+/** Returns the channel that the filter names, or all channels of the log. */
 export function selectedChannels({ channel }: Pick<DispatchFilter, "channel">, deliveries: Deliveries) {
   return channel === undefined ? listChannels(deliveries) : [channel];
 }
 
-/** In ms since 1970; `begin`: where a day begins, if the day does not mean its end. */
+/** Parses a day or time to ms since 1970. A day means its end, or with `begin` its beginning. */
 function parseTime(text: string, timezone: string, begin?: typeof startOfDay): number {
   const until = begin?.(text, timezone) ?? parseMoment(text, timezone).until;
   if (until === undefined) throw usageError(`a time range is between days or times, not positions such as ${text}`);
@@ -94,7 +96,7 @@ function unknownValue(what: string, known: readonly string[], text: string): Ser
   return usageError(`${what} is one of ${known.join(", ")}, not "${escapeControls(text.slice(0, 40))}"`);
 }
 
-/** Whether time and error match. The link is not looked at: only the event knows it. */
+/** True if time and error match. The link is not compared: only the event knows it. */
 export function matchesEnding({ error, from, to }: DispatchFilter, { at, failure }: LetterPlace): boolean {
   if (from !== undefined && at < from) return false;
   if (to !== undefined && at > to) return false;
@@ -116,7 +118,7 @@ function hasError({ refused, asked, status }: Failure, error: string): boolean {
   }
 }
 
-/** Whether `event` is a click of this link (`domain/short_code`), or of a link of this domain. */
+/** True if `event` is a click of this link (`domain/short_code`), or of a link of this domain. */
 export function isClickOn(link: string, event: Recorded): boolean {
   if (event.type !== "LinkClicked") return false;
   const { data } = event;

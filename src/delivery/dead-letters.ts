@@ -18,7 +18,7 @@ import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from 
 
 type DecisionType = "DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled";
 
-/** A dispatch that was given up or is in doubt, and neither retried, discarded nor settled since. */
+/** A dispatch that was given up or is in doubt, and has not been retried, discarded or settled since. */
 export interface DeadLetter extends LetterPlace {
   readonly channel: ChannelName;
   /** Position of the event whose dispatch it is. */
@@ -34,8 +34,8 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
 ];
 
 /**
- * The lists of the projection as of position `to`, with all that they leave out. Reads only the events that make and unmake
- * them: of a dispatch that succeeded or was skipped, an end that another process recorded later counts here.
+ * Returns complete lists as of position `to`, where the projection keeps only the newest. Reads no successes and no
+ * skips, so if another process later records a dead letter for such a dispatch, it counts here.
  */
 export async function listAllLetters(store: LogStore, to: number): Promise<(channel: ChannelName) => DeadLetters> {
   const all = new Map<ChannelName, { readonly letters: DeadLetters; readonly ended: Set<number> }>();
@@ -45,7 +45,7 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
       const { channel } = event.data;
       const { letters, ended } = all.get(channel) ?? { letters: noDeadLetters(), ended: new Set<number>() };
       all.set(channel, { letters, ended });
-      // The same once more, as by a second process, makes no letter of what was decided since.
+      // An outcome that a second process records again does not restore a letter that was decided since.
       const isNews = (requested_at: number): boolean => ended.size < ended.add(requested_at).size;
       if (event.type === "DispatchAbandoned" || event.type === "DispatchInDoubt")
         listEnded(letters, event, isNews, Infinity);
@@ -64,8 +64,8 @@ export interface DeliveriesAt {
 }
 
 /**
- * All that match, in the order in which they ended. Reads the log only where the projection does not list all. `listAll`: for
- * a caller that wants both statuses, and the log read once.
+ * Returns all matching letters in the order in which they ended. Reads the log only if the projection does not list
+ * all. A caller that wants both statuses passes `listAll`, so that the log is read once.
  */
 export async function findLetters(
   store: LogStore,
@@ -94,8 +94,8 @@ export async function findLetters(
 }
 
 /**
- * Appends what is decided of a dead letter. Of all decisions made of one letter at the same moment, of whatever kind and
- * by any caller, the first stands. Returns whether it is this one.
+ * Appends a decision on a dead letter. Of all decisions made on one letter at the same moment, of any kind and by any
+ * caller, only the first stands. Returns true if this one does.
  */
 export async function decideLetter(
   eventLog: EventLog,
@@ -110,32 +110,31 @@ export async function decideLetter(
 }
 
 export interface LetterSelection {
-  /** Ids of the events whose dispatches they are; undefined: all that match. */
+  /** Ids of the events whose dispatches are selected. Undefined selects all that match. */
   readonly ids: readonly string[] | undefined;
   readonly filter: DispatchFilter;
-  /** Only those that ended by this position: an operator decides only on letters they have seen. */
+  /** Selects only letters that ended by this position: an operator decides only on letters they have seen. */
   readonly until?: number;
 }
 
 /** How a decision is made. */
 export interface DecisionOptions {
-  /** Only says how many it would be applied to. */
+  /** Only counts the letters that the decision would apply to. */
   readonly isDryRun?: boolean;
-  /** How many letters the operator was told of: where it would be another number, nothing is done. */
+  /** How many letters the operator was told of. If the number has changed, nothing is done. */
   readonly expected?: number;
 }
 
 /**
- * Why a selected letter is left as it is. `suspended`: its channel would refuse it. `may_double`: an attempt may
- * have arrived, and the network would take a repeat for another one. `several_channels`: it is in doubt on more than one,
- * and one at a time is decided. `decided_meanwhile`: another caller was faster.
+ * Why a letter is skipped. `suspended`: the channel would refuse it. `may_double`: it may have arrived, and the network
+ * would not recognise a repeat; `several_channels`: it is in doubt on several, but only one can be decided at a time.
  */
 export type NotAppliedReason =
   "no_dead_letter" | "not_in_doubt" | "suspended" | "may_double" | "several_channels" | "decided_meanwhile";
 
 export interface NotApplied {
   readonly event_id: string;
-  /** Null where no channel has such a letter. */
+  /** Null if no channel has such a letter. */
   readonly channel: ChannelName | null;
   readonly why: NotAppliedReason;
 }
@@ -159,11 +158,11 @@ export interface Decided {
   readonly kind: "decided";
   readonly done: number;
   readonly left: readonly NotApplied[];
-  /** The position that the letters are counted up to. */
+  /** Letters up to this position are counted. */
   readonly until: number;
 }
 
-/** Nothing was done: it would be applied to another number than was expected. */
+/** Nothing was done, because the decision would apply to another number of letters than expected. */
 export interface NumberChanged {
   readonly kind: "number_changed";
   readonly number: number;
@@ -172,12 +171,15 @@ export interface NumberChanged {
 export type DecideDeps = Pick<HandleDeps, "eventLog" | "projector">;
 
 export interface RetryDeps extends DecideDeps {
-  /** For how long the network of a channel takes a repeat for what it is, in ms; 0: it never does. */
+  /** How long the channel's network recognises a repeat, in ms; 0 if it never does. */
   readonly recognisesMs: (channel: ChannelName) => number;
   readonly clock: Clock;
 }
 
-/** Makes dead letters pending again, or one dispatch in doubt; without `acceptsDoubles` none that may arrive twice. */
+/**
+ * Makes dead letters, or one dispatch in doubt, pending again. Skips those that may arrive twice, unless
+ * `acceptsDoubles` is set.
+ */
 export function retryLetters(
   { recognisesMs, clock, ...deps }: RetryDeps,
   selection: LetterSelection,
@@ -195,7 +197,7 @@ export function retryLetters(
       const about = { event_id, source, channel };
       if (status === "in_doubt")
         return { type: "DispatchRetryRequested", data: { ...about, may_double: true, in_doubt: true } };
-      // What the next dispatch has to know of the attempts before it, unless an operator accepts a double.
+      // The next dispatch must know since when an attempt may have arrived, unless an operator accepts a double.
       const isDoubtful = doubtful_since !== undefined;
       const before = isDoubtful && acceptsDoubles ? { may_double: true as const } : omitUndefined({ doubtful_since });
       return { type: "DispatchRetryRequested", data: { ...about, ...before } };
@@ -203,7 +205,7 @@ export function retryLetters(
   });
 }
 
-/** Whether an attempt may have arrived, and the network would no longer recognise a repeat. */
+/** True if an attempt may have arrived and the network would no longer recognise a repeat. */
 export function mayDouble(
   { channel, failure: { doubtful_since } }: DeadLetter,
   status: LetterStatus,
@@ -251,12 +253,12 @@ export function settleLetters(
 }
 
 interface Decision {
-  /** Why it is not applied to a letter; undefined: it is. */
+  /** Returns why a letter is skipped; undefined if the decision applies to it. */
   readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
   readonly toEvent: (event_id: string, letter: DeadLetter) => NewEvent<DecisionType>;
 }
 
-/** Decisions appended together: each has a key of its own, and clicks are to find a place in the queue beside them. */
+/** Decisions appended at the same time. Each append has its own key, and clicks must still find room in the queue. */
 const APPENDS_AT_ONCE = 64;
 
 async function decideLetters(
@@ -311,8 +313,8 @@ async function decideLetters(
 }
 
 /**
- * The letters that are meant; of those in doubt one at a time is. `left`: those that are named and no such letters, or that
- * cannot be decided together; `ids`: position -> id of the events whose dispatches they are, where that was looked up.
+ * Returns the selected letters. `left` lists named events without such a letter, and those in doubt on several
+ * channels. `ids` maps the position of each event whose dispatch is selected to its id, if that was looked up.
  */
 async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }: Required<LetterSelection>) {
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);
@@ -325,7 +327,7 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   const letters = named.map(({ letter }) => letter);
   const byPosition = new Map(named.map(({ event_id, letter: { source } }) => [source, event_id]));
   if (filter.status === "dead") return { letters, left, ids: byPosition };
-  // An operator knows of one channel at a time whether it arrived.
+  // An operator knows for one channel at a time whether the dispatch arrived.
   const channelsOf = Map.groupBy(named, ({ event_id }) => event_id);
   const isAlone = ({ event_id }: (typeof named)[number]): boolean => channelsOf.get(event_id)?.length === 1;
   const several = named
@@ -335,7 +337,7 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   return { letters: alone, left: [...left, ...several], ids: byPosition };
 }
 
-/** Letters looked up one by one; of more it is faster to read the ids of all. */
+/** Most letters that are looked up one by one; for more, reading all ids is faster. */
 const LOOKED_UP_MAX = 20;
 
 async function findNamed(store: LogStore, to: number, letters: readonly DeadLetter[], wanted: ReadonlySet<string>) {
@@ -348,7 +350,7 @@ async function findNamed(store: LogStore, to: number, letters: readonly DeadLett
   });
 }
 
-/** Position -> id of each of these events; undefined: one of them is not where its id says. */
+/** Maps the position of each of these events to its id. Undefined if one of them is not where its id says. */
 async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>) {
   const reading = { store, to, onProgress: () => {} };
   const found = new Map<number, string>();
@@ -360,7 +362,7 @@ async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>
   return found;
 }
 
-/** Position -> id of the event whose dispatch each letter is. */
+/** Maps the position of each event whose dispatch is a letter to the event's id. */
 async function readIds(store: LogStore, letters: readonly DeadLetter[]): Promise<ReadonlyMap<number, string>> {
   const positions = inOrder(letters.map(({ source }) => source));
   return new Map(await Array.fromAsync(eventsAt(store, positions), ({ position, id }) => [position, id]));

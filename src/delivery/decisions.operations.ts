@@ -24,10 +24,10 @@ import {
 import { nameNumber } from "./delivery.operations.ts";
 import { decisionFilterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
 
-/** Letters that one request may name: its body hardly holds more, and a caller who wants more wants all. */
+/** Most letters that one request may name: its body hardly holds more, and a caller who wants more selects all. */
 const LETTERS_NAMED_MAX = 1_000;
 
-/** Letters listed in an answer that were left as they are. */
+/** Most skipped letters that are listed in a response. */
 const LEFT_LISTED_MAX = 1_000;
 
 const letterName = Type.String({
@@ -36,7 +36,7 @@ const letterName = Type.String({
   examples: ["01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
 });
 
-/** Named letters, or all that match a filter. */
+/** Selects named letters, or all that match a filter. */
 const selectionInput = {
   event_ids: Type.Optional(
     Type.Array(letterName, {
@@ -61,7 +61,7 @@ const selectionInput = {
 };
 
 interface Selection extends Static<TObject<typeof selectionInput>> {
-  /** A retry alone has it. */
+  /** Only a retry has it. */
   readonly status?: "in_doubt";
 }
 
@@ -141,7 +141,10 @@ async function decide(context: DecisionContext, input: Selection, status: Letter
   return { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length, until_position };
 }
 
-/** The members that all decisions have. `verb` and `done`: as in `Retry 3 dead letters?` and `3 dead letters were retried`. */
+/**
+ * The members that all decisions share. `verb` and `done` are used as in `Retry 3 dead letters?` and `3 dead letters
+ * were retried`.
+ */
 function decision(verb: string, done: string, toStatus: (input: Selection) => LetterStatus) {
   return {
     tag: "tracking",
@@ -159,7 +162,7 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
     holdTo<Input extends Selection>({ done: expected, until_position }: DecidedJson, input: Input): Input {
       return { ...input, expected, until_position };
     },
-    // Letters of which another caller decided are no fault of a decision about all.
+    // A decision about all letters is complete even if another caller decided some of them.
     isPartial: ({ left }: DecidedJson, { all }: Selection): boolean =>
       left.some(({ why: reason }) => reason !== "decided_meanwhile" || all !== true),
     text(answer: DecidedJson, input: Selection): string {
@@ -171,7 +174,7 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
   } as const;
 }
 
-/** Sentences about skipped letters in one text: an answer may have a thousand. */
+/** Most sentences about skipped letters in one text, since a response may list a thousand letters. */
 const SENTENCES_MAX = 5;
 
 function describeLeft({ left, left_count }: DecidedJson): string {

@@ -29,7 +29,7 @@ import { drainInWords, measureLags, NEWEST_MS, RATE_MS } from "./lag.ts";
 import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./list-dispatches.ts";
 import { resumeChannel } from "./suspension.ts";
 
-/** Dispatches of one answer at the most. */
+/** Most dispatches in one response. */
 const DISPATCHES_LISTED_MAX = 500;
 
 const dispatch = Type.Object({
@@ -173,7 +173,7 @@ export const listDeliveryChannels = operation({
   examples: ["--json"],
 });
 
-/** Leaves out what tells the credential. */
+/** Leaves out the credential's hash. */
 function toSuspensionJson(suspended: Suspended | null): Static<typeof suspension> | null {
   return suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
 }
@@ -256,7 +256,7 @@ function describeLag({
   return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }
 
-/** Dispatches of an event about many: a few screens. */
+/** Most dispatches that are shown of one event: a few screens. */
 const SHOWN_DISPATCHES_MAX = 20;
 
 const shownChannel = Type.Object({
@@ -342,7 +342,7 @@ function describeDispatch({ source, channels }: Static<typeof shownDispatch>): s
   return `${line(source)}${shown.join("")}`;
 }
 
-/** `id`: of the event whose dispatch it is. */
+/** `id` is that of the event whose dispatch it is. */
 function describeStatus(on: Static<typeof shownChannel>, id: string): string {
   if (on.status === "waiting") return `waits${describeWait(on)}`;
   return {

@@ -11,13 +11,13 @@ export interface DispatchHistory {
   readonly source: Recorded;
   /** Outcomes and operators' decisions, for each selected channel of the dispatch. */
   readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;
-  /** The positions of what requested it: of the source, and of each retry. */
+  /** The positions of the source and of each retry. */
   readonly requested: ReadonlySet<number>;
 }
 
 /**
- * Finds the dispatch that an event requests or is about; several, at most `limit`, if the event records requests that
- * completed together. `wanted`: default all channels. Undefined: no such event.
+ * Finds the dispatch that an event requests or is about; undefined if there is no such event. If the event records
+ * several requests that completed together, returns at most `limit` of them. `wanted`: default all channels.
  */
 export async function findDispatchHistories(
   reading: Reading,
@@ -65,8 +65,8 @@ export type DispatchStatus =
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 
 /**
- * The status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and the decisions on it,
- * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
+ * Returns the status of one dispatch to one channel (pure). `events` are its outcomes, narrowed to it, and the
+ * decisions on it, in the order of the log. If two final outcomes are recorded, the first counts.
  */
 export function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {
   return events.reduce(next, UNTRIED);

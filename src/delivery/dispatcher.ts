@@ -24,26 +24,29 @@ import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;
 
-/** Between two turns while requests wait: long enough for many clicks, and short enough that no reader of a chat notices. */
+/**
+ * Pause between two turns while requests wait: long enough for many clicks, and too short for a reader of a chat to
+ * notice.
+ */
 const BUSY_TURN_MS = 50;
 
-/** Makes the dispatches that the log requests of one channel. */
+/** Makes the dispatches of one channel that the log requests. */
 type Dispatcher = ReturnType<typeof startDispatcher>;
 
 interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "batchOutcomes"> {
   /** Shared by all dispatchers of a log. */
   readonly outboxReader: OutboxReader;
-  /** Other instances may take the channel over. */
+  /** True if other instances may take the channel over. */
   readonly isShared: boolean;
-  /** Lag after which clicks are dispatched in digests; undefined: each by itself, whatever the lag. */
+  /** Lag after which clicks are dispatched in digests. Undefined: each click is always dispatched alone. */
   readonly digestAfterMs?: number | undefined;
-  /** How many requests came so far: delivery gives way to them; default: none. */
+  /** Returns how many requests have arrived so far, because delivery yields to them. Default: none. */
   readonly requests?: () => number;
   /** Wakes the dispatcher for a retry or the end of a pause; default: the runtime's. */
   readonly timer?: Timer;
 }
 
-/** Starts delivering; disposing it lets the attempts in flight end and records their outcomes. */
+/** Starts delivery. Disposing it waits for the attempts in flight and records their outcomes. */
 function startDispatcher(deps: DispatcherDeps) {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const lanes = openLanes(deps);
@@ -58,7 +61,7 @@ function startDispatcher(deps: DispatcherDeps) {
   let cancelWake = (): void => {};
   let cancelAsking: (() => void) | undefined;
 
-  /** A turn for all that comes in meanwhile: one for each would take their senders' time. */
+  /** Schedules one turn for all clicks that arrive until then. A turn for each would delay their senders. */
   const askLater = (): void => {
     cancelAsking ??= timer(() => {
       cancelAsking = undefined;
@@ -66,19 +69,19 @@ function startDispatcher(deps: DispatcherDeps) {
     }, BUSY_TURN_MS);
   };
 
-  /** Sets the timer for what becomes due while there is room for it; a completed request is a turn by itself. */
+  /** Sets the timer for the next due dispatch if there is room for it. A completed request triggers a turn anyway. */
   const wakeLater = (): void => {
     cancelWake();
     const now = clock();
     const dues = sendable(lanes, holdsClicks || suspension.isSuspended()).flatMap((lane) => lane.nextDue(now) ?? []);
-    // Infinity where nothing becomes due.
+    // Infinity if nothing becomes due.
     const due = Math.max(Math.min(...dues), rateLimiter.blockedUntil());
     if (due === Infinity || !inFlight.hasRoom(due)) return;
     if (intakePriority.share(now) < 1) return askLater();
     cancelWake = timer(scheduler.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
   };
 
-  /** Fills the windows and starts what may start. */
+  /** Fills the windows and starts the dispatches that may start. */
   const scheduler = createCoalescingScheduler(async () => {
     try {
       for (const lane of lanes) await lane.fill(clock());
@@ -95,7 +98,7 @@ function startDispatcher(deps: DispatcherDeps) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // For a webhook such an event may be one that it carries: it is read again with the rest.
+    // A webhook may carry such an event too; it is then read again with the rest.
     if (outdatesLanes(event)) {
       deps.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -109,14 +112,17 @@ function startDispatcher(deps: DispatcherDeps) {
   void suspension.resumeIfChanged().finally(scheduler.ask);
 
   return {
-    /** From now on clicks, and events of webhooks, wait for the next start; direct sends go on, for those who wait for them. */
+    /**
+     * Clicks, and events of webhooks, now wait for the next start. Direct sends continue, because callers wait for
+     * them.
+     */
     holdClicks(): void {
       holdsClicks = true;
       inFlight.endBatches();
     },
     async [Symbol.asyncDispose]() {
       unlisten();
-      // At once, so that a batch makes no further request while the turn under way ends.
+      // Disposed first, so that a batch makes no further request while the current turn ends.
       const completed = inFlight[Symbol.asyncDispose]();
       await scheduler.stop();
       cancelWake();
@@ -131,7 +137,7 @@ function openLanes({ channel, projector, eventLog: { store }, outboxReader }: Di
   return lanesOf(channel.name).map((name) => {
     const state = (): LaneState => findChannel(projector.state("deliveries"), channel.name).lanes[name];
     const read = (from: number): Promise<Chunk> => {
-      // Not beyond what is folded: by which types the rest is chosen is not known yet.
+      // Reads only up to the folded position: the types of later events are not known yet.
       const bound = name === "events" ? { to: projector.position } : {};
       return outboxReader.read({ types: requestingTypes(name, state()), from, ...bound });
     };
@@ -147,7 +153,7 @@ function openLanes({ channel, projector, eventLog: { store }, outboxReader }: Di
   });
 }
 
-/** The lane of the channel in which an event requests a dispatch; undefined for most. Asked for every event. */
+/** Finds the lane of the channel in which an event requests a dispatch; undefined for most. Called for every event. */
 function createLaneOfRequest({ channel: { name }, projector }: DispatcherDeps): (event: Recorded) => Lane | undefined {
   const requested = (event: Recorded) => (requestsDispatch(event, name) ? laneOf(event) : undefined);
   if (backlogLaneOf(name) !== "events") return requested;
@@ -157,28 +163,31 @@ function createLaneOfRequest({ channel: { name }, projector }: DispatcherDeps): 
   };
 }
 
-/** True if the lanes must be read again: they hold data from before an erasure, or a rebuild corrected their state. */
+/** True if the lanes must be read again: they hold data that was erased, or a rebuild corrected their state. */
 function outdatesLanes(event: Recorded): boolean {
   if (event.type === "ProjectionRebuilt") return event.data.projection === "deliveries";
   return event.type === "PersonForgotten" || event.type === "PersonalDataExpired";
 }
 
-/** The lanes from which something may be sent: while clicks are held, as for a channel that is suspended, not from theirs. */
+/** Returns the lanes that may send. While clicks are held or the channel is suspended, only the direct lane may. */
 function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonly OutboxWindow[] {
   return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
 
-/** The dispatchers that work here. Disposing it stops them at once: the time to stop in is that of the slowest. */
+/**
+ * The dispatchers that work in this process. Disposing it stops all at once, so the slowest determines how long that
+ * takes.
+ */
 export type Dispatchers = Awaited<ReturnType<typeof startDispatchers>>;
 
 export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "batchOutcomes"> {
   readonly roles: Roles;
 }
 
-/** No caller that posts a click waits for its dispatch, and a stopped instance gives its channels up at once. */
+/** Short terms: no caller waits for a click's dispatch, and a stopped instance releases its channels at once. */
 const TERMS = { ttlMs: 15_000, renewMs: 5_000 };
 
-/** One dispatcher a channel works at a time, over all instances. */
+/** Starts the dispatchers. Across all instances, one dispatcher works on a channel at a time. */
 export async function startDispatchers(channels: readonly Channel[], { roles, ...given }: DispatchersDeps) {
   const { eventLog, projector } = given;
   const common = { ...given, batchOutcomes: createOutcomeBatching(ROUND_DISPATCHES) };
@@ -186,7 +195,7 @@ export async function startDispatchers(channels: readonly Channel[], { roles, ..
   let holdsClicks = false;
 
   const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
-    // The instance that had the channel before has recorded all that it ever will.
+    // The instance that had the channel before has recorded everything that it ever will.
     await projector.until((await eventLog.store.head()).position);
     const dispatcher = startDispatcher({ ...common, channel, lease });
     if (holdsClicks) dispatcher.holdClicks();
@@ -205,7 +214,7 @@ export async function startDispatchers(channels: readonly Channel[], { roles, ..
     ),
   );
   return {
-    /** {@link Dispatcher.holdClicks} of each. */
+    /** Calls {@link Dispatcher.holdClicks} on each dispatcher. */
     holdClicks(): void {
       holdsClicks = true;
       for (const dispatcher of working) dispatcher.holdClicks();
@@ -223,17 +232,17 @@ interface StartDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"
   readonly suspension: Suspension;
 }
 
-/** Starts what is due, the direct lane first, as long as there is room. */
+/** Starts due dispatches while there is room, the direct lane first. */
 export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void {
   const { clock, inFlight, intakePriority, suspension } = deps;
   for (const lane of lanes) inFlight.endUnsent(lane);
   const direct = lanes.filter(({ name }) => name === "direct");
   for (const lane of direct) {
-    // A test shows how things are now: neither pace nor circuit holds it back, nor what waits before it.
+    // A test shows the current state, so neither the pace, the circuit nor waiting dispatches hold it back.
     for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, { items: [item], mode: "single" });
   }
   if (suspension.isSuspended()) {
-    // Its clicks wait; callers wait for its direct sends.
+    // Clicks of a suspended channel wait. Its direct sends are refused at once, because callers wait for them.
     for (const lane of direct) {
       for (const item of lane.ready(clock(), Infinity)) {
         item.unrecorded ??= rejectWhileSuspended(lane, item, suspension.detail());
@@ -253,8 +262,8 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
 }
 
 /**
- * What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each.
- * Events of webhooks go one by one.
+ * Returns the next request of a lane. Clicks go together if the network takes batches or cannot keep up. Events of
+ * webhooks go one by one.
  */
 function nextRequest({ channel, clock, digestAfterMs, intakePriority }: StartDeps, lane: OutboxWindow): PlannedRequest {
   const now = clock();

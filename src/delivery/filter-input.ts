@@ -52,7 +52,7 @@ export const channelInput = (description: string) =>
     }),
   );
 
-/** The filter of a decision, which has a status of its own. */
+/** The filter of a decision, which has its own status. */
 export const decisionFilterInput = {
   channel: Type.Optional(channelInput(WORDS.channel)),
   error: Type.Optional(Type.String({ title: "class", pattern: ERROR, description: WORDS.error, examples: ["5xx"] })),
@@ -61,7 +61,7 @@ export const decisionFilterInput = {
 
 export const filterRefusals = { unusable_filter: refusal("usage", "Nothing was done: {why}.") };
 
-/** Part of the context of an operation that has a filter: its days are days of this time zone. */
+/** The part of an operation's context that a filter needs: its days are in this time zone. */
 export interface FilterContext {
   readonly config: { readonly outreach: Pick<Config["outreach"], "timezone"> };
 }

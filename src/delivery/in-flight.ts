@@ -12,18 +12,18 @@ import { isoTime } from "../platform/clock.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import { findChannel, isClaimedByOther, isOfBefore } from "../../projections/deliveries.ts";
 
-/** After a fault of ours, or of the log, an item is left alone for that long. */
+/** How long an item waits after a fault inside reachlog or of the log. */
 const AFTER_FAULT_MS = 30_000;
 
 /** The dispatches of a channel that are under way. Disposing it lets those in flight end and records their outcomes. */
 export type InFlight = ReturnType<typeof createInFlight>;
 
 interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps, "batchOutcomes"> {
-  /** Other instances may take the channel over: they must know what they would double. */
+  /** True if other instances may take the channel over. They must know which dispatches they might repeat. */
   readonly isShared: boolean;
   readonly rateLimiter: RateLimiter;
   readonly suspension: Suspension;
-  /** Something ended, so that something else may start. */
+  /** Called when something has ended, so that something else may start. */
   readonly onCompleted: () => void;
 }
 
@@ -37,7 +37,7 @@ export function createInFlight(deps: InFlightDeps) {
   const askDeps = { ...deps, stopping: stopping.signal };
   /** Requests that wait for the network's answer. */
   let asking = 0;
-  /** Dispatches that the network answered and the log does not have yet. */
+  /** Dispatches that the network has answered and that are not in the log yet. */
   let unrecorded = 0;
   const underWay = new Set<Promise<void>>();
 
@@ -50,7 +50,7 @@ export function createInFlight(deps: InFlightDeps) {
         if (claimed !== undefined) await claimed;
         learnt = await ask(askDeps, lane, items, { mode, learn });
       } finally {
-        // The network is free again; what it answered is recorded while it is asked for the next.
+        // The network is free again; its answers are recorded while the next request is made.
         asking--;
         unrecorded += items.length;
         onCompleted();
@@ -81,7 +81,7 @@ export function createInFlight(deps: InFlightDeps) {
   };
 
   return {
-    /** Starts what is wanted, or the part of it that may go together now. */
+    /** Starts the wanted request, or the part of it that may go together now. */
     start(lane: OutboxWindow, wanted: PlannedRequest): void {
       const request: PlannedRequest = rateLimiter.isFailing()
         ? { items: wanted.items.slice(0, 1), mode: "single" }
@@ -89,17 +89,20 @@ export function createInFlight(deps: InFlightDeps) {
       rateLimiter.started(clock());
       launch(lane, request);
     },
-    /** Ends what a restore or a takeover has put in doubt, and what is screened: no request is made, so the pace does not matter. */
+    /**
+     * Records outcomes that need no request: dispatches in doubt after a restore or a takeover, and screened ones. No
+     * request is made, so the pace does not matter.
+     */
     endUnsent(lane: OutboxWindow): void {
       for (const items of [deduplicationWindow.interrupted(lane), lane.screened(clock())])
         if (items.length > 0) launch(lane, { items, mode: "single" });
     },
-    /** Whether one more may start at `at`, ms since the epoch. */
+    /** True if one more request may start at `at`, ms since the epoch. */
     hasRoom(at: number): boolean {
       rateLimiter.notice(clock());
       return unrecorded < UNRECORDED_MAX && asking < rateLimiter.allowance(at);
     },
-    /** A batch under way makes no further request. */
+    /** Stops a batch under way from making further requests. */
     endBatches: (): void => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
@@ -109,8 +112,8 @@ export function createInFlight(deps: InFlightDeps) {
 }
 
 /**
- * Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. Claims
- * nothing where no other instance takes over, or where the network recognises each repeat.
+ * Records which dispatches are about to be sent. All claims made during one append share the next. Claims nothing if no
+ * other instance can take over, or if the network recognises each repeat.
  */
 function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
@@ -135,7 +138,7 @@ function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
     return { positions, done };
   };
 
-  // A digest has an id of its own: it would double what was sent alone, or in another one.
+  // A digest has its own id, so the network would not recognise clicks that were sent alone or in another digest.
   const hasDigests = channel.batch === undefined && backlogLaneOf(channel.name) === "clicks";
   const isRecognised = channel.recognisesMs !== undefined && !hasDigests;
   if (!isShared || isRecognised) return () => undefined;
@@ -152,8 +155,8 @@ function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
 }
 
 /**
- * What answers teach of the channel. Its circuit is in the log for all instances to know, and for the one that takes the
- * channel over; its events go with the outcome that changed it, so that they cost no append.
+ * Learns from a channel's answers. The circuit is in the log, so that all instances and the next holder of the channel
+ * know it. Its events share the append of the outcome that changed it.
  */
 export function createLearning(
   deps: Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">,
@@ -172,7 +175,7 @@ export function createLearning(
 
   const learn: Learn = (results, items) => {
     const now = clock();
-    // Not the rest of a batch that ended early: it says nothing of the network.
+    // The rest of a batch that ended early says nothing about the network.
     const asked = results.filter((result) => result.outcome !== "retryable" || result.unasked !== true);
     if (asked.length === 0) return [];
     const weightiest = weightiestResult(asked);
@@ -184,7 +187,7 @@ export function createLearning(
 
   return {
     learn,
-    /** The append of what was learnt is over, whether the log took it or not. */
+    /** Called when the append of the learnt events has ended, whether or not it succeeded. */
     recorded(learnt: readonly NewEvent[]): void {
       announced = published();
       suspension.recorded(learnt);
@@ -197,22 +200,25 @@ export interface PlannedRequest {
   readonly mode: DispatchMode;
 }
 
-/** Decides on dispatches that may have arrived already: some networks recognise a repeat for a while. */
+/** Decides on dispatches that may have arrived already; some networks recognise a repeat for a while. */
 export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "lease" | "clock">) {
   const { channel, lease, clock } = deps;
-  /** Why it must not be sent; undefined: it may be. */
+  /** Returns why an item must not be sent; undefined if it may be sent. */
   const inDoubt = (lane: OutboxWindow, item: PendingDispatch, now: number): string | undefined => {
     const { position } = item.event;
     const state = lane.state();
     if (isClaimedByOther(state, position, lease.token)) return CLAIMED;
     const since = lane.uncertainSince(item);
-    // Another network may have been configured since, which knows nothing of the attempt.
+    // Another network may have been configured since, which does not know the attempt.
     if (since === undefined || now - since < (channel.recognisesMs ?? 0)) return undefined;
     return isOfBefore(state.restored, position) ? LOST : TOO_LATE;
   };
 
   return {
-    /** The part of a request that may go together: a digest has an id of its own, by which the network recognises no click. */
+    /**
+     * Returns the part of a request that may go together. A digest has its own id, by which the network recognises no
+     * click.
+     */
     splitUncertain(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest {
       const { items, mode } = wanted;
       if (mode !== "digest") return wanted;
@@ -220,7 +226,7 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
       if (certain.length > 1) return { items: certain, mode };
       return { items: items.slice(0, 1), mode: "single" };
     },
-    /** Gives the outcome "in doubt", in place of an attempt, to those that the network would no longer recognise. */
+    /** Gives the outcome "in doubt" to items that the network would no longer recognise, instead of an attempt. */
     markInDoubt(lane: OutboxWindow, items: readonly PendingDispatch[]): void {
       const now = clock();
       for (const item of items) {
@@ -230,8 +236,8 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
       }
     },
     /**
-     * Those of the window that are in doubt since a restore, or since the instance ended that was about to send them; also
-     * those that are not due yet. For {@link markInDoubt}.
+     * Returns items of the window that are in doubt since a restore, or since an instance ended before it recorded
+     * their outcome. Includes items that are not due yet. For {@link markInDoubt}.
      */
     interrupted(lane: OutboxWindow): readonly PendingDispatch[] {
       const state = lane.state();
@@ -241,7 +247,7 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
       const isInterrupted = (position: number): boolean =>
         isOfBefore(restored, position) || isClaimedByOther(state, position, lease.token);
       return lane.ready(Infinity, WINDOW_DISPATCHES_MAX, (item) => {
-        // One whose outcome the log refused is tried again when its time has come.
+        // An item whose outcome the log refused is retried when it is due.
         const isWaiting = item.unrecorded !== undefined && item.notBefore > now;
         return !isWaiting && isInterrupted(item.event.position) && inDoubt(lane, item, now) !== undefined;
       });

@@ -18,39 +18,44 @@ import { positionsOf } from "../../events/sources.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Over which a rate is measured: long enough for a pace of one a second, short enough to show what is changing now. */
+/** The span over which a rate is measured: long enough for one event a second, short enough to show current changes. */
 export const RATE_MS = 5 * 60_000;
 
-/** Over which the newest rate is measured: a burst that ended seconds ago is no longer in it. */
+/** The span of the newest rate, which no longer includes a burst that ended seconds ago. */
 export const NEWEST_MS = 5_000;
 
-/** Events read for one rate at the most, tens of milliseconds of work; a faster rate shows in a shorter time. */
+/**
+ * Most events that are read for one rate, tens of milliseconds of work. A faster rate is measured over a shorter span.
+ */
 const RATE_EVENTS_MAX = 10_000;
 
-/** A time below which a rate says nothing, such as that of events that came in one append. */
+/** The shortest span of a rate. Over a shorter one, such as that of events in one append, a rate means nothing. */
 const SPAN_MIN_MS = 1_000;
 
 const MINUTE_MS = 60_000;
 
-/** HTTP status of a network that asks for less: the circuit breaker does not count it. */
+/** HTTP status of a network that asks for fewer requests. The circuit breaker does not count it. */
 const TOO_MANY_REQUESTS = 429;
 
-/** Which end of the log is looked at. */
+/** Limits of a read that starts at the end of the log. */
 export interface Tail {
-  /** Its last position; absent: that of the log. */
+  /** The last position that is read; absent: the log's last. */
   readonly to?: number;
-  /** How many events are read for one figure at the most; absent: {@link RATE_EVENTS_MAX} for a rate. */
+  /** Most events that are read for one figure; absent: {@link RATE_EVENTS_MAX} for a rate. */
   readonly eventsMax?: number;
 }
 
 export interface DispatchRate {
-  /** In the last five minutes. */
+  /** Over the last five minutes. */
   readonly perMinute: number;
-  /** In the last five seconds. */
+  /** Over the last five seconds. */
   readonly newestPerMinute: number;
 }
 
-/** What the last outcomes of a channel say. Reads nothing but the end of its stream. */
+/**
+ * Returns the rate of a channel's settled dispatches and its failures in a row. Reads only the end of the channel's
+ * stream.
+ */
 export async function readTail(store: LogStore, channel: ChannelName, now: number, tail: Tail = {}) {
   const settled = new Set<number>();
   const newest = new Set<number>();
@@ -75,7 +80,10 @@ export async function readTail(store: LogStore, channel: ChannelName, now: numbe
   return { settled: rateOf(settled.size, newest.size), failuresInARow };
 }
 
-/** Dispatches that were requested to each channel; of none where nothing was. Reads nothing but the end of the log. */
+/**
+ * Returns the rate of dispatches requested to each channel, without channels that had none. Reads only the end of the
+ * log.
+ */
 export async function readRequested(
   store: LogStore,
   now: number,
@@ -93,7 +101,10 @@ export async function readRequested(
   return new Map([...requested].map(([channel, { all, newest }]) => [channel, rateOf(all, newest)]));
 }
 
-/** Takes the last events, the newest first. Answers their rate by how many they are: where very many, of a shorter time. */
+/**
+ * Passes the last events to `take`, the newest first. Returns a function that turns counts of them into rates. If there
+ * are very many events, it measures a shorter span.
+ */
 async function lookBack(
   store: LogStore,
   { eventsMax = RATE_EVENTS_MAX, ...query }: Pick<Query, "stream" | "types"> & Tail,
@@ -118,8 +129,8 @@ async function lookBack(
 }
 
 /**
- * When the oldest of what is pending in a lane of the channel was recorded; undefined: there is none, or none among the
- * events that were read. Without a bound it reads until it finds it.
+ * Returns when the oldest pending dispatch in a lane was recorded. Undefined if there is none, or none among the events
+ * that were read. Without a limit it reads until it finds one.
  */
 export async function readOldestPending(
   store: LogStore,
@@ -144,21 +155,21 @@ export interface Measured {
   readonly backlog: number;
   readonly suspended: Suspended | null;
   readonly configured: boolean;
-  /** When the oldest pending click, or event of a webhook, was recorded. */
+  /** When the oldest pending click (for a webhook: event) was recorded. */
   readonly oldest: string | undefined;
-  /** Dispatches that came to their end. */
+  /** Dispatches that ended. */
   readonly settled: DispatchRate;
   readonly requested: DispatchRate;
-  /** Requests that failed in a row, the last included; a network that asked for less did not fail. */
+  /** Requests that failed in a row, including the last. A network that asked for fewer requests did not fail. */
   readonly failuresInARow: number;
   /** ms since the epoch. */
   readonly now: number;
 }
 
-/** How far a channel is behind, as `deliveries lag --json` has it. */
+/** A channel's lag, as `deliveries lag --json` shows it. */
 export type ChannelLag = ReturnType<typeof calculateLag>;
 
-/** What is measured of a channel, put into relation (pure). */
+/** Computes the lag from what was measured of a channel (pure). */
 export function calculateLag(measured: Measured) {
   const { channel, configured, backlog, suspended, oldest, settled, requested, failuresInARow, now } = measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
@@ -166,20 +177,23 @@ export function calculateLag(measured: Measured) {
     channel,
     /** Pending dispatches. */
     backlog,
-    /** Of the oldest click among it, of a webhook the oldest event; null without one. */
+    /** Age of the oldest pending click (for a webhook: event); null without one. */
     oldest_click_seconds: age,
     settled_per_minute: rounded(settled.perMinute),
     requested_per_minute: rounded(requested.perMinute),
-    /** Until nothing is pending; null: no estimate, since it does not shrink. */
+    /** Time until nothing is pending; null if there is no estimate because the backlog does not shrink. */
     drained_in_seconds: drainedIn(backlog, settled, requested),
     failures_in_a_row: failuresInARow,
     suspended: suspended && { since: suspended.since, detail: suspended.detail },
-    /** Here: the service's configuration may differ. */
+    /** In this process; the service may be configured differently. */
     configured,
   };
 }
 
-/** By the newest rate, which a burst of minutes ago does not distort; by that of minutes where it says nothing. */
+/**
+ * Estimates by the newest rate, which an earlier burst does not distort. If the backlog does not shrink at that rate,
+ * estimates by the five-minute rate.
+ */
 function drainedIn(backlog: number, settled: DispatchRate, requested: DispatchRate): number | null {
   if (backlog === 0) return 0;
   const shrinking = [settled.newestPerMinute - requested.newestPerMinute, settled.perMinute - requested.perMinute].find(
@@ -188,7 +202,7 @@ function drainedIn(backlog: number, settled: DispatchRate, requested: DispatchRa
   return shrinking === undefined ? null : Math.ceil((backlog / shrinking) * 60);
 }
 
-/** When nothing is pending any more, or why there is no estimate. */
+/** Returns in how long nothing is pending, or why there is no estimate. */
 export function drainInWords({
   drained_in_seconds: seconds,
   suspended,
@@ -199,7 +213,7 @@ export function drainInWords({
   return settled === 0 ? "nothing settled" : "growing";
 }
 
-/** A tenth is as exact as five minutes are. */
+/** Rounds to a tenth; five minutes give no more precision. */
 function rounded(perMinute: number): number {
   return Math.round(perMinute * 10) / 10;
 }
@@ -210,11 +224,11 @@ export interface LagSources {
   readonly store: LogStore;
   readonly deliveries: () => Deliveries;
   readonly isConfigured: (channel: ChannelName) => boolean;
-  /** What of the log counts, and how much of it is read. */
+  /** Limits of the reads; default: none but those of a rate. */
   readonly tail?: Tail;
 }
 
-/** How far these channels are behind, by their states and the end of the log. */
+/** Measures how far these channels are behind, from their states and the end of the log. */
 export async function measureLags(
   { store, deliveries, isConfigured, tail = {} }: LagSources,
   channels: readonly ChannelName[],

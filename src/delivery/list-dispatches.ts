@@ -7,15 +7,15 @@ import type { DeadLetter } from "./dead-letters.ts";
 export const DISPATCHES_LISTED = 50;
 
 /**
- * Where a page of a list begins: behind the dispatch of `source` whose outcome is at `position`. The newest outcome comes
- * first, and of those that were recorded together the newest source.
+ * The place of a dispatch in a list; the next page begins behind it. The newest outcome is first, and among outcomes
+ * that were recorded together the newest source.
  */
 export interface ListCursor {
   readonly position: number;
   readonly source: number;
 }
 
-/** How a page's address and the API name a place in the list; undefined: the text is no such name. */
+/** Parses a place in the list, as a page's address and the API write it. Undefined if the text is not one. */
 export function parseCursor(text: string): ListCursor | undefined {
   const [, position, source] = /^(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
   return position === undefined ? undefined : { position: Number(position), source: Number(source) };
@@ -26,8 +26,8 @@ export function formatCursor({ position, source }: ListCursor): string {
 }
 
 /**
- * One page of these letters, which may come in any order; `next` undefined: there are no further ones. Reads nothing of the
- * log but those of the page.
+ * Reads one page of these letters, which may be in any order. `next` is undefined on the last page. Reads only the
+ * page's events from the log.
  */
 export async function readDispatchPage(
   store: LogStore,
@@ -48,8 +48,8 @@ function newestFirst(one: ListCursor, other: ListCursor): number {
 export type ListedDispatch = Awaited<ReturnType<typeof readDispatches>>[number];
 
 /**
- * Dispatches that did not end well, in the order of `letters`. `source`: the event whose dispatch it is; `outcome`: narrowed
- * to this dispatch.
+ * Reads dispatches that ended as dead letters or in doubt, in the order of `letters`. `source` is the event whose
+ * dispatch it is; `outcome` is narrowed to this dispatch.
  */
 export async function readDispatches(store: LogStore, letters: readonly DeadLetter[]) {
   const positions = inOrder(letters.flatMap(({ position, source }) => [position, source]));
@@ -62,7 +62,7 @@ export async function readDispatches(store: LogStore, letters: readonly DeadLett
   });
 }
 
-/** As programs read it. */
+/** The dispatch as programs read it. */
 export function toDispatchJson({ channel, source, outcome }: ListedDispatch) {
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);

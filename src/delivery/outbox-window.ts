@@ -4,39 +4,41 @@ import type { ChannelName, Lane } from "../../events/channel.ts";
 import { uncertainSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 
-/** Events in one chunk: half a lane's window, since that is how much of it is refilled at once. */
+/** Events in one chunk: half a lane's window, which is how much of it is refilled at once. */
 const CHUNK_EVENTS = 500;
 
-/** Chunks kept of a lane: as far as channels of about the same pace are apart. */
+/** Chunks kept for the lanes that need the same types. Channels of about the same pace are no further apart. */
 const KEPT_CHUNKS = 4;
 
-/** A part of the log: the events that request dispatches in one lane, to whatever channel. */
+/** A part of the log: the events that request dispatches in one lane, to any channel. */
 export interface Chunk {
   readonly events: readonly Recorded[];
-  /** Where to read on. */
+  /** Position at which the next chunk begins. */
   readonly next: number;
-  /** The log held no more when it was read for this call. */
+  /** True if the log held no more when it was read for this call. */
   readonly isLast: boolean;
 }
 
-/** Which events are wanted: of these types, from a position on, and up to another where that is given. */
+/** Selects events of these types between two positions; without `to` up to the end of the log. */
 interface ChunkQuery extends Pick<Query, "to"> {
   readonly types: readonly string[];
   readonly from: number;
 }
 
-/** Reads the log once for all lanes that need events of the same types: they do so one soon after the other. */
+/**
+ * Reads the log once for all lanes that need events of the same types, because they need them at about the same time.
+ */
 export type OutboxReader = ReturnType<typeof createOutboxReader>;
 
 interface KeptChunk {
   readonly from: number;
   readonly reading: Promise<Chunk>;
-  /** Infinity until it is read. */
+  /** Infinity until the chunk is read. */
   next: number;
 }
 
 export function createOutboxReader(store: LogStore) {
-  /** By the types of their events, the newest first. */
+  /** The chunks by the types of their events, the newest first. */
   const kept = new Map<string, readonly KeptChunk[]>();
 
   const readOn = (key: string, query: ChunkQuery): Promise<Chunk> => {
@@ -51,7 +53,7 @@ export function createOutboxReader(store: LogStore) {
   };
 
   return {
-    /** Drops what was read: some of it was erased. */
+    /** Drops the chunks, because some of their events were erased. */
     forget(): void {
       kept.clear();
     },
@@ -62,14 +64,17 @@ export function createOutboxReader(store: LogStore) {
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
       const { events, next } = await known.reading;
-      // It was read for another lane, and the log may have grown since.
+      // It was read for another lane, so the log may have grown since.
       const beyond = from === known.from ? events : events.filter(({ position }) => position >= from);
       return { events: beyond, next: Math.max(from, next), isLast: false };
     },
   };
 }
 
-/** One that is still being read can only be shared from its beginning: its end is not known yet. */
+/**
+ * True if a chunk contains the position. A chunk still being read can only be shared from its start, because its end is
+ * unknown.
+ */
 function holds({ from, next }: KeptChunk, position: number): boolean {
   return next === Infinity ? position === from : from <= position && position < next;
 }
@@ -81,19 +86,22 @@ async function readChunk(store: LogStore, { from, ...query }: ChunkQuery): Promi
   return { events, next: last === undefined ? from : last.position + 1, isLast: events.length < CHUNK_EVENTS };
 }
 
-/** Dispatches that a lane holds to be sent: what one request or digest can take, however long the backlog. */
+/** Dispatches that a lane holds ready to send, however long the backlog: as many as one request or digest can take. */
 export const WINDOW_DISPATCHES_MAX = 1_000;
 
-/** The same and those that wait for their retry, which must not keep others from being sent: the lane's memory. */
+/**
+ * The limit including dispatches that wait for their retry, which must not keep others from being sent. It bounds the
+ * lane's memory.
+ */
 const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 
-/** One dispatch that was requested and is not settled. */
+/** One requested dispatch that is not settled. */
 export interface PendingDispatch {
-  /** The event that requests it, as it was read last: what was erased since is not in it. */
+  /** The event that requests it, as last read, so without data that was erased since. */
   event: Recorded;
   /** Attempts made so far. */
   attempts: number;
-  /** Not to be tried before, ms since the epoch; set by {@link OutboxWindow.wait}. */
+  /** Earliest time of the next attempt, in ms since the epoch; set by {@link OutboxWindow.wait}. */
   notBefore: number;
   inFlight: boolean;
   /** The outcome of the last attempt, until the log has taken it. */
@@ -112,21 +120,27 @@ interface OutboxWindowDeps {
   readonly channel: ChannelName;
   readonly name: Lane;
   readonly state: () => LaneState;
-  /** Reads events that may request dispatches in the lane; none that `state` does not know of yet where that decides. */
+  /**
+   * Reads events that may request dispatches in the lane. For events of webhooks, it reads no further than `state`
+   * knows.
+   */
   readonly read: (from: number) => Promise<Chunk>;
-  /** An event waits while an earlier one of its stream is pending. */
+  /** True if an event waits while an earlier one of its stream is pending. */
   readonly isInOrder: boolean;
-  /** The outcome of an item for which no request is to be made; undefined: it is to be sent. Default: all are. */
+  /**
+   * Returns the outcome of an item for which no request is to be made; undefined if it is to be sent. Default: all are
+   * sent.
+   */
   readonly screen?: ((item: PendingDispatch) => AttemptOutcome | undefined) | undefined;
 }
 
 /**
- * How long a screened item waits, so that later outcomes share its event. One by one they
- * would double a log whose events a filter skips.
+ * How long a screened item waits, so that later outcomes share its event. Recorded one by one, they would double a log
+ * whose events a filter skips.
  */
 const SCREENED_WAIT_MS = 1_000;
 
-/** Restores the window of a lane from what the log says is settled. */
+/** Opens the window of a lane, starting from the dispatches that the log says are settled. */
 export function openOutboxWindow(deps: OutboxWindowDeps) {
   const { name, state } = deps;
   const items = createPending(deps);
@@ -137,15 +151,15 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     name,
     state,
     /**
-     * When the first attempt that may have arrived was over, in ms since the epoch; undefined: none did. A letter that is
-     * dispatched again brings along what is known of the attempts before.
+     * Returns when the first attempt that may have arrived ended, in ms since the epoch; undefined if none may have.
+     * The retry of a dead letter carries this over from the attempts before.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before =
         name === "direct" && event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
       return before === undefined ? uncertainSince(state(), event) : Date.parse(before);
     },
-    /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
+    /** Reads the log until the window is full or the log ends. Does nothing if neither can have changed. */
     async fill(now: number): Promise<void> {
       if (isOutdated) {
         items.clear();
@@ -153,27 +167,30 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       }
       isOutdated = false;
       await unread.resume(items.admit);
-      // Refilled by halves: a read for each settled item would cost as much as the dispatch.
+      // Refilled by halves, because a read for each settled item would cost as much as the dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
-    /** The log has grown by an event that may request a dispatch in this lane. */
+    /** Called when an event was appended that may request a dispatch in this lane. */
     notice: unread.notice,
     /** Invalidates the window after a rebuild or an erasure. */
     reopen(): void {
       isOutdated = true;
     },
-    /** The oldest items that may be tried now (and that are wanted), `max` at the most. None that was read before an erasure. */
+    /**
+     * Returns the oldest items that may be tried now and that `wanted` accepts, at most `max`. Returns nothing that was
+     * read before an erasure.
+     */
     ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
       isOutdated ? [] : items.ready(now, max, wanted),
-    /** The items that have an outcome without a request, once one of them has waited for the others. */
+    /** Returns the items that have an outcome without a request, once one of them has waited for the others. */
     screened: items.screened,
-    /** The item is not to be tried before `until`, ms since the epoch. */
+    /** Postpones the item until `until`, ms since the epoch. */
     wait: items.wait,
-    /** When the next waiting item becomes due; undefined while none waits. */
+    /** Returns when the next waiting item is due; undefined if none waits. */
     nextDue: items.nextDue,
-    /** The item is settled, durably. */
+    /** Removes an item that is durably settled. */
     remove: items.remove,
-    /** Every dispatch requested below this position is settled or waits for its retry, once `items` are or do. */
+    /** Returns the position below which every dispatch is settled or waits for its retry, once `some` are or do. */
     lowWatermark: (some: ReadonlySet<PendingDispatch>): number => items.firstUnsettledBeside(some) ?? unread.readFrom(),
   };
 }
@@ -181,9 +198,9 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
 /** The part of the log that is not in the window yet. */
 function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
   let readFrom: number;
-  /** The log may hold more than was read. */
+  /** True if the log may hold more than was read. */
   let more: boolean;
-  /** Those waiting for their retry since before `readFrom`, until they are in the window again. */
+  /** Positions before `readFrom` that wait for their retry, until they are in the window again. */
   let waiting: number[];
 
   const rewind = (): void => {
@@ -225,26 +242,26 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
   };
 }
 
-/** What is in the window, in the order of the log. */
+/** The content of the window, in the order of the log. */
 function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   const items = new Map<number, PendingDispatch>();
   /**
-   * Items from before the window was cleared of which the log alone does not say enough: they are in flight, or the log
-   * refused their outcome. Each is back in the window once the log is read that far.
+   * Items from before the window was cleared that the log does not describe fully: they are in flight, or the log
+   * refused their outcome. Each returns to the window once the log is read up to it.
    */
   const carriedOver = new Map<number, PendingDispatch>();
-  /** Of the items, those that wait for their time. */
+  /** The items that wait for their time. */
   const waiting = new Set<PendingDispatch>();
   const screened = createScreened(screen);
 
-  /** Those that nothing before them holds back: all, or of each stream the oldest. */
+  /** The items that no earlier item holds back: all, or the oldest of each stream. */
   const heads = (): Iterable<PendingDispatch> => {
     const toSend = screened.without(items.values());
     return isInOrder ? oldestOfStreams(toSend) : toSend;
   };
 
   return {
-    /** How many more may be held: those that wait count only for the memory that they take. */
+    /** Returns how many more items may be held. Items that wait count only toward the memory limit. */
     room(now: number): number {
       for (const item of waiting) if (item.notBefore <= now) waiting.delete(item);
       return Math.min(WINDOW_DISPATCHES_MAX - (items.size - waiting.size), HELD_DISPATCHES_MAX - items.size);
@@ -298,7 +315,10 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
       screened.items.delete(item);
       carriedOver.delete(position);
     },
-    /** The oldest beside these that does not wait for its retry: they are held in the order of the log. */
+    /**
+     * Returns the oldest item, other than these, that does not wait for its retry. The items are in the order of the
+     * log.
+     */
     firstUnsettledBeside(some: ReadonlySet<PendingDispatch>): number | undefined {
       const { retries } = state();
       for (const [position, item] of items) if (!some.has(item) && !retries.has(position)) return position;
@@ -307,7 +327,7 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   };
 }
 
-/** The items of a window that have an outcome without a request: they hold nothing back. */
+/** The items of a window that have an outcome without a request. They hold nothing back. */
 function createScreened(screen: OutboxWindowDeps["screen"]) {
   const items = new Set<PendingDispatch>();
   return {
@@ -321,20 +341,20 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
     },
     without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
       items.size === 0 ? all : all.filter((item) => !items.has(item)),
-    /** All of them, once one has waited for the others. */
+    /** Returns all of them, once one has waited for the others. */
     due: (now: number): readonly PendingDispatch[] =>
       earliestDue(items, now) <= now ? [...items].filter(({ inFlight }) => !inFlight) : [],
     nextDue: (now: number): number => earliestDue(items, now),
   };
 }
 
-/** When the first of these that is not in flight is due; Infinity: none is. */
+/** Returns when the first of these items that is not in flight is due; Infinity if there is none. */
 function earliestDue(items: Iterable<PendingDispatch>, now: number): number {
   let due = Infinity;
   for (const { inFlight, notBefore } of items) {
     if (inFlight || notBefore >= due) continue;
     due = notBefore;
-    // It cannot be sooner than at once.
+    // Nothing is due earlier than now.
     if (due <= now) return due;
   }
   return due;

@@ -1,10 +1,13 @@
 import type { DispatchResult } from "../networks/network.ts";
 import type { ChannelState } from "../../projections/deliveries.ts";
 
-/** HTTP status of a network that asks for less. */
+/** HTTP status of a network that asks for fewer requests. */
 const TOO_MANY_REQUESTS = 429;
 
-/** How much of a channel may be used, as its answers teach: its pace and its circuit breaker. Times are ms since the epoch. */
+/**
+ * Limits how much of a channel is used, by a pace and a circuit breaker that learn from its answers. Times are ms since
+ * the epoch.
+ */
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
@@ -15,7 +18,7 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
   const blockedUntil = (): number => Math.max(nextStartAt(pace), breaker.openUntil);
 
   return {
-    /** The time is `now`: when the clock was set back, what waits does not wait for longer. */
+    /** Reports the current time. If the clock was set back, pauses move back with it, so that nothing waits longer. */
     notice(now: number): void {
       if (now < noticed) {
         pace = shifted(pace, now - noticed);
@@ -26,7 +29,7 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
     learn(result: DispatchResult, now: number): void {
       if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
       const { outcome } = result;
-      // Some networks ask for less with another status, and say how long to wait.
+      // Some networks use another status and say how long to wait.
       if (outcome === "retryable" && (result.status === TOO_MANY_REQUESTS || result.retryAfterMs !== undefined)) {
         pace = afterRateLimit(pace, now, result.retryAfterMs);
       } else if (outcome === "retryable" || outcome === "in_doubt") {
@@ -36,25 +39,25 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
         breaker = CLOSED;
       }
     },
-    /** The network took it, and asks for some rest. */
+    /** Pauses a channel whose network accepted a request but asks for a rest. */
     pause(until: number): void {
       pace = { ...pace, pausedUntil: Math.max(pace.pausedUntil, until) };
     },
     started(now: number): void {
       pace = afterStart(pace, now);
     },
-    /** How many may be in flight now; none while the channel is paused or its circuit is open. */
+    /** Returns how many may be in flight now: none while the channel is paused or its circuit is open. */
     allowance(now: number): number {
       if (now < blockedUntil()) return 0;
       // A half-open circuit lets a single probe through.
       return toCircuit(breaker, now) === "closed" ? pace.window : 1;
     },
-    /** When something may start again; in the past while something may. */
+    /** Returns when something may start again; a past time if something may start now. */
     blockedUntil,
     get breaker(): CircuitBreaker {
       return breaker;
     },
-    /** The last answer was a failure: what goes together would fail, or be in doubt, together. */
+    /** True if the last answer was a failure. Dispatches sent together would then fail, or be in doubt, together. */
     isFailing: (): boolean => breaker.failures > 0,
   };
 }
@@ -75,20 +78,23 @@ export type Circuit = "closed" | "open" | "half_open";
 /** Failures in a row that open the circuit. */
 const TRIP_AFTER = 5;
 
-/** First and longest time for which nothing is sent. */
+/** First and longest time for which the circuit is open. */
 const OPEN_MIN_MS = 1_000;
 const OPEN_MAX_MS = 60_000;
 
 export const CLOSED: CircuitBreaker = { failures: 0, openUntil: 0 };
 
-/** As the log has it. No longer open than any is, where the clock was set back since. */
+/**
+ * Returns the breaker that the log holds. It opens for at most the longest time from `now`, in case the clock was set
+ * back.
+ */
 export function breakerIn({ circuit }: Pick<ChannelState, "circuit">, now: number): CircuitBreaker {
   if (circuit === null) return CLOSED;
   return { failures: circuit.failures, openUntil: Math.min(Date.parse(circuit.until), now + OPEN_MAX_MS) };
 }
 
 export function afterFailure(breaker: CircuitBreaker, now: number): CircuitBreaker {
-  // Those in flight together when it opens fail together: one lesson.
+  // Requests in flight when it opens fail together, and count as one observation.
   if (toCircuit(breaker, now) === "open") return breaker;
   const next = breaker.failures + 1;
   if (next < TRIP_AFTER) return { failures: next, openUntil: 0 };
@@ -102,9 +108,8 @@ export function toCircuit({ openUntil }: CircuitBreaker, now: number): Circuit {
 }
 
 /**
- * How fast a channel is used, learned from its answers (AIMD): more at once after successes, less after a 429, and a
- * pause as long as the network asks for. Networks that count messages a second do not care how many are in flight, so
- * a 429 also teaches a distance between two sends, which is forgotten slowly. Pure: times are ms since the epoch.
+ * The speed of a channel, learned from its answers (AIMD): more at once after successes, less after a 429, and a pause
+ * as long as the network asks for. Pure: times are ms since the epoch.
  */
 export interface Pace {
   /** Dispatches in flight at once. */
@@ -112,34 +117,46 @@ export interface Pace {
   /** Successes since the window last changed. */
   readonly streak: number;
   readonly pausedUntil: number;
-  /** Between the starts of two dispatches, in ms; 0 until a network complained. */
+  /**
+   * Time between the starts of two dispatches, in ms; 0 until a network complained. A 429 teaches it and it shrinks
+   * slowly, because networks that limit messages a second ignore how many are in flight.
+   */
   readonly spacing: number;
   /** When the spacing last changed. */
   readonly spacedAt: number;
   readonly lastStart: number;
 }
 
-/** No channel gets more at once: what a network would take in bursts it would punish in the long run. */
+/**
+ * Most dispatches of a channel in flight at once. A network may accept larger bursts for a while, but punishes them in
+ * the long run.
+ */
 export const WINDOW_MAX = 16;
 
-/** Without a Retry-After: the pace of those networks that name one, a message a second. */
+/** Pause after a 429 without Retry-After: the networks that document a pace allow one message a second. */
 const PAUSE_DEFAULT_MS = 1_000;
 
-/** The first spacing learnt; below the half of it the network is taken for one without such a limit. */
+/** The first spacing. Once it has shrunk below half of that, the network is assumed to have no such limit. */
 const SPACING_MIN_MS = 100;
 const SPACING_MAX_MS = 10_000;
 
-/** After a 429 half as much again; a network that asks for a long pause has a small allowance. */
+/**
+ * A 429 multiplies the spacing by the first. The spacing is at least the second times the requested pause, since a
+ * network that asks for a long pause has a small allowance.
+ */
 const SPACING_GROWTH = 1.5;
 const SPACING_OF_PAUSE = 0.25;
 
-/** A quiet minute is answered with a tenth less: so a network is asked too much once in several minutes at the most. */
+/**
+ * After a minute without a change, the spacing shrinks by a tenth. So the network's limit is exceeded at most once in
+ * several minutes.
+ */
 const RELAX_EVERY_MS = 60_000;
 const RELAX_FACTOR = 0.9;
 
 export const INITIAL_PACE: Pace = { window: 1, streak: 0, pausedUntil: 0, spacing: 0, spacedAt: 0, lastStart: 0 };
 
-/** A window is only widened after it was filled once with successes. */
+/** Widens the window only after successes have filled it once. */
 export function afterSuccess(pace: Pace, now: number): Pace {
   const relaxed = relax(pace, now);
   if (relaxed.streak + 1 < relaxed.window) return { ...relaxed, streak: relaxed.streak + 1 };
@@ -153,7 +170,7 @@ export function afterRateLimit(pace: Pace, now: number, retryAfterMs: number | u
     streak: 0,
     pausedUntil: Math.max(pace.pausedUntil, now + (retryAfterMs ?? PAUSE_DEFAULT_MS)),
   };
-  // Those in flight together are answered together: one lesson.
+  // Requests in flight at the same time count as one observation.
   if (now < pace.pausedUntil) return slower;
   const asked = (retryAfterMs ?? 0) * SPACING_OF_PAUSE;
   const wanted = Math.max(SPACING_MIN_MS, pace.spacing * SPACING_GROWTH, asked);
@@ -165,13 +182,13 @@ export function afterStart(pace: Pace, now: number): Pace {
   return { ...pace, lastStart: now };
 }
 
-/** The same where the clock was moved by `ms`. */
+/** Returns the pace after the clock was moved by `ms`. */
 export function shifted(pace: Pace, ms: number): Pace {
   const { pausedUntil, spacedAt, lastStart } = pace;
   return { ...pace, pausedUntil: pausedUntil + ms, spacedAt: spacedAt + ms, lastStart: lastStart + ms };
 }
 
-/** When the next dispatch may start; in the past while it may. */
+/** Returns when the next dispatch may start; a past time if it may start now. */
 export function nextStartAt({ pausedUntil, lastStart, spacing }: Pace): number {
   return Math.max(pausedUntil, spacing === 0 ? 0 : lastStart + spacing);
 }
@@ -182,22 +199,25 @@ function relax(pace: Pace, now: number): Pace {
   return { ...pace, spacing: spacing < SPACING_MIN_MS / 2 ? 0 : spacing, spacedAt: now };
 }
 
-/** Over at least so many ms the requests are counted. */
+/** Shortest span, in ms, over which requests are counted. */
 const SPAN_MS = 50;
 
-/** Requests a second from which on they wait for each other: fewer leave time for everything. */
+/** Requests a second from which on they wait for each other. Fewer leave time for everything. */
 const BUSY_PER_SECOND = 1_000;
 
-/** Clicks a second and channel that go on meanwhile, so that a load without end does not end delivery. */
+/**
+ * Clicks a second for each channel that are still dispatched while busy, so that a constant load does not stop
+ * delivery.
+ */
 const SHARE_PER_SECOND = 500;
 
-/** The most that is saved up for one request: what it takes to make and to record is time that requests wait. */
+/** Most clicks that are saved up for one request. Requests wait while it is made and recorded. */
 const SAVED_MAX = 250;
 
-/** Delivery gives way to requests: a caller waits for its answer, and pending dispatches wait for a network anyway. */
+/** Lets delivery yield to requests: a caller waits for its answer, and pending dispatches wait for a network anyway. */
 export type IntakePriority = ReturnType<typeof createIntakePriority>;
 
-/** `requests`: how many came so far. */
+/** `requests` returns how many have arrived so far. */
 export function createIntakePriority(requests: () => number) {
   let counted = requests();
   let countedAt = 0;
@@ -216,9 +236,9 @@ export function createIntakePriority(requests: () => number) {
   };
 
   return {
-    /** Whether so many requests come that they wait for each other, at `now`, ms since the epoch. */
+    /** True if requests arrive so fast at `now`, in ms since the epoch, that they wait for each other. */
     isBusy,
-    /** How many clicks may go at `now`; without bound unless it is busy. */
+    /** Returns how many clicks may be dispatched at `now`; Infinity unless it is busy. */
     share(now: number): number {
       if (!isBusy(now)) return Infinity;
       // Nothing is saved up while a clock that was set back catches up.
@@ -226,7 +246,7 @@ export function createIntakePriority(requests: () => number) {
       savedAt = now;
       return Math.floor(saved);
     },
-    /** So many went. */
+    /** Counts clicks that were dispatched. */
     took(clicks: number): void {
       saved = Math.max(0, saved - clicks);
     },

@@ -8,20 +8,20 @@ import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 
 /**
- * Dispatches that the network answered and that are not recorded yet, at the most: after a kill they are made again, as
- * those in flight are.
+ * Most dispatches that the network has answered and that are not recorded yet. After a kill they are made again, like
+ * those in flight.
  */
 export const UNRECORDED_MAX = 64;
 
-/** So many are worth a transaction: as many again may be answered while it is written. */
+/** This many outcomes are worth a transaction; as many again may be answered while it is written. */
 export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
-/** Dispatches whose outcomes are in one append; those that complete while it is under way are in the next one. */
+/** Most dispatches whose outcomes share one append. Outcomes that arrive during an append go into the next one. */
 const APPEND_DISPATCHES_MAX = 1_000;
 
 /**
- * Requests in one event. Each holds up to 2 KB of what a network complains of, and all of them together the positions of
- * as many dispatches as an append or a window has, of 20 bytes at the most: well below the 256 KiB of an event.
+ * Most requests in one event. Each holds up to 2 KB of a network's error message, and all together the positions of one
+ * append or window, at most 20 bytes each: well below the 256 KiB of an event.
  */
 export const EVENT_REQUESTS_MAX = 64;
 
@@ -39,8 +39,8 @@ interface Entry {
 }
 
 /**
- * Writes outcomes, those that come together in one append. The function resolves once the outcomes of the items are durable;
- * those that are settled have left their lane then. It rejects when the log did not take them: the items keep their outcomes.
+ * Writes outcomes; those that arrive together share an append. Resolves once the outcomes of the items are durable and
+ * settled items have left their lane. Rejects if the append failed; the items then keep their outcomes.
  */
 export function createRecorder(deps: RecorderDeps) {
   const { channel, lease, eventLog, projector, metrics, batchOutcomes } = deps;
@@ -56,7 +56,7 @@ export function createRecorder(deps: RecorderDeps) {
       for (const [type, outcomes] of Map.groupBy(unrecorded, ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
-        // Folded first: a lane that is refilled meanwhile still finds them here.
+        // Folds the outcomes first, so that a lane that is refilled meanwhile still finds its items.
         await projector.until(appended.last);
       } finally {
         for (const { lane, items } of entries) for (const item of items) settle(lane, item);
@@ -103,8 +103,8 @@ function countNext(entries: readonly Entry[]): number {
 }
 
 /**
- * The outcomes with their lane's low watermark as it is now. All but a lane's last event have that of before: they are
- * read one by one, and until the last of them the others' dispatches are not settled.
+ * Returns outcome events with their lane's low watermark. Only a lane's last event has the new one: events are folded
+ * one by one, and until the last one the dispatches of the others are not settled.
  */
 function toOutcomeEvents(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
@@ -125,12 +125,12 @@ interface Request {
   readonly request: RequestOf<OutcomeType>;
 }
 
-/** The outcomes of dispatches that went together: one entry for all that have the same outcome. */
+/** Groups dispatches that went together: one entry for all that have the same outcome. */
 function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
     if (outcome === undefined) continue;
-    // Most requests carry one, which need not be compared.
+    // Most requests carry one dispatch, so nothing needs to be compared.
     const key = items.length === 1 ? "" : JSON.stringify(outcome);
     const known = same.get(key);
     if (known === undefined) same.set(key, { outcome, positions: [event.position] });
@@ -141,7 +141,7 @@ function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   });
 }
 
-/** An event for each run of requests of one type, in the order in which they completed. */
+/** Returns one event for each run of requests of the same type, in the order in which they completed. */
 function groupByType(requests: readonly Request[]) {
   const events: { readonly type: OutcomeType; readonly requests: RequestOf<OutcomeType>[] }[] = [];
   for (const { type, request } of requests) {
@@ -162,22 +162,21 @@ function settle(lane: OutboxWindow, item: PendingDispatch): void {
 }
 
 interface Recording {
-  /** Dispatches that were answered and wait for it. */
+  /** Returns how many answered dispatches wait to be recorded. */
   waiting(): number;
   /** Never rejects. */
   write(): Promise<void>;
 }
 
-/** Records with the next round; resolves when all that were recorded in it are. */
+/** Records with the next round. Resolves when everything in that round is recorded. */
 export type OutcomeBatching = (recording: Recording) => Promise<void>;
 
-/** Iterations of the event loop that a round gathers for, whatever they bring: what was answered is not kept from the log. */
+/** Event loop iterations for which a round gathers at most, so that answered dispatches reach the log soon. */
 export const GATHERING_ITERATIONS_MAX = 4;
 
 /**
- * Lets all channels record at once, so that their outcomes share a transaction: one by one they come by turns, each while
- * another one's is written, and each takes a sync of its own. A round begins when the one before it has ended, and
- * gathers as long as each iteration of the event loop brings more, until a channel has `enough`.
+ * Lets all channels record at once, so that their outcomes share a transaction and its sync. A round begins when the
+ * previous one has ended. It gathers while each event loop iteration adds outcomes, until a channel has `enough`.
  */
 export function createOutcomeBatching(enough: number): OutcomeBatching {
   let last = Promise.resolve();

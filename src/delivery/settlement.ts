@@ -10,7 +10,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export type Settlement =
   | { readonly status: "delivered"; readonly latencyMs: number }
-  /** `latencyMs` where the network answered. */
+  /** `latencyMs` is present if the network answered. */
   | { readonly status: "skipped" | "in_doubt" | "failed"; readonly detail: string; readonly latencyMs?: number };
 
 export type Delivery = ReturnType<typeof createDelivery>;
@@ -34,19 +34,25 @@ export function createDelivery(
   return {
     /** The channels that have credentials. */
     configured: sortChannels(byChannel.keys()),
-    /** Those of them to which clicks are dispatched, by what a click says; a webhook carries what it is subscribed to. */
+    /**
+     * The configured channels to which clicks are dispatched. A webhook carries the event types that it is subscribed
+     * to.
+     */
     takeClicks: CLICK_CHANNELS.filter((channel) => byChannel.has(channel)),
-    /** Undefined for a channel that is not configured. */
+    /** Returns undefined for a channel that is not configured. */
     circuit(channel: ChannelName): Circuit | undefined {
       if (!byChannel.has(channel)) return undefined;
       const now = clock();
       return toCircuit(breakerIn(findChannel(projector.state("deliveries"), channel), now), now);
     },
-    /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
+    /**
+     * Returns how long the channel's network recognises a repeat, in ms; 0 if it never does or the channel is not
+     * configured.
+     */
     recognisesMs: (channel: ChannelName): number => byChannel.get(channel)?.recognisesMs ?? 0,
     /**
-     * Waits for the end of the dispatch requested at `position` to a channel that is configured; undefined when it is still
-     * pending after `timeoutMs`, or while the deliveries are folded: it is recorded, and dispatched after that.
+     * Waits for the end of the dispatch requested at `position` to a configured channel. Undefined if it is still
+     * pending after `timeoutMs`, or while the deliveries are still being folded; it is dispatched after that.
      */
     async settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined> {
       if (!projector.isFolded("deliveries")) return undefined;
@@ -57,7 +63,7 @@ export function createDelivery(
       const timer = setTimeout(() => live.resolve(undefined), timeoutMs);
       try {
         const { lanes } = findChannel(projector.state("deliveries"), channel);
-        // Settled before the caller began to wait, as after a repeated request: the log knows how.
+        // It was settled before the caller began to wait, as after a repeated request, so the log has the outcome.
         if (lanesOf(channel).some((lane) => isSettled(lanes[lane], position))) {
           const found = await find(eventLog, channel, position);
           if (found !== undefined) return found;
@@ -72,7 +78,7 @@ export function createDelivery(
   };
 }
 
-/** By the position at which the dispatch was requested. */
+/** Callbacks by the position at which the dispatch was requested. */
 type Waiters = Map<number, Set<(settlement: Settlement) => void>>;
 
 async function find(eventLog: EventLog, channel: ChannelName, position: number): Promise<Settlement | undefined> {
@@ -83,7 +89,7 @@ async function find(eventLog: EventLog, channel: ChannelName, position: number):
   return undefined;
 }
 
-/** How dispatches ended by this event; of most events none. */
+/** Returns the dispatches that this event ended; for most events none. */
 function settlementsIn({ type, data }: Recorded): { readonly sources: Sources; readonly settlement: Settlement }[] {
   switch (type) {
     case "DispatchSucceeded":

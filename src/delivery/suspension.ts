@@ -11,7 +11,10 @@ import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window
 import type { ChannelName } from "../../events/channel.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Announces to the operator what calls for action: on chat, or on messaging where chat is missing, suspended or what failed. */
+/**
+ * Announces what needs an operator's action on chat, or on messaging if chat is missing, suspended or the channel that
+ * failed.
+ */
 export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
 
 interface AnnounceDeps extends Pick<DispatchDeps, "eventLog" | "projector" | "logger"> {
@@ -20,11 +23,11 @@ interface AnnounceDeps extends Pick<DispatchDeps, "eventLog" | "projector" | "lo
 
 const READ_BY_PEOPLE = ["chat", "messaging"] as const;
 
-/** `key` names the occasion; each occasion is announced once, over restarts too. */
+/** Announces each occasion, named by `key`, only once, even after a restart. */
 export function createAnnounce({ eventLog, projector, configured, logger }: AnnounceDeps): Announce {
   const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) &&
-    // While it is not known whether the channel is suspended, the announcement waits in the log for its dispatcher.
+    // While it is unknown whether the channel is suspended, the announcement waits in the log for its dispatcher.
     (!projector.isFolded("deliveries") || findChannel(projector.state("deliveries"), name).suspended === null);
 
   return async (text, key, failed) => {
@@ -40,20 +43,20 @@ export function createAnnounce({ eventLog, projector, configured, logger }: Anno
 
 export interface SuspensionDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "logger"> {
   readonly announce: Announce;
-  /** {@link createCredentialHash}: shows whether the credential is still the one that was refused. */
+  /** {@link createCredentialHash}: shows if the credential is still the refused one. */
   readonly hashCredential: (credential: Secret) => string;
 }
 
-/** Whether a channel is refused as a whole: by the log, so that it outlasts a restart. */
+/** Knows if the network refuses the whole channel. The state is in the log, so that it survives a restart. */
 export type Suspension = ReturnType<typeof createSuspension>;
 
 export function createSuspension(deps: SuspensionDeps) {
   const { channel, lease, eventLog, projector, announce, logger, hashCredential } = deps;
   const { name, network } = channel;
   const suspended = () => findChannel(projector.state("deliveries"), name).suspended;
-  /** Why the channel is being suspended, until the log has it. */
+  /** Why the channel is being suspended, until the suspension is in the log. */
   let suspending: string | undefined;
-  /** When the suspension that was announced last began. */
+  /** Start of the suspension that was announced last. */
   let announced = "";
 
   const announceOnce = async (): Promise<void> => {
@@ -68,9 +71,9 @@ export function createSuspension(deps: SuspensionDeps) {
 
   return {
     isSuspended: (): boolean => suspending !== undefined || suspended() !== null,
-    /** Why, while it is. */
+    /** Returns the reason while the channel is suspended. */
     detail: (): string => suspended()?.detail ?? suspending ?? "",
-    /** What an answer says of the channel, to be recorded with the outcome of `items`. */
+    /** Returns events about the channel that follow from an answer, to be recorded with the outcomes of `items`. */
     learn(result: DispatchResult, items: readonly PendingDispatch[]): readonly NewEvent[] {
       if (result.outcome === "delivered" && suspended() !== null && items.every(isTest)) {
         return [{ type: "ChannelResumed", data: { channel: name, why: "delivered" } }];
@@ -83,15 +86,15 @@ export function createSuspension(deps: SuspensionDeps) {
       const data = { channel: name, network, ...omitUndefined({ status }), detail, credential };
       return [{ type: "ChannelSuspended", data }];
     },
-    /** The append of what was learnt is over, whether the log took it or not. */
+    /** Called when the append of the learnt events has ended, whether or not it succeeded. */
     recorded(learnt: readonly NewEvent[]): void {
       if (learnt.some(({ type }) => type === "ChannelSuspended")) suspending = undefined;
     },
-    /** Announces a suspension to the operator, each once. Never rejects. */
+    /** Announces a suspension to the operator, each only once. Never rejects. */
     announce: announceOnce,
     /**
-     * Goes on with a channel that was suspended, where the credential is another one now; else it makes sure that the
-     * operator knows. Never rejects.
+     * Resumes a suspended channel if its credential has changed; else makes sure that the operator knows of the
+     * suspension. Never rejects.
      */
     async resumeIfChanged(): Promise<void> {
       const now = suspended();
@@ -110,13 +113,16 @@ export function createSuspension(deps: SuspensionDeps) {
   };
 }
 
-/** The outcome of a direct dispatch to a suspended channel: the caller that waits for it learns the reason at once. */
+/**
+ * Returns the outcome of a direct dispatch to a suspended channel, so that the waiting caller learns the reason at
+ * once.
+ */
 export function rejectWhileSuspended(lane: OutboxWindow, item: PendingDispatch, detail: string): AttemptOutcome {
   const why = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
   return { type: "DispatchAbandoned", request: { ...why, ...uncertainSinceField(lane.uncertainSince(item)) } };
 }
 
-/** A keyed hash of a credential: it shows whether two are the same, and nothing else. `key` stays the same over restarts. */
+/** Creates a keyed hash of a credential that shows only if two are the same. `key` stays the same after a restart. */
 export function createCredentialHash(key: Uint8Array): (credential: Secret) => string {
   return (credential) => createHmac("sha256", key).update(credential.reveal(), "utf8").digest("base64url");
 }
@@ -125,7 +131,10 @@ export function createCredentialHash(key: Uint8Array): (credential: Secret) => s
 export type Resumed =
   { readonly kind: "resumed"; readonly since: string; readonly repeated: boolean } | { readonly kind: "not_suspended" };
 
-/** Goes on with a suspended channel: what is pending is sent at once, and suspends it again if the network still refuses it. */
+/**
+ * Resumes a suspended channel: pending dispatches are sent at once. If the network still refuses the channel, it is
+ * suspended again.
+ */
 export async function resumeChannel(
   { eventLog, projector }: Pick<DispatchDeps, "eventLog" | "projector">,
   channel: ChannelName,
@@ -135,7 +144,7 @@ export async function resumeChannel(
   if (suspended === null) return { kind: "not_suspended" };
   const { since } = suspended;
   const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
-  // Each suspension is ended by hand once, however many ask for it at the same moment.
+  // Each suspension is ended by hand once, even if several callers ask for it at the same moment.
   const key = `resume/${channel}/${since}`;
   const { last, repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], metadata, { key });
   await projector.until(last);

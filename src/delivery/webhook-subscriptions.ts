@@ -11,13 +11,13 @@ import type { Secret } from "../platform/secret.ts";
 type WantedWebhook = Pick<StandardWebhookOptions, "name" | "url" | "filter"> & { readonly types: readonly string[] };
 
 interface SubscriptionDeps extends HandleDeps {
-  /** {@link createCredentialHash}: the log shows whether the receiver is another one, and not where it is. */
+  /** {@link createCredentialHash}: the log shows that the receiver has changed, but not its address. */
   readonly hashCredential: (url: Secret) => string;
 }
 
 /**
- * Makes the log say what each webhook carries from now on, where that is another thing than before: of several instances
- * with different configurations the one that started last says so. Throws what {@link handle} throws.
+ * Records what each webhook carries from now on, if that has changed. If instances have different configurations, the
+ * one that started last decides. Throws what {@link handle} throws.
  */
 export async function updateSubscriptions(deps: SubscriptionDeps, wanted: readonly WantedWebhook[]): Promise<void> {
   const states = () => deps.projector.state("deliveries");
@@ -33,14 +33,14 @@ export async function updateSubscriptions(deps: SubscriptionDeps, wanted: readon
       const current = findChannel(states(), name).lanes.events.subscriptions.at(-1);
       return { events: decideSubscription(name, current, data) };
     };
-    // Where nothing changes the log is not even asked.
+    // If nothing changes, the log is not read.
     if (decide().events.length === 0) continue;
-    // A stream of its own: that of the channel moves on with each delivery that another instance makes.
+    // Uses a separate stream, because other instances append each delivery to the channel's stream.
     await handle(deps, STREAMS.webhook(name), decide, { metadata: SERVICE_METADATA });
   }
 }
 
-/** What is to be appended for the log to say what is wanted; `undefined`: nothing is carried (pure). */
+/** Returns the events that make the log match `wanted`; `undefined` means that the webhook carries nothing (pure). */
 export function decideSubscription(
   name: WebhookChannel,
   current: Subscription | undefined,
@@ -53,7 +53,7 @@ export function decideSubscription(
   return isSame ? [] : [{ type: "WebhookSubscribed", data: wanted }];
 }
 
-/** As events name a webhook. */
+/** The fields by which events name a webhook. */
 function named(name: WebhookChannel): { readonly channel?: WebhookChannel } {
   return name === "webhook" ? {} : { channel: name };
 }

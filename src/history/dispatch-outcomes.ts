@@ -14,7 +14,7 @@ import { positionsOf } from "../../events/sources.ts";
 import { STREAMS, eventAt, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Reading } from "./find-event.ts";
 
-/** Positions at which dispatches were requested, by retries too -> the position of the source of each. */
+/** Maps each position at which a dispatch was requested, including retries, to the position of its source. */
 export type Dispatches = ReadonlyMap<number, number>;
 
 /** The outcomes of dispatches, narrowed to the selected ones. */
@@ -25,12 +25,15 @@ export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarde
 
 const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"];
 
-/** All name the event whose dispatch it is by its position. */
+/** True for events that refer by position to the event whose dispatch they decide on. */
 export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & LetterDecision {
   return DECISIONS.includes(event.type);
 }
 
-/** The channels to which events request dispatches: by themselves, or by what webhooks were subscribed to. */
+/**
+ * Returns the channels to which an event requests dispatches: directly, or because a webhook was subscribed to its
+ * type.
+ */
 export type FindChannels = (event: Folded) => readonly ChannelName[];
 
 export async function readRequestedChannels({ store, to }: Reading): Promise<FindChannels> {
@@ -42,9 +45,12 @@ export async function readRequestedChannels({ store, to }: Reading): Promise<Fin
   return (event) => findRequestedChannels(webhooks, event);
 }
 
-/** The events whose dispatches this one is about, beyond any retry: several of what went together, none of most. */
+/**
+ * Returns the events whose dispatches this one is about, also through a retry. An outcome of several dispatches has
+ * several; most events have none.
+ */
 export async function sourcesOfEvent({ store }: Reading, findChannels: FindChannels, event: Recorded) {
-  // A webhook may carry what is about a dispatch to another channel, which is a dispatch of its own.
+  // A webhook may also carry an event about a dispatch to another channel. That is a separate dispatch.
   const own = findOwnChannels(findChannels, event).length > 0 ? [event] : [];
   if (isDecision(event)) return [await eventAt(store, event.data.source), ...own];
   if (!isOutcome(event)) return own;
@@ -54,20 +60,26 @@ export async function sourcesOfEvent({ store }: Reading, findChannels: FindChann
   return [...(await Array.fromAsync(eventsAt(store, inOrder(positions)))), ...own];
 }
 
-/** The channels to which an event is a source: a decision requests its dispatch in the name of another event. */
+/**
+ * Returns the channels for which an event is itself the source. On its own channel, a decision requests a dispatch of
+ * another event.
+ */
 export function findOwnChannels(findChannels: FindChannels, event: Recorded): readonly ChannelName[] {
   const channels = findChannels(event);
   return isDecision(event) ? channels.filter((channel) => channel !== event.data.channel) : channels;
 }
 
-/** The position of the event whose dispatch to the channel this one requests: beyond a retry that is of that channel. */
+/**
+ * Returns the position of the source whose dispatch to the channel this event requests: for a retry on that channel,
+ * the position of the retried event.
+ */
 function positionOfSource(event: Recorded, channel: ChannelName): number {
   return isDecision(event) && event.data.channel === channel ? event.data.source : event.position;
 }
 
 /**
- * Finds the decisions on dead letters of `sources`, and all outcomes of the sources and of their retries. `sources`:
- * positions, and the channels to which each requests dispatches. Answers all dispatches that these are about.
+ * Finds the decisions on dead letters of `sources`, and all outcomes of the sources and their retries. `sources` maps
+ * positions to the channels to which each requests dispatches. Returns all these dispatches.
  */
 export async function findDispatches(
   reading: Reading,
@@ -94,8 +106,8 @@ export async function findDispatches(
 }
 
 /**
- * Reads the channel's stream from the first request to the end, also when all are settled: an outcome recorded twice may
- * be a dispatch sent twice.
+ * Reads the channel's stream from the first request to the end, even if all are settled earlier: an outcome that is
+ * recorded twice may be a dispatch that was sent twice.
  */
 async function findOutcomes(
   { store, to, onProgress }: Reading,
@@ -118,16 +130,16 @@ async function findOutcomes(
 /** The outcomes of an event's dispatches to one channel. */
 export interface ChannelOutcome {
   readonly channel: ChannelName;
-  /** Attempts, narrowed to this dispatch, and what was decided by hand; in the order of the log. */
+  /** Attempts, narrowed to this dispatch, and operators' decisions, in the order of the log. */
   readonly events: readonly Recorded[];
-  /** False: more may have come of it than was looked for. */
+  /** False if the search stopped at its limit, so that there may be more events. */
   readonly isWhole: boolean;
 }
 
-/** Outcomes of a channel read at the most behind a request: it waits its turn behind what was requested before it. */
+/** Most outcomes of a channel that are read after a request, which waits for those requested before it. */
 const OUTCOMES_READ_MAX = 1_000;
 
-/** Decisions of an operator read at the most behind a request. */
+/** Most operators' decisions that are read after a request. */
 const DECISIONS_READ_MAX = 1_000;
 
 /** The outcomes of this event's dispatches, by channel; empty for an event that requests none. */
@@ -163,7 +175,7 @@ async function outcomeOn(
   };
 }
 
-/** The attempts at what was requested at a position, up to the final one. */
+/** Reads the attempts at the dispatch that was requested at a position, up to the final one. */
 async function readAttempts({ store, to }: Reading, channel: ChannelName, requested: number) {
   const events: Recorded[] = [];
   const wanted = new Set([requested]);

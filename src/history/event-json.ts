@@ -25,14 +25,14 @@ export const eventJson = named(
 /** Positions at which dispatches were requested. */
 export type RequestPositions = Pick<ReadonlySet<number>, "has">;
 
-/** An outcome is told as that of these dispatches alone. */
+/** Shows an outcome as that of these dispatches only. */
 export function toEventJson(event: Recorded, dispatches?: RequestPositions): Static<typeof eventJson> {
   const { position, id, stream, version, type, time: at, data, meta, hash } = hideCodes(event);
   const words = describeNarrowed(event, dispatches);
   return { position, id, stream, version, type, time: at, words, data: { ...data }, meta: { ...meta }, hash };
 }
 
-/** One event as a sentence; an outcome is told as that of these dispatches alone. */
+/** Describes one event in a sentence, and an outcome as that of these dispatches only. */
 export function describeNarrowed(event: Recorded, dispatches: RequestPositions | undefined): string {
   if (dispatches === undefined || !isOutcome(event)) return describeEvent(event);
   return describeEvent(narrowedTo(event, dispatches) ?? event);

@@ -3,21 +3,21 @@ import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { eventAt } from "../log/event-log.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 
-/** Where a history is read from, up to and including a position. */
+/** A history is read up to and including position `to`. */
 export interface Reading {
   readonly store: LogStore;
   readonly to: number;
-  /** Told which position is read. */
+  /** Called with the position that is being read. */
   readonly onProgress: (position: number) => void;
 }
 
-/** Event and run ids are UUIDs, of whatever version an imported log has. */
+/** Event and run ids are UUIDs, of any version that an imported log has. */
 export const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A position as every listing prints it. */
 const POSITION = /^[1-9]\d{0,14}$/;
 
-/** A pattern: how an event is named, by its id or its position. */
+/** A pattern for the id or the position of an event. */
 export const EVENT_NAME = String.raw`^(?:[1-9]\d{0,14}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`;
 
 /** True if the text is the id or the position of an event. */
@@ -25,15 +25,15 @@ export function isEventName(text: string): boolean {
   return EVENT_ID.test(text) || POSITION.test(text);
 }
 
-/** The event at this position, if it is one of the log. */
+/** Finds the event at this position; undefined if there is none up to `to`. */
 export async function findAt({ store, to }: Reading, position: string): Promise<Recorded | undefined> {
   if (!POSITION.test(position) || Number(position) > to) return undefined;
   return eventAt(store, Number(position));
 }
 
 /**
- * The event with this id or at this position, or the start of the run with this id. Ids of events hold the time at which they were made
- * (RFC 9562, UUIDv7), so the search starts there; only an id that is not in the log costs a reading of all of it.
+ * Finds the event with this id or position, or the start of the run with this id. Ids hold the time at which they were
+ * made (RFC 9562, UUIDv7), so the search starts there. Only an unknown id costs a read of the whole log.
  */
 export async function findEvent(reading: Reading, id: string): Promise<Recorded | undefined> {
   const { store, to } = reading;
@@ -45,7 +45,7 @@ export async function findEvent(reading: Reading, id: string): Promise<Recorded 
   return (await search(reading, id, { from: before + 1, to })) ?? search(reading, id, { from: 1, to: before });
 }
 
-/** The event of this name. Throws a ServiceError (usage, not_found). */
+/** Finds the event with this id or position. Throws a ServiceError (usage, not_found). */
 export async function requireEvent(store: LogStore, name: string): Promise<Recorded> {
   if (!isEventName(name)) throw usageError("give the id or the position of an event");
   const { position: to } = await store.head();
@@ -54,10 +54,13 @@ export async function requireEvent(store: LogStore, name: string): Promise<Recor
   throw new ServiceError("not_found", `the log has no event ${name}: it ends at position ${to}`);
 }
 
-/** Events read for one id at the most: between making an id and recording its event others may come. */
+/** Most events read for one id. Others may be recorded between making an id and recording its event. */
 const NEAR_MAX = 2_000;
 
-/** The event with this id where the id says when it was made, as all do that this service makes; no other time is read. */
+/**
+ * Finds the event with this id near the time that the id holds, as each id made by this service does. Reads no other
+ * time.
+ */
 export async function findEventNear(reading: Reading, id: string): Promise<Recorded | undefined> {
   const from = (await positionBefore(reading, parseIdTime(id))) + 1;
   return search(reading, id, { from, to: reading.to, limit: NEAR_MAX });
@@ -71,7 +74,7 @@ async function search({ store, onProgress }: Reading, id: string, query: Pick<Qu
   return undefined;
 }
 
-/** The last position recorded before this moment. An event is recorded after its id was made. */
+/** Returns the last position recorded before this moment. An event is recorded after its id was made. */
 export async function positionBefore({ store, to }: Reading, ms: number): Promise<number> {
   for await (const { position } of store.read({ until: new Date(ms - 1), to, backwards: true, limit: 1 }))
     return position;
@@ -80,7 +83,10 @@ export async function positionBefore({ store, to }: Reading, ms: number): Promis
 
 const TIME_DIGITS = 12;
 
-/** The first 48 bits of a UUIDv7 are ms since 1970. Another id gives any moment, from which all is searched. */
+/**
+ * Returns the first 48 bits, which are ms since 1970 in a UUIDv7. For another id they are any moment, and everything is
+ * searched from there.
+ */
 export function parseIdTime(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);
 }

@@ -12,22 +12,22 @@ import { spellingsOf, type Clicks } from "../../projections/clicks.ts";
 import { contacts, positionsAbout, type Contact, type Contacts } from "../../projections/contacts.ts";
 
 /**
- * All that the log knows of one recipient, link, event or run. `positions`: of its events, in the order of the log;
- * `dispatches`: those that belong to it: what an outcome event says of others does not.
+ * The log's events about one recipient, link, event or run. `positions` are in the order of the log. `dispatches` are
+ * those that belong to it; an outcome event may also record others.
  */
 export type History = Pick<EventHistory, "positions" | "dispatches">;
 
-/** What belongs to one event, or to one run, which is found by its start. */
+/** The history of one event, or of one run, which is found by its start. */
 export type EventHistory = NonNullable<Awaited<ReturnType<typeof historyOfEvent>>>;
 
 /**
- * One event, and everything that caused it or that it caused: the same request, the same message or run, the
- * dispatches that it requests or is about. `id`: its id or position, or a run's id. Undefined: the log has no such event.
+ * Finds an event and everything that caused it or that it caused: the same request, message or run, and the dispatches
+ * that it requests or is about. `id`: its id or position, or a run's id. Undefined if the log has no such event.
  */
 export async function historyOfEvent(reading: Reading, id: string) {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
-  // A run's request caused all of its messages: the history of one of them leaves out the others.
+  // A run's request caused all of its messages, so the history of one message leaves out the others.
   const roots = isOfOneRecipient(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
   const findChannels = await readRequestedChannels(reading);
   const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
@@ -38,10 +38,13 @@ export async function historyOfEvent(reading: Reading, id: string) {
   return { positions, dispatches, event: asked };
 }
 
-/** A request is answered within 5 minutes (`Prefer: wait=300`); what it appends lies within twice that of each other. */
+/** A request is answered within 5 minutes (`Prefer: wait=300`), so its events lie within twice that of each other. */
 const REQUEST_MS = 10 * 60_000;
 
-/** What the same request appended, or another one of the same trace at that time; of a run, its first minutes. */
+/**
+ * Finds the events that the same request appended, or another request of the same trace at about that time. For a run
+ * these are from its first minutes.
+ */
 async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<readonly Recorded[]> {
   const { request_id, traceparent } = meta;
   if (request_id === undefined && traceparent === undefined) return [];
@@ -57,7 +60,7 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
   return found;
 }
 
-/** The streams that hold the clicks of a link, as `linkKey` writes it. Older versions had one for each spelling. */
+/** Returns the streams with the clicks of a link, written as by `linkKey`. Older versions had one for each spelling. */
 export function streamsOfLink(clicks: Clicks, link: string): readonly string[] {
   return spellingsOf(clicks, link).map(toStream);
 }
@@ -68,9 +71,8 @@ function toStream(link: string): string {
 }
 
 /**
- * Reads the clicks of one link and the outcomes of their dispatches: the link's own streams, and for each channel that a
- * click is dispatched to, all outcomes from the first such click on. `tally`: the number of each. Undefined: there is no
- * click.
+ * Reads the clicks of one link and the outcomes of their dispatches; `tally` counts both. Reads the link's streams, and
+ * each channel's outcomes from the first click that was dispatched to it. Undefined if there is no click.
  */
 export async function historyOfLink(reading: Reading, link: string, streams: readonly string[] = [toStream(link)]) {
   const { store, to } = reading;
@@ -94,12 +96,12 @@ export async function historyOfLink(reading: Reading, link: string, streams: rea
   return { positions: inOrder(positions), dispatches, tally: tally() };
 }
 
-/** What happened to one recipient, and who that is as of the end of the reading. */
+/** The history of one recipient, and their contact as of the end of the reading. */
 export type RecipientHistory = NonNullable<Awaited<ReturnType<typeof historyOfRecipient>>>;
 
 /**
- * What happened to the recipient that `find` answers: under every handle they had while they had it, also before their id
- * was known, and who read about them. Folds all recipients and messages, and reads no click. Undefined: there is no such recipient.
+ * Finds what happened to the recipient that `find` returns: under each handle while they had it, also before their id
+ * was known, and who read about them. Reads all recipients and messages, but no clicks. Undefined if there is none.
  */
 export async function historyOfRecipient(
   { store, to, onProgress }: Reading,
@@ -115,7 +117,7 @@ export async function historyOfRecipient(
 }
 
 /**
- * The name of a link that an operator writes as `domain/short_code`, with or without a scheme. Throws a ServiceError (usage)
+ * Parses a link that an operator writes as `domain/short_code`, with or without a scheme. Throws a ServiceError (usage)
  * for any other text.
  */
 export function parseLink(text: string): string {

@@ -20,7 +20,7 @@ export function createTally(findChannels: FindChannels) {
   const count = (what: string): number => counts.get(what) ?? 0;
   const add = (what: string): void => void counts.set(what, count(what) + 1);
 
-  /** As the projection does: the first final outcome counts, and any other is one recorded again. */
+  /** Counts as the projection does: the first final outcome counts, and any later one was recorded again. */
   const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
     const ofChannel = settled.getOrInsertComputed(channel, () => new Set());
     for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
@@ -38,11 +38,11 @@ export function createTally(findChannels: FindChannels) {
     const arrived = count(`${channel} arrived`);
     return {
       channel,
-      // What is retried is requested a second time.
+      // A retry counts as a second request.
       pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
       delivered: delivered + arrived,
       skipped,
-      /** Less those that the operator retried or settled. */
+      /** Without dispatches that an operator retried or settled. */
       inDoubt: inDoubt - retriedInDoubt - of("DispatchSettled"),
       /** Dead letters that the operator has neither retried nor discarded. */
       dead: dead - (retried - retriedInDoubt) - discarded,
@@ -54,7 +54,7 @@ export function createTally(findChannels: FindChannels) {
   };
 
   return {
-    /** In the order of the log, as far as a channel goes. */
+    /** Counts an event. The outcomes of each channel must be in the order of the log. */
     take(event: Folded): void {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
@@ -82,7 +82,10 @@ type Counted = Pick<States, "clicks" | "suspected">;
 /** Events other than clicks that mark clicks as suspected. */
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
-/** Counts one link from its own streams, however many others there are, and the messages that may explain clicks. */
+/**
+ * Counts one link from its own streams, even if there are many other links, and from the messages that may explain
+ * clicks.
+ */
 export async function countLink(store: LogStore, streams: readonly string[], { position }: Place): Promise<Counted> {
   const states = createStates(["clicks", "suspected"]);
   const queries = [...streams.map((stream) => ({ stream })), { types: MESSAGES }];
@@ -98,7 +101,7 @@ async function* flatten(batches: AsyncIterable<readonly Folded[]>): Events {
   return undefined;
 }
 
-/** No event is in two of the sources. */
+/** Merges sources in the order of the log. No event may be in two of them. */
 async function* mergeInLogOrder(sources: readonly Events[]) {
   const heads = await Promise.all(sources.map(async (events) => ({ events, next: (await events.next()).value })));
   for (;;) {
@@ -114,7 +117,7 @@ function nextPosition(head: { readonly next: Folded | undefined } | undefined): 
   return head?.next?.position ?? Infinity;
 }
 
-/** Most clicks of people first; of equals the one clicked last. `suspected` of its `clicks`. */
+/** Lists links by their clicks of people, then of bots, then by their last click. `suspected` is a part of `clicks`. */
 export function listLinkCounts({ clicks: { links }, suspected }: Counted) {
   return byLastClick(links)
     .map(([link, { clicks: people, bots, first, last }]) => {

@@ -10,7 +10,7 @@ import { findRunEnd, isOfRun, findRunStart } from "./run-events.ts";
 import type { PositionRange, Selection } from "./select-events.ts";
 import { usageError } from "../platform/service-error.ts";
 
-/** A selection of events, as the caller wrote it; an event must match all members. */
+/** Selects events, in the caller's words; an event must match all members. */
 export interface LogFilter {
   readonly types?: readonly string[];
   readonly stream?: string;
@@ -25,7 +25,7 @@ export interface LogFilter {
   readonly to?: string;
 }
 
-/** What each member of a filter selects, for `--help` and the API's document. */
+/** Descriptions of a filter's members, for `--help` and the API's document. */
 export const FILTER_WORDS = {
   type: "Only events of this type; may be given several times.",
   stream: "Only events of this stream.",
@@ -48,13 +48,13 @@ export function filterIn(query: URLSearchParams): LogFilter {
 export interface FilterSources {
   readonly store: LogStore;
   readonly contacts: () => Contacts | Promise<Contacts>;
-  /** IANA name; days are days of it. */
+  /** IANA name; days are days of this time zone. */
   readonly timezone: string;
-  /** Nothing behind this position counts. */
+  /** Events after this position are ignored. */
   readonly position: number;
 }
 
-/** What a filter means in this log. Throws a ServiceError (usage) on what can mean nothing. */
+/** Turns a filter into a selection of this log. Throws a ServiceError (usage) if a member has no possible meaning. */
 export async function toSelection(filter: LogFilter, sources: FilterSources): Promise<Selection> {
   const types = filter.types?.map(parseType);
   const range = await toRange(filter, sources);
@@ -87,7 +87,7 @@ function parseType(text: string): EventType {
   return type;
 }
 
-/** The stream of a link; null: another stream is wanted too. */
+/** Returns the stream of a link; null if another stream is wanted too. */
 function toStream(link: string, stream: string | undefined): string | null {
   if (splitLink(link).includes("")) throw usageError(`a link is DOMAIN/SHORT_CODE, not "${shown(link)}"`);
   const own = STREAMS.link(...splitLink(toLinkKey(link)));
@@ -110,7 +110,7 @@ async function firstPosition(from: string, { store, position: to, timezone }: Fi
   return (await positionBefore({ store, to, onProgress: () => {} }, until.getTime())) + 1;
 }
 
-/** From its start to its end, as far as that is wanted; null: there is no such run. */
+/** Returns the wanted part of a run, from its start to its end; null if there is no such run. */
 async function runRange(run: string, { first, last }: PositionRange, { store, position: to }: FilterSources) {
   if (!EVENT_ID.test(run))
     throw usageError(`a run has an id such as 01a1fd59-3b3a-7515-964c-67ff53c10ed1, not "${shown(run)}"`);

@@ -6,13 +6,13 @@ import { formatTemplate, type Results } from "../../projections/results.ts";
 import { VISITORS_ERROR } from "../../projections/visitors.ts";
 import type { Figures, Grouping, Interval, ResultRate, ResultGroup, ResultTable } from "./results.ts";
 
-/** What the figures of clicks say, in the words of every answer to people. */
+/** The note on click figures in every answer to people. */
 export const CLICKS_NOTE =
   "Clicks are counted by UTC day. Total: not by bots, and not suspected to be X itself. Unique: different visitors, each once " +
   `a link and day, an estimate with a standard error of ${formatPercent(VISITORS_ERROR)}; clicks without address and ` +
   "user agent, and anonymous ones, are in the total alone.";
 
-/** Empty: all days of the answer are told apart. */
+/** Returns an empty string if all days of the answer are told apart. */
 export function describeMergedDays({ mergedTo }: Pick<ResultTable, "mergedTo">): string {
   if (mergedTo === null) return "";
   return `Clicks up to ${mergedTo} are no longer told apart by day: they count only in an answer without a first day that ends later.`;
@@ -25,7 +25,7 @@ export function isTrackedOnly(by: Grouping): boolean {
   return by === "run" || by === "source" || by === "basis";
 }
 
-/** Of each grouping, the members of a row that name it to people. */
+/** The members of a row that name it to people, for each grouping. */
 export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGroup)[]>> = {
   template: ["template"],
   variant: ["template", "variant"],
@@ -36,7 +36,7 @@ export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGrou
   link: ["link"],
 };
 
-/** What a member of a row is called; a template by its name. */
+/** Returns the text of a row's member; for a template its name. */
 export function nameMember(group: ResultGroup, member: keyof ResultGroup, results: Pick<Results, "templates">): string {
   const name = group[member] ?? "unknown";
   return member === "template" ? formatTemplate(results, name) : name;
@@ -56,12 +56,12 @@ export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted,
   };
 }
 
-/** `rate`: 0 to 1. */
+/** `rate` is from 0 to 1. */
 export function formatPercent(rate: number): string {
   return `${(rate * 100).toFixed(1)} %`;
 }
 
-/** Its UTC days, the last one included. */
+/** Formats the interval's UTC days, including the last. */
 export function formatDays({ from, to }: Interval): string {
   return `${from === undefined ? "the beginning" : toDay(from)} to ${to === undefined ? "now" : toDay(to - DAY_MS)}`;
 }
@@ -70,7 +70,7 @@ function intervalAsJson({ from, to }: Interval) {
   return { from: from === undefined ? null : isoTime(from), to: to === undefined ? null : isoTime(to) };
 }
 
-/** The same rows as CSV (RFC 4180), without the total. */
+/** Formats the rows as CSV (RFC 4180), without the total. */
 export function resultsAsCsv({ by, rows, clicks_merged_to }: ReturnType<typeof resultsAsJson>): string {
   const members = GROUP_MEMBERS[by].flatMap((member) =>
     member === "template" ? ([member, "template_name"] as const) : [member],
@@ -83,7 +83,7 @@ export function resultsAsCsv({ by, rows, clicks_merged_to }: ReturnType<typeof r
     ...Object.values(CELLS).map((cell) => (row.previous === null ? null : cell(row.previous))),
     clicks_merged_to,
   ]);
-  // On one line, since a row is one, and with nothing that steers a terminal.
+  // Each row stays on one line, without characters that steer a terminal.
   const toCell = (value: string | number | null): string => escapeControls(String(value ?? "").replaceAll(/\s+/g, " "));
   return csvHead(head) + lines.map((line) => csvRecord(line.map(toCell))).join("");
 }

@@ -152,7 +152,7 @@ const TRACKED_COLUMNS: readonly Column[] = [
   FIRST_CLICK,
 ];
 
-/** Columns that stand beside those of the previous interval. */
+/** Columns that are shown next to those of the previous interval. */
 const COMPARED: ReadonlySet<string> = new Set([
   "sent",
   "reply rate",

@@ -10,22 +10,25 @@ import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
 import { parseMoment } from "../projector/parse-moment.ts";
 
-/** What results can be told apart by. */
+/** The properties by which results can be grouped. */
 export const GROUPINGS = ["template", "variant", "run", "day", "source", "basis", "link"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-/** Rows of an answer, the newest: a run a day for nearly three years. */
+/** Most rows of an answer, the newest: one run a day for nearly three years. */
 export const RESULT_ROWS_MAX = 1_000;
 
-/** Whole UTC days, since visitors are told apart within one: from the start of `from` to that of `to`, in ms since 1970. */
+/**
+ * Whole UTC days, because visitors are told apart within one day: from the start of `from` to the start of `to`, in ms
+ * since 1970.
+ */
 export interface Interval {
-  /** Undefined: from the first event on. */
+  /** Undefined begins at the first event. */
   readonly from: number | undefined;
-  /** Undefined: to the last one. */
+  /** Undefined ends at the last event. */
   readonly to: number | undefined;
 }
 
-/** Throws a ServiceError (usage). `now`, in ms since 1970, is the end where only `from` is given. */
+/** Parses an interval. `now`, in ms since 1970, is the end if only `from` is given. Throws a ServiceError (usage). */
 export function parseInterval(from: string | undefined, to: string | undefined, now: number): Interval {
   const first = from === undefined ? undefined : startOfDay(from);
   const last = to === undefined ? undefined : startOfDay(to);
@@ -41,45 +44,45 @@ function startOfDay(text: string): number {
   return until.getTime() - (((until.getTime() % DAY_MS) + DAY_MS) % DAY_MS);
 }
 
-/** The interval of the same length before; undefined: this one begins with the log. */
+/** Returns the preceding interval of the same length; undefined if this one begins with the log. */
 function precedingInterval({ from, to }: Interval): Interval | undefined {
   return from === undefined || to === undefined ? undefined : { from: from - (to - from), to: from };
 }
 
 const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
 
-/** `low`, `high`: between these the true rate lies (95 %, Wilson). */
+/** The true rate lies between `low` and `high` (95 %, Wilson). */
 const resultRate = named("ResultRate", Type.Object({ rate: share, low: share, high: share }));
 export type ResultRate = Static<typeof resultRate>;
 
-/** `attempted` includes messages without an outcome. Replies and opt-outs are of recipients, each once. */
+/** `attempted` includes messages without an outcome. Replies and opt-outs count each recipient once. */
 const messages = { attempted: count, sent: count, failed: count, in_doubt: count, replied: count, opted_out: count };
 
-/** `total`: clicks that are not suspected. `unique`: of {@link countVisitors}, each visitor once per link and day. */
+/** `total`: clicks that are not suspected. `unique`: visitors by {@link countVisitors}, each once per link and day. */
 const clicks = { total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count };
 
-/** Of recipients who granted tracking, and whose message was sent; `clicked`: how many of them did. */
+/** Figures of recipients who granted tracking and whose message was sent; `clicked` is how many of them clicked. */
 const tracked = { recipients: count, clicked: count, clicks: count, suspected: count };
 
-/** Schemas, as callers of the API see them. */
+/** Schemas of the figures as the API returns them. */
 export const resultFigures = Type.Object({
   ...messages,
-  /** Replied, of those sent; null: none was sent. */
+  /** Share of sent messages with a reply; null if none was sent. */
   reply_rate: orNull(resultRate),
-  /** Null: the group has no link of its own. */
+  /** Null if no link belongs to this group alone. */
   clicks: orNull(named("LinkClicks", Type.Object(clicks))),
-  /** Median time from the message to the first click of those who clicked; null: none did. */
+  /** `first_click_ms`: median time from the message to the first click, of recipients who clicked; null if none did. */
   tracked: named("TrackedClicks", Type.Object({ ...tracked, first_click_ms: orNull(count) })),
-  /** Clicked, of the recipients who granted tracking. */
+  /** Share of the recipients who granted tracking that clicked. */
   click_rate: orNull(resultRate),
 });
 export type Figures = Static<typeof resultFigures>;
 
-/** What the messages or clicks of a row have in common. Null: older messages do not say. */
+/** Properties that all messages or clicks of a row share. Null if older messages do not record it. */
 export const resultGroup = Type.Partial(
   Type.Object({
     template: orNull(text("0123456789ab")),
-    /** As the operator called it last; null: it has no name. */
+    /** The operator's last name for it; null if it has none. */
     template_name: orNull(text("Autumn invite")),
     variant: text("A"),
     run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
@@ -98,15 +101,14 @@ export type ResultRow = ResultTable["rows"][number];
 type ResultStates = Pick<States, "results" | "visits">;
 
 /**
- * Messages that were attempted within the interval, with all that came of them since, and clicks that came within it.
- * Clicks count for a template or a variant whose messages alone hold the link. By run, source and basis no link tells
- * messages apart: there the recipients who granted tracking are all that is known of clicks.
+ * Adds up messages attempted in the interval, with all later results, and clicks in it. A template or variant counts
+ * clicks only on links that no other sends. For runs, sources and bases, only clicks of tracked recipients are known.
  */
 export function createResults(states: ResultStates, by: Grouping, interval: Interval) {
   return inTimeSlices(addUp(states, by, interval));
 }
 
-/** What came of the messages of an interval and of the one before, without the clicks of links that several share. */
+/** Adds up the messages of an interval and of the one before. Counts only clicks of recipients who granted tracking. */
 export function sumMessages({ messages }: Results, interval: Interval): Promise<ResultTable["total"]> {
   return inTimeSlices(sumUp([...messages.values()], interval));
 }
@@ -120,10 +122,10 @@ function* sumUp(messages: readonly Message[], interval: Interval): Steps<ResultT
   return { figures: toFigures(total), previous: toFigures(before) };
 }
 
-/** Ends of steps, between which others have their turn: what comes meanwhile counts the next time. */
+/** Work in steps, between which other work gets its turn. Events that arrive meanwhile are not counted. */
 type Steps<Result> = Generator<void, Result, void>;
 
-/** Less than a millisecond's work. */
+/** Entries of one step, less than a millisecond's work. */
 const STEP_ENTRIES = 256;
 
 function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
@@ -139,13 +141,14 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
-      // Of the previous interval: of a day, the day in the same place. Null: nothing happened then, or there is no such interval.
+      // The row of the previous interval; for a day, the day at the same place. Null if nothing happened then, or there
+      // is no such interval.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
-    /** Older rows that are left out. */
+    /** Number of older rows that are left out. */
     omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
-    /** Clicks up to this UTC day are no longer told apart by day; null: the answer is of later days. */
+    /** Clicks up to this UTC day are no longer told apart by day; null if the interval begins later. */
     mergedTo: findMergedDay(states.visits, previous ?? interval),
     total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
   };
@@ -158,9 +161,9 @@ function createTally(group: ResultGroup) {
     group,
     messages: { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 },
     tracked: { recipients: 0, clicked: 0, clicks: 0, suspected: 0 },
-    /** Times to the first click. */
+    /** Times from the message to the first click, in ms. */
     firstClicks: [] as number[],
-    /** Undefined: none of its own links can be told. */
+    /** Undefined if no link belongs to this group alone. */
     visits: undefined as VisitCounts | undefined,
   };
 }
@@ -168,7 +171,7 @@ function createTally(group: ResultGroup) {
 interface Naming {
   readonly messages: readonly Message[];
   readonly rowsOf: (message: Message) => readonly RowName[];
-  /** Link -> the row whose messages alone hold it. */
+  /** Maps a link to the row whose messages alone hold it. */
   readonly holders: ReadonlyMap<string, RowName>;
 }
 
@@ -209,18 +212,23 @@ function* eachWithin(messages: readonly Message[], interval: Interval, add: (mes
   }
 }
 
-/** Whether a UTC day, or an ISO 8601 time, is within: the days that bound it sort before their times. */
+/**
+ * Returns a function that is true if a UTC day, or an ISO 8601 time, is within the interval. A day sorts before its
+ * times.
+ */
 function createBounds({ from, to }: Interval): (time: string) => boolean {
   const [first, end] = [from, to].map((ms) => (ms === undefined ? undefined : toDay(ms)));
   return (time) => (first === undefined || time >= first) && (end === undefined || time < end);
 }
 
-/** The last day of those that are no longer told apart, where the interval begins no later; null: it begins after them. */
+/**
+ * Returns the last day that is no longer told apart, if the interval begins no later; null if it begins after that day.
+ */
 function findMergedDay({ merged_to }: Visits, { from }: Interval): string | null {
   return merged_to === "" || (from !== undefined && toDay(from) > merged_to) ? null : merged_to;
 }
 
-/** The clicks of a day and link; of days that are no longer told apart the day is undefined. */
+/** Yields the clicks of each day and link. For days that are no longer told apart, the day is undefined. */
 function* visitsWithin(
   visits: Visits,
   interval: Interval,
@@ -230,19 +238,19 @@ function* visitsWithin(
     if (!within(day)) continue;
     for (const [link, counts] of links) yield [day, link, { ...counts, visitors: countVisitors(visits, day, link) }];
   }
-  // What is added up cannot be divided: it counts only where all of it is within.
+  // Merged clicks cannot be divided, so they count only if all of them are within the interval.
   if (interval.from !== undefined || !within(visits.merged_to)) return;
   for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
 }
 
-/** What names a row; the `key` of a day is the day itself, so that rows can be sorted by it. */
+/** The name of a row. The `key` of a day is the day itself, so that rows can be sorted by it. */
 type RowName = ReturnType<typeof toRowName>;
 
 function toRowName(group: ResultGroup) {
   return { key: group.day ?? JSON.stringify(Object.values(group)), group };
 }
 
-/** The rows that a message counts in, named once for all messages that have them in common. */
+/** Returns the rows in which a message counts. A row's name is created once and shared by its messages. */
 function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   if (by === "day") return ({ at }) => [toRowName({ day: at.slice(0, DAY_CHARACTERS) })];
   if (by === "link") {
@@ -263,7 +271,10 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
   return (message) => names[message.group]!;
 }
 
-/** Of templates and variants, by all messages that were ever sent; none of the other groups has links of its own. */
+/**
+ * Finds links that only one template or variant holds, among all messages ever sent. Other groups never hold a link
+ * alone.
+ */
 function* findHolders(
   { links }: Results,
   by: Grouping,

@@ -4,10 +4,12 @@ import type { RunOutcome, RunSummary } from "../../projections/runs.ts";
 import { eventsAt, STREAMS } from "../log/event-log.ts";
 import { parseIdTime, positionBefore, type Reading } from "./find-event.ts";
 
-/** How a run went on: of interest to who asks for the run, and not to who asks for one of its recipients. */
+/**
+ * Events about the course of a run. They belong to the history of the run, but not to that of one of its recipients.
+ */
 const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRead"];
 
-/** All that a run appends about itself and about recipients. */
+/** All types that a run appends about itself and its recipients. */
 const RUN_TYPES: readonly EventType[] = [
   ...COURSE_TYPES,
   "RunStarted",
@@ -23,15 +25,18 @@ const RUN_TYPES: readonly EventType[] = [
   "DryRunFinished",
 ];
 
-/** What can be asked of an event by all ways of reading it. */
+/** The parts of an event that every way of reading it provides. */
 export type EventLike = Pick<Folded, "type" | "data">;
 
-/** Whether it is about one recipient in a run, rather than of the run. */
+/** True if the event is about one recipient of a run rather than about the run. */
 export function isOfOneRecipient({ data }: EventLike): boolean {
   return "run_id" in data && "recipient" in data;
 }
 
-/** The events of the runs that `roots` are about: their starts and ends, and all messages or only those among the roots. */
+/**
+ * Returns the positions of the events of the runs that `roots` are about: starts, ends and messages. Of a run whose
+ * roots are all about one recipient each, only the messages among the roots are included.
+ */
 export async function positionsOfRuns({ store, to, onProgress }: Reading, roots: readonly EventLike[]) {
   const runs = new Set(roots.flatMap(runIds));
   if (runs.size === 0) return [];
@@ -51,18 +56,21 @@ export async function positionsOfRuns({ store, to, onProgress }: Reading, roots:
   return found;
 }
 
-/** Events read at the most to find those of one run: while it goes on, hardly any others have these types. */
+/**
+ * Most events that are read to find those of one run. While it is in progress, hardly any other events have these
+ * types.
+ */
 const READ_MAX = 5_000;
 
-/** Processes of one machine, and the store, may tell the time a little differently. */
+/** Clocks of the machine's processes and of the store may differ by this much. */
 const CLOCK_MS = 60_000;
 
-/** Runs that may have begun in that time. */
+/** Most starts of runs that are read to find one; as many may have begun in that time. */
 const STARTS_MAX = 1_000;
 
 /**
- * The events of a run with a UUIDv7 as its id, the oldest first. The id says when the run began, so no other time is
- * read. `from`: a position; undefined: the run's start. `next`: the position to go on at; undefined: these were the last.
+ * Returns events of a run with a UUIDv7 id, oldest first, from position `from` or else the run's start. The id tells
+ * when that was, so nothing earlier is read. `next`: where the next page begins; undefined on the last page.
  */
 export async function eventsOfRun(
   reading: Reading,
@@ -83,17 +91,22 @@ export async function eventsOfRun(
   return { events, next: undefined };
 }
 
-/** Position of the run's first event, found by its id as {@link eventsOfRun} does; undefined: there is no such run. */
+/**
+ * Finds the position of a run's first event by its id, as {@link eventsOfRun} does; undefined if there is no such run.
+ */
 export async function findRunStart(reading: Reading, run_id: string): Promise<number | undefined> {
   const { store, to } = reading;
   const from = (await positionBefore(reading, parseIdTime(run_id) - CLOCK_MS)) + 1;
   return findOfRun(run_id, store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX }));
 }
 
-/** Ends of runs looked at for that of one: another one begins only after it. */
+/** Most ends of runs that are read to find one: another run begins only after it. */
 const ENDS_MAX = 100;
 
-/** Position of the run's last event but for what is found out later; undefined: it goes on. */
+/**
+ * Finds the position of a run's last event, not counting outcomes that are found out later; undefined while it is in
+ * progress.
+ */
 export async function findRunEnd({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
   return findOfRun(run_id, store.read({ types: ENDS, from: start, to, limit: ENDS_MAX }));
 }
@@ -113,7 +126,7 @@ export async function findRunCallers(
   return callers;
 }
 
-/** Returns the figures of a run; while it is in progress, those so far. */
+/** Returns the figures of a run, or those so far while it is in progress. */
 export function readRunCounts(
   { current }: States["run"],
   runId: string,

@@ -10,9 +10,9 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 interface Wanted {
   readonly types: readonly EventType[] | undefined;
   readonly stream: string | undefined;
-  /** Absent: all of these types and of this stream. */
+  /** Absent if all events of these types and this stream are wanted. */
   readonly isWanted?: ((event: EventLike) => boolean) | undefined;
-  /** The one recipient that they are about; absent: no single one. */
+  /** The one recipient that all of them are about; absent if there is no single one. */
   readonly recipient?: Recipient;
 }
 
@@ -21,23 +21,22 @@ export interface PositionRange {
   readonly last: number;
 }
 
-/** Events of the log: those within a range that are wanted, or those at some positions, in their order. */
+/** Selects events of the log: those within a range that are wanted, or those at some positions, in their order. */
 export type Selection = Wanted &
   (
     | { readonly kind: "range"; readonly range: PositionRange }
     | { readonly kind: "places"; readonly positions: readonly number[] }
   );
 
-/** Events looked at for one page at the most: of a long stream only few may be wanted. */
+/** Most events that are looked at for one page, because only few events of a long stream may be wanted. */
 const READ_MAX = 5_000;
 
-/** The same of those at known positions, which are read whole. */
+/** The same for events at known positions, which are read in full. */
 const PLACES_READ_MAX = 1_000;
 
 /**
- * Some events of a selection, the newest first, found by the log's indexes. Where few of a stream's are wanted, a page may
- * have fewer than `limit`, and none at all, and go on all the same: it looks at {@link READ_MAX} at the most. `next`: the
- * next page has events before this position; undefined: there are none.
+ * Reads a page of a selection by the log's indexes, newest first. It looks at {@link READ_MAX} events at most, so even
+ * an empty page may have a next one. `next`: the next page lies before this position; undefined on the last page.
  */
 export async function readPage(
   store: LogStore,
@@ -53,7 +52,10 @@ export async function readPage(
   return { events, next: found.length > limit ? events.at(-1)?.position : looked.end };
 }
 
-/** Where events may be that are wanted, the newest first; `end`: how far back was looked, where there is more behind it. */
+/**
+ * Returns positions that may hold wanted events, newest first. `end` is where the search stopped, if there is more
+ * before it.
+ */
 function lookAt({ positions, types, stream, isWanted }: Places, before: number, limit: number) {
   const isFiltered = types !== undefined || stream !== undefined || isWanted !== undefined;
   const older = positions.filter((position) => position < before);
@@ -65,12 +67,12 @@ function lookAt({ positions, types, stream, isWanted }: Places, before: number, 
 type Places = Extract<Selection, { kind: "places" }>;
 type Range = Extract<Selection, { kind: "range" }>;
 
-/** The same of a range: one more than `limit` of those that are wanted. */
+/** The same for a range: finds at most one more than `limit` wanted events. */
 async function lookFor(store: LogStore, { range, types, stream, isWanted }: Range, before: number, limit: number) {
   const positions: number[] = [];
   const to = Math.min(range.last, before - 1);
-  // An index finds the events of a stream, or those of types, and none finds both: where few are of the types, these are
-  // looked at, else those of the stream.
+  // No index covers both a stream and types. If there are few events of the types, these are looked at, else those of
+  // the stream.
   const few = stream === undefined || types === undefined ? undefined : await readIfFew(store, types, range.first, to);
   if (few !== undefined) return { positions: few, end: undefined };
   const query = stream === undefined ? (types === undefined ? {} : { types }) : { stream };
@@ -88,7 +90,7 @@ async function lookFor(store: LogStore, { range, types, stream, isWanted }: Rang
   return { positions, end: undefined };
 }
 
-/** All events of these types, the newest first; undefined: there are more than are looked at. */
+/** Returns the positions of these types, newest first; undefined if there are more than {@link PLACES_READ_MAX}. */
 async function readIfFew(store: LogStore, types: readonly EventType[], from: number, to: number) {
   const positions: number[] = [];
   const query = { types, from, to, backwards: true, limit: PLACES_READ_MAX + 1 };
@@ -96,7 +98,7 @@ async function readIfFew(store: LogStore, types: readonly EventType[], from: num
   return positions.length > PLACES_READ_MAX ? undefined : positions;
 }
 
-/** All events of a selection as they are stored and as `show` shows them, in the order of the log. */
+/** Reads the stored events of a selection and yields them as `show` shows them, in the order of the log. */
 export async function* storedEvents(store: Pick<EventStore, "readStored">, selection: Selection, show: Show) {
   for await (const stored of inChunks(readSelected(store, selection), SHOWN_AT_ONCE)) {
     for (const event of await show(stored)) if (isIn(selection, event as unknown as Recorded)) yield event;

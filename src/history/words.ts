@@ -79,7 +79,7 @@ const WORDS: EventWords = {
     const found = records === undefined ? "" : `, ${records} ${records === 1 ? "record" : "records"}`;
     return say`personal data${about} was read: ${RESOURCES[resource]}${by}${found}`;
   },
-  // The log itself, and what it may no longer show.
+  // The log itself, and data that it no longer shows.
   LogRestored: ({ cause, found_position }) => {
     return say`a service opened the log ${other(RESTORED_BY[cause])}: it ended at position ${position(found_position)}, and events since the copy was made may be missing`;
   },

@@ -3,10 +3,15 @@ import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RetryPolicy, type RunContext } from "./context.ts";
 import { dayIn } from "./quota-day.ts";
 
-/** Messages read of a conversation, one limit after the other: each message costs money, and ours is among the newest. */
+/**
+ * Messages read of a conversation, one limit after the other. Each message costs money, and ours is among the newest.
+ */
 const CONVERSATION_READ_LIMITS = [5, 25, 100];
 
-/** The newest messages of the conversation with the recipient `id`, more of them each time. Throws the network's SocialError. */
+/**
+ * Reads the newest messages of the conversation with the recipient `id`, more of them each time. Throws the network's
+ * SocialError.
+ */
 export async function* readConversation({ credentials, network }: OutreachContext, retry: RetryPolicy, id: string) {
   for (const limit of CONVERSATION_READ_LIMITS) {
     const read = () => credentials.use((token) => network.conversation(token, id, limit));
@@ -14,12 +19,12 @@ export async function* readConversation({ credentials, network }: OutreachContex
   }
 }
 
-/** The network shows messages of the last 30 days: what was sent before the restore is not to be seen after that. */
+/** The network shows messages of the last 30 days. A message from before the restore is not visible after that. */
 const VISIBLE_FOR_MS = 30 * 24 * 3_600_000;
 
 /**
- * When the log was restored or imported, or a loss of it was accepted (ms since the epoch); undefined if none ever was.
- * What was sent between its last event of before and then is not in it.
+ * Returns when the log was last restored or imported, or a loss of it was accepted (ms since the epoch); undefined if
+ * never. The log lacks messages sent between its last event before that and this time.
  */
 function restoredAt({ projector }: Pick<OutreachContext, "projector">): number | undefined {
   const { last } = projector.state("restores");
@@ -27,8 +32,8 @@ function restoredAt({ projector }: Pick<OutreachContext, "projector">): number |
 }
 
 /**
- * True while the used places of the quota are unknown after a restore: on the same day, or within 24 hours where the time
- * zone was changed or the log names none. The network may not show its newest messages yet either.
+ * True while a restore makes the used quota unknown: on the same day, or within 24 hours if the time zone was changed
+ * or the log names none. The network may not show its newest messages yet either.
  */
 export function wasRestoredToday(context: OutreachContext): boolean {
   const restored = restoredAt(context);
@@ -41,9 +46,9 @@ export function wasRestoredToday(context: OutreachContext): boolean {
 }
 
 /**
- * Finds a message of ours that the log lost with a restore, also where an operator allowed a retry: the log may lack its
- * outcome. `unknown`: the conversation cannot be read, so the recipient gets no second message. Throws the network's
- * SocialError, except one about this recipient.
+ * Finds a message of ours that a restore lost, even if an operator allowed a retry: the log may lack its outcome.
+ * `unknown`: the conversation is unreadable, so no second message is sent. Throws SocialErrors, except about this
+ * recipient.
  */
 export async function findOurs(run: RunContext, retry: RetryPolicy, user: SocialUser) {
   const restored = restoredAt(run);

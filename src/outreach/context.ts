@@ -13,24 +13,24 @@ import { momentIn } from "./quota-day.ts";
 import type { Wish } from "./stop-words.ts";
 import type { TurnMoment } from "./send-window.ts";
 
-/** A recipient who may get a message; `user` where the source already asked the network. */
+/** A recipient who may get a message. `user` is present if the source has already asked the network. */
 export interface BatchEntry {
   readonly recipient: Recipient;
   readonly user?: SocialUser;
 }
 
-/** Recipients asked of the network at once: what one look-up takes. */
+/** Most recipients that one look-up of the network takes. */
 export const LOOKUP_BATCH = 100;
 
 export interface Batch {
   readonly entries: readonly BatchEntry[];
-  /** Recorded once all of the batch were judged, so that a later run goes on behind it. */
+  /** Recorded once the whole batch was judged, so that a later run continues after it. */
   readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
 }
 
-/** Where recipients come from: batches of at most {@link LOOKUP_BATCH}, read only as far as they are wanted. */
+/** A source of recipients: batches of at most {@link LOOKUP_BATCH}, read only while more are wanted. */
 export interface Source {
-  /** `again` and `last` give recipients of an earlier run once more. */
+  /** `again` and `last` yield recipients of an earlier run once more. */
   readonly name: RecipientSource | "again" | "last";
   /** Throws the network's SocialError. */
   batches(reader: Reader): AsyncIterable<Batch>;
@@ -39,15 +39,18 @@ export interface Source {
 /** Runs a read with the caller's retry policy. */
 export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
 
-/** Who reads a source, and how much of it. */
+/** The run that reads a source, and how many recipients it wants. */
 export interface Reader {
   readonly run: RunContext;
   readonly retry: RetryPolicy;
-  /** Places left of the day's quota, 1 to {@link LOOKUP_BATCH}: to read more recipients than that costs money for nothing. */
+  /**
+   * Places left of the day's quota, 1 to {@link LOOKUP_BATCH}. Reading more recipients than that costs money for
+   * nothing.
+   */
   wanted(): number;
 }
 
-/** Everything outreach works with; effects and settings are values, so that tests bring their own. */
+/** Everything outreach works with. Effects and settings are values, so that tests can replace them. */
 export interface OutreachContext extends PartDeps {
   readonly network: SocialNetwork;
   readonly credentials: Credentials;
@@ -59,19 +62,21 @@ export interface OutreachContext extends PartDeps {
   readonly settleMs: number;
   /** Says if a message to us asks for no more messages, or may ask for it. */
   readonly readWish: (text: string) => Wish | undefined;
-  /** Whether it asks only that clicks are no longer recorded. */
+  /** True if a message to us asks only that clicks are no longer recorded. */
   readonly isTrackingOptOut: (text: string) => boolean;
   readonly prices: Prices;
-  /** A random text that the codes of one recipient's own links follow from. Undefined: all recipients share links. */
+  /**
+   * Returns a random text from which the codes of one recipient's own links are derived. Undefined: all share links.
+   */
   readonly newLinkSecret: (() => string) | undefined;
-  /** Fixed spacing between sends; undefined: by the network's headers. */
+  /** Fixed time between two sends. Undefined: it follows the network's headers. */
   readonly spacingMs: number | undefined;
   /** Names this process in the run's lease. */
   readonly holder: string;
   readonly leaseScale?: number | undefined;
-  /** The machine's own: only a lease asks it. */
+  /** The machine's own clock, which only leases use. */
   readonly wallClock?: Clock | undefined;
-  /** How far the machine's clock is ahead of the log's time, or behind it. */
+  /** Returns how far the machine's clock is ahead of the log's time; negative if it is behind. */
   readonly skewMs: () => number;
 }
 
@@ -79,14 +84,14 @@ export interface OutreachContext extends PartDeps {
 export const RUN_STATES = ["run", "quota", "contacts", "account", "links", "inbox", "sources", "restores"] as const;
 
 /**
- * Throws ProjectionFolding while one of the states that a run reads is folded from the log: the run would end in the midst
- * of its work.
+ * Throws ProjectionFolding while a state that a run reads is still being folded from the log. Otherwise the run would
+ * end midway.
  */
 export function requireRunStates({ projector }: Pick<OutreachContext, "projector">): void {
   for (const name of RUN_STATES) projector.state(name);
 }
 
-/** The state that decisions are made from: all projections stand at one position. */
+/** Returns the state from which decisions are made, with all projections at the same position. */
 export function outreachState({ projector }: Pick<OutreachContext, "projector">): OutreachState {
   return {
     run: projector.state("run"),
@@ -97,44 +102,47 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
   };
 }
 
-/** Now, as the quota and the sending window count it. */
+/** Returns the current moment for the quota and the sending window. */
 export function quotaNow(context: Pick<OutreachContext, "projector" | "clock" | "timezone">): TurnMoment {
   const { projector, clock, timezone } = context;
-  // Never before the newest event: a clock set back does not bring back yesterday's quota.
+  // Never before the newest event, so that a clock that was set back does not restore yesterday's quota.
   const ms = Math.max(clock(), newestMs(projector.state("quota"), projector.time));
   return { ...momentIn(timezone, ms), clockMs: clock() };
 }
 
 /**
- * When the newest event was recorded, ISO 8601, or when the log's time was corrected after that; undefined in an empty log,
- * and while the quota is folded from the log.
+ * Returns when the newest event was recorded, or when the log's time was corrected after that, ISO 8601. Ignores such a
+ * correction while the quota is being folded. Undefined in an empty log.
  */
 export function newestTime(projector: Pick<Projector, "state" | "isFolded" | "time">): string | undefined {
   if (projector.time === undefined || !projector.isFolded("quota")) return projector.time;
   return isoTime(newestMs(projector.state("quota"), projector.time));
 }
 
-/** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */
+/** Waits until the projections hold everything that is in the log now, e.g. after a version conflict. */
 export async function waitForProjections({ eventLog, projector }: OutreachContext): Promise<void> {
   await projector.until((await eventLog.store.head()).position);
 }
 
-/** Lets work wait for the network, until it has to end. */
+/** Lets work wait for the network until the work must end. */
 export interface Waiting {
-  /** Aborts when the work must end: a run between two messages, at shutdown, a request to stop, its time limit, a lost lease. */
+  /**
+   * Aborts when the work must end. A run ends between two messages: at shutdown, after a request to stop, at its time
+   * limit, or when its lease is lost.
+   */
   readonly signal: AbortSignal;
-  /** Until a time in ms since the epoch; less when the signal aborts. */
+  /** Waits until a time in ms since the epoch, or less if the signal aborts. */
   readonly pause: (reason: PauseReason, until: number) => Promise<void>;
 }
 
 export interface RunContext extends OutreachContext, Waiting {
   readonly runId: string;
-  /** Whose run it is; another account that is linked meanwhile gets none of it. */
+  /** The account whose run it is. An account that is linked meanwhile gets none of it. */
   readonly accountId: string | undefined;
   /** The right to make runs. */
   readonly lease: HeldLease;
   readonly metadata: EventMetadata;
 }
 
-/** How often a run decides at the most: an import beside it appends to the same stream all the time. */
+/** Most attempts at one decision of a run, because an import may append to the same stream all the time. */
 export const RUN_ATTEMPTS_MAX = 50;

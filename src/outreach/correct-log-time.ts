@@ -6,8 +6,8 @@ import { isoTime } from "../platform/clock.ts";
 import { dayIn } from "./quota-day.ts";
 
 /**
- * Records that the clock is right, if the log's newest event is ahead of it: quota and sending window go by the clock from
- * now on. `aheadMs`: by how much it was ahead; undefined: it is not, and nothing is recorded.
+ * Records that the clock is right, if the log's newest event is ahead of it. Quota and sending window follow the clock
+ * from then on. `aheadMs`: how far the event was ahead; undefined if it was not, and nothing is recorded.
  */
 export async function correctLogTime(
   deps: HandleDeps & { readonly logClock: LogClock },

@@ -28,7 +28,7 @@ import { render, toTemplateNames, type Rendered, type Template } from "../templa
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
 
-/** What a decision looks at: projections of one position of the log. */
+/** The input of a decision: projections at one position of the log. */
 export interface OutreachState {
   readonly run: Run;
   readonly quota: Quota;
@@ -41,22 +41,22 @@ export interface OutreachRules extends RunLimits {
   readonly template: Template;
   /** `evidence`: a consent counts only with its date and its source. */
   readonly requireConsent: boolean | "evidence";
-  /** When messages may go out. Undefined: always. */
+  /** When messages may be sent. Undefined: always. */
   readonly window: SendWindow | undefined;
-  /** Keyed hashes of what is known of a recipient, as suppressions keep them. */
+  /** Returns keyed hashes of the recipient's known names, as suppressions keep them. */
   readonly hashes: (recipient: Recipient) => readonly string[];
   readonly findLinkKeys: FindLinkKeys;
-  /** Whether the keys of what is known of a recipient were deleted: which holds where a restored log lacks it too. */
+  /** True if the keys of the recipient's data were deleted. This holds even if a restored log lacks the erasure. */
   readonly isForgotten: (recipient: Recipient) => boolean;
 }
 
-/** Why a recipient gets no message. `pass`: the log holds it already. */
+/** Why a recipient gets no message. `pass`: the log holds the reason already. */
 export type Refusal =
   | {
       readonly verdict: "skip";
       readonly reason: SkipReason;
       readonly detail?: string;
-      /** A message of ours that they have, and of which the log does not know. */
+      /** A message of ours that the recipient has and that the log does not know. */
       readonly found?: NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
     }
   | { readonly verdict: "pass" };
@@ -67,14 +67,14 @@ export type Verdict =
       readonly verdict: "write";
       readonly text: string;
       readonly variant: string;
-      /** Those that the text holds for the template. */
+      /** The links of the template that the text contains. */
       readonly links: readonly ShortLink[];
       readonly contact: Contact | undefined;
     };
 
 /**
- * What can be said of a recipient before the network is asked: asking costs money. `user`: what it said of them just now,
- * where their source asked it. `ask`: nothing speaks against a message yet, so the network is worth asking.
+ * Judges a recipient before the network is asked, because asking costs money. `user`: the network's answer, if the
+ * source has just asked it. `ask`: nothing rules out a message yet, so the network is worth asking.
  */
 export function judgeKnown(
   state: OutreachState,
@@ -87,16 +87,16 @@ export function judgeKnown(
   if (refusal !== undefined) return refusal;
   const rendered = render(rules.template, messageRecipient(contact, recipient));
   if (!rendered.ok) {
-    // The network knows these two.
+    // The network provides these two.
     const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
     if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
-  // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
+  // Recipients who were closed to us would cost a look-up in every run. A new import has them looked up again.
   const closed = user === undefined ? contact?.skipped.find((reason) => CLOSED.includes(reason)) : undefined;
   return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
 }
 
-/** What is to be done about a recipient as the network shows them now. */
+/** Decides about a recipient as the network shows them now. */
 export function judgeUser(state: OutreachState, rules: OutreachRules, user: SocialUser): Verdict {
   const contact = findPerson(state.contacts, user);
   const refusal = refuse(state, rules, user, contact);
@@ -109,10 +109,10 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   return { verdict: "write", text, variant, links, contact };
 }
 
-/** Why a recipient takes no messages from us, where the network said so before. */
+/** Reasons by which the network has said before that a recipient takes no messages from us. */
 const CLOSED: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
 
-/** A skip is recorded once per recipient and reason. */
+/** True if the log holds the skip already. It is recorded once per recipient and reason. */
 export function isSkipRecorded(state: OutreachState, recipient: Recipient, reason: SkipReason): boolean {
   return findPerson(state.contacts, recipient)?.skipped.includes(reason) ?? false;
 }
@@ -138,7 +138,7 @@ function refuse(
   const self = state.account.user;
   if (self !== null && isSame(self, recipient)) return { verdict: "skip", reason: "self" };
   if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
-  // A held recipient is judged, and recorded, once an operator has decided.
+  // A held recipient is judged, and recorded, only after an operator has decided.
   if (contact?.held === true || contact?.status === "failed") return { verdict: "pass" };
   if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
   if (rules.requireConsent === "evidence") {
@@ -149,7 +149,7 @@ function refuse(
   return undefined;
 }
 
-/** The set of reasons is closed; what is missing where the message is too long is a field short enough. */
+/** The set of reasons is closed. A message that is too long counts as lacking a field that is short enough. */
 function refuseUnrendered(rendered: Extract<Rendered, { ok: false }>, missing: readonly string[]): Refusal {
   const isTooLong = rendered.reason === "too_long";
   const detail = isTooLong ? `the message would be ${rendered.length} characters long` : missing.join(", ");
@@ -171,7 +171,7 @@ function isSame(self: { id: string; username: string }, recipient: Recipient): b
   return recipient.username?.toLowerCase() === self.username.toLowerCase();
 }
 
-/** Whether a run may start at a moment. */
+/** Decides if a run may start at a moment. */
 export function decideStart(
   state: OutreachState,
   rules: OutreachRules,
@@ -180,18 +180,16 @@ export function decideStart(
 ): "start" | "running" | "not_authorized" | "daily_limit_reached" | "window_closed" {
   if (!state.account.authorized) return "not_authorized";
   if (state.run.current !== null) return "running";
-  // A dry run sends nothing, and takes no place of the quota.
+  // A dry run sends nothing and uses no place of the quota.
   if (dryRun) return "start";
   if (remaining(state, rules, now) === 0) return "daily_limit_reached";
   const { window } = rules;
-  // Where each recipient has a window of their own, it may be open for some.
+  // If each recipient has their own window, it may be open for some.
   const endsAtOnce = window?.whenClosed === "end" && window.zone === "quota" && isClosed(window, now.timezone, now);
   return endsAtOnce ? "window_closed" : "start";
 }
 
-/**
- * Requests a stop of run `runId` (default: the current run). Decides nothing where a stop was requested before.
- */
+/** Requests a stop of run `runId` (default: the current run). Decides nothing if a stop was requested before. */
 export function decideStop(
   { run: { current } }: Pick<OutreachState, "run">,
   runId: string | undefined,
@@ -201,27 +199,29 @@ export function decideStop(
   return { events: [{ type: "RunStopRequested", data: { run_id: current.run_id } }] };
 }
 
-/** One recipient's turn: who is asked about, and what the intent names. */
+/** One recipient's turn: the user who is judged, and the data of the intent. */
 export interface TurnCommand {
   readonly user: SocialUser;
   readonly attempt_id: string;
   readonly run_id: string;
-  /** Whose run it is; another account that is linked meanwhile gets none of it. */
+  /** The account whose run it is. An account that is linked meanwhile gets none of it. */
   readonly accountId: string | undefined;
   readonly now: TurnMoment;
-  /** Where the run found them; undefined: it retries an earlier one. */
+  /** Where the run found them; undefined if it retries an earlier one. */
   readonly source?: RecipientSource | undefined;
-  /** What the codes of their own links follow from; undefined: they get the shared ones. */
+  /** The secret from which the codes of their own links are derived; undefined if they get the shared links. */
   readonly linkSecret?: string | undefined;
 }
 
-/** `end`: why the run ends; undefined: only the turn does. `isClosed`: it comes once the recipient's window is open. */
+/** A turn in which nothing is sent. */
 export interface TurnRefused {
+  /** Why the run ends; undefined if only the turn ends. */
   readonly end: RunEnd | undefined;
+  /** Present if the turn comes later, once the recipient's window is open. */
   readonly isClosed?: true;
 }
 
-/** The intent to write to the recipient, or their skip; nothing where the log has that already. */
+/** Decides to record the intent to write to the recipient, or their skip; nothing if the log has that already. */
 export function decideTurn(
   state: OutreachState,
   rules: OutreachRules,
@@ -244,7 +244,8 @@ export function decideTurn(
     run_id,
     recipient,
     text: verdict.text,
-    // Also of a recipient with links of their own: clicks on those count for the shared ones.
+    // The shared links are listed even if the recipient has their own, because clicks on those count for the shared
+    // ones.
     links: [...linksIn(verdict.text)],
     ...personal,
     variant,
@@ -253,21 +254,24 @@ export function decideTurn(
     ...omitUndefined({ source: from, account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
-    // The time at which the log records this stands still after such a correction.
+    // After such a correction the log's recorded time stands still, so the event states the time of the decision.
     ...(state.quota.corrected !== null && { decided_at: isoTime(now.ms) }),
   };
   const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });
   return { events: [...added, { type: "DirectMessageAttempted", data }] };
 }
 
-/** Where a recipient was found; `source`: undefined for those who are tried again. */
+/** Returns where a recipient was found. `source` is undefined for retried recipients. */
 export function sourceFor(source: RecipientSource | undefined, contact: Contact | undefined) {
   return source ?? (contact?.listed === true ? ("list" as const) : undefined);
 }
 
 type Write = Extract<Verdict, { verdict: "write" }>;
 
-/** The text and the links of a recipient's own; undefined: they did not grant tracking, or their message has no link. */
+/**
+ * Returns the text and the links with the recipient's own codes. Undefined if they did not grant tracking, or if their
+ * message has no link.
+ */
 function writePersonalLinks({ template }: OutreachRules, { contact, links }: Write, user: SocialUser, secret: string) {
   if (contact?.tracking.status !== "granted" || links.length === 0) return undefined;
   const rendered = render(template, messageRecipient(contact, user), (link) => createPersonalCode(secret, link));
@@ -279,10 +283,10 @@ export interface Refused {
   readonly verdict: Refusal;
 }
 
-/** What the log records of a recipient who gets no message. */
+/** The log's record of a recipient who gets no message. */
 type Skip = Omit<DataOf<"DirectMessageSkipped">, "run_id">;
 
-/** Each skip once: recipients are met by handle and again by id, and by several sources. */
+/** Returns each skip once, because recipients are met by handle and again by id, and in several sources. */
 export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]): Skip[] {
   const noted = new Map<unknown, SkipReason[]>();
   return refused.flatMap(({ recipient, verdict }): Skip[] => {
@@ -297,8 +301,8 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
 }
 
 /**
- * Each skip that the log does not hold yet. What was found closes the recipient, whatever was recorded of them before. A
- * recipient who is suppressed by the hash of one name is suppressed by all their names: they may change that one.
+ * Returns the skips that the log does not hold yet. A found message closes the recipient, regardless of earlier
+ * records. A recipient suppressed by the hash of one name is suppressed by all names, because they may change that one.
  */
 export function newSkips(
   state: OutreachState,
@@ -314,11 +318,11 @@ export function newSkips(
   return [...createDecision(hashes)(state.contacts, records), ...skips];
 }
 
-/** Why a message whose intent was recorded is not sent after all. */
+/** Why a message whose intent was recorded is not sent. */
 export type GiveUp =
   "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "held" | "other_account" | "clock_skewed";
 
-/** A send that came to an end; `gave_up`: before anything was asked of the network, or after a 429. */
+/** The result of a send that has ended. `gave_up`: before the network was asked, or after a 429. */
 export type SendDecided =
   | Exclude<SendDmResult, { outcome: "rate_limited" }>
   | { readonly outcome: "gave_up"; readonly why: GiveUp; readonly rate: RateWindow | undefined };
@@ -341,14 +345,14 @@ export type OutcomeEvent = Extract<
 
 interface Decided {
   readonly newEvent: OutcomeEvent;
-  /** What follows from it, to be recorded with it. */
+  /** Events that follow from it and are recorded with it. */
   readonly more?: readonly NewEvent[];
   readonly end?: RunEnd;
 }
 
 /**
- * What a send means. `refusedBefore`: where the network's refusal of this recipient would be the account's, those who were
- * refused before for the same reason: they were not at fault, so a later run may try them again.
+ * Turns the result of a send into events. If this refusal counts against the account, `refusedBefore` returns the
+ * recipients refused earlier for the same reason. They were not at fault, so a later run may retry them.
  */
 export function decideSendOutcome(
   attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },

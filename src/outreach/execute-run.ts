@@ -25,20 +25,23 @@ import { callsForAction, stopReason } from "./run-end.ts";
 import { screenRecipients, type Ended } from "./screening.ts";
 import { takeTurn } from "./send.ts";
 
-/** A finished run, as it is answered; `until`: when the window opens for the next recipient, ISO 8601. */
+/** The report of a finished run. `until`: when the window opens for the next recipient, ISO 8601. */
 export interface RunReport extends DataOf<"RunFinished"> {
   readonly started_at: string;
   readonly finished_at: string;
-  /** What was asked of the network, and what that costs. */
+  /** The use of the network, and its cost. */
   readonly usage: Usage;
-  /** Only of a dry run; `estimate`: what the run that it rehearses would ask. */
+  /** Present only for a dry run. `estimate`: the network use of the run that it rehearses. */
   readonly preview?: DryRun & { readonly estimate: Usage };
 }
 
-/** Without the time limit. */
+/** A started run, without its time limit. */
 export type StartedRun = Omit<RunContext, "pause">;
 
-/** Makes a run whose start is in the log, and appends its end. Throws when it must not go on: its lease is lost. */
+/**
+ * Executes a run whose start is in the log, and appends its end. Throws if it must not continue, because its lease is
+ * lost.
+ */
 export async function perform(started: StartedRun, meter: Meter, dryRun: boolean): Promise<RunReport> {
   const timeLimit = new AbortController();
   const ended = new AbortController();
@@ -87,7 +90,7 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   return { run_id: run.runId, ...ended, ...counts, started_at, finished_at, usage, preview: { ...preview, estimate } };
 }
 
-/** Appends the run's end and answers when it was recorded. */
+/** Appends the run's end and returns when it was recorded. */
 async function appendEnd(run: RunContext, newEvent: NewEvent): Promise<string> {
   const { metadata, lease } = run;
   await record(run, STREAMS.outreach, [newEvent], { metadata, lease });
@@ -100,15 +103,15 @@ function currentRun(run: RunContext) {
   return current;
 }
 
-/** Each costs a recipient their message. */
+/** Most rejected messages in a row. Each costs a recipient their message. */
 const REJECTED_IN_A_ROW_MAX = 3;
 
-/** Sends to all recipients who may be written to, one after the other, until something ends the run. */
+/** Sends to all recipients who may be contacted, one after the other, until something ends the run. */
 function runSendLoop(run: RunContext): Promise<Ended> {
   const { metadata, lease, runId: run_id } = run;
-  /** When the next message may go out, ms since the epoch. */
+  /** When the next message may be sent, ms since the epoch. */
   let nextSendAt = 0;
-  /** Whether the run's last event says so: then no other event has to. */
+  /** True if the run's last event states that time, so that no other event has to. */
   let isSaid = false;
   let rejectedInARow = 0;
   return screenRecipients(run, {
@@ -121,7 +124,7 @@ function runSendLoop(run: RunContext): Promise<Ended> {
       if ("events" in handled && handled.events.length > 0) isSaid = false;
     },
     async write(user, source) {
-      // Before a message and not after one: after the last there is nothing to wait for.
+      // Waits before a message and not after one, because nothing follows the last one.
       if (isSaid) await run.sleep(nextSendAt - run.clock(), run.signal);
       else await run.pause("pace", nextSendAt);
       const stopped = stopReason(run);
@@ -131,7 +134,7 @@ function runSendLoop(run: RunContext): Promise<Ended> {
       if (end !== undefined) return end;
       nextSendAt = turn.nextSendAt ?? nextSendAt;
       isSaid = turn.isSaid;
-      // One recipient may be at fault, or one text; this many in a row have our request in common.
+      // One recipient or one text may be at fault. This many in a row have only our request in common.
       rejectedInARow = rejected ? rejectedInARow + 1 : 0;
       if (isClosed) return "closed";
       return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
@@ -143,11 +146,11 @@ function runSendLoop(run: RunContext): Promise<Ended> {
   });
 }
 
-/** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
+/** The findings of a dry run. It asks the network who can be contacted, sends nothing and records no skip. */
 export interface DryRun extends Ended {
   readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
   readonly would_skip: readonly { recipient: Recipient; reason: SkipReason; detail?: string }[];
-  /** Every variant of the message, as the first of those would read it. */
+  /** Every variant of the message, as the first of these recipients would read it. */
   readonly variants: readonly { variant: string; text: string }[];
 }
 
@@ -181,7 +184,7 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
   return { ...ended, would_send, would_skip, variants };
 }
 
-/** What every variant of the template says to one recipient; those that lack a field say nothing. */
+/** Renders every variant of the template for one recipient, without variants that lack a field. */
 function previewVariants({ contacts }: OutreachState, { template }: OutreachRules, user: SocialUser) {
   const known = messageRecipient(findPerson(contacts, user), user);
   return renderAll(template, known).flatMap(({ variant, rendered }) =>

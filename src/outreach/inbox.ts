@@ -11,20 +11,18 @@ import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext } fr
 import { createDecision, createNaming } from "../recipients/suppress.ts";
 import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.ts";
 
-/** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
+/** Messages read at once. Usually few are new, and each costs money; later pages are larger. */
 const PAGE_SIZES = [10, 25, 100];
 
-/** Networks show messages late, and then behind newer ones: so far back they are looked at once more. */
+/** Networks show messages late, and then behind newer ones. This much is read again. */
 const LATE_MS = 10 * 60_000;
 
-/** By so much the network's clock may differ from that of the log. */
+/** Most difference between the network's clock and that of the log. */
 const CLOCK_SKEW_MS = 60 * 60_000;
 
 /**
- * Reads what was written to us since the last time: who asks to be left alone is suppressed, and who wrote is noted.
- * Each page is recorded before the next is read; how far it was read, only at the end. A run that has to end leaves the
- * rest unread. Throws the network's SocialError, also where its cursors lead back or to empty pages only: one of the
- * messages that it does not show may be a wish to be left alone.
+ * Reads messages since the last time: suppresses recipients who ask for it, and notes who wrote. Each page is recorded
+ * before the next is read, and the end of the reading last. Throws the network's SocialError.
  */
 export async function readNewMessages(run: RunContext, retry: RetryPolicy): Promise<void> {
   const { begun, newest_id, backlog } = run.projector.state("inbox");
@@ -35,20 +33,23 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
   let messages = 0;
   let cursor: string | undefined;
   const follow = guardCursors(cursor);
+  // A run that must end leaves the rest unread.
   for (let page = 0; !run.signal.aborted; page++) {
     const read = await readPage(run, retry, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;
     await recordMessages(run, read.messages);
     const latest = read.messages[0]?.createdAt;
-    // By the network's clock where ours is ahead.
+    // By the network's clock if ours is ahead.
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);
     const next = follow(read.messages.length, read.next);
     const isCut = !isEnded && next === undefined && read.next !== undefined;
+    // The cursors lead back, or to empty pages only. A message that the network does not show may be a wish to be left
+    // alone.
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
-      // The first reading leaves what is older to those who want more recipients.
+      // The first reading leaves older messages to sources that want more recipients.
       const left = (begun ? backlog : next) ?? undefined;
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
       return await recordRead(run, messages, { newest_id: upTo, backlog: left });
@@ -58,24 +59,24 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
 }
 
 /**
- * What is older than the first reading, as one run reads it: a page each time, of about as many messages as recipients are
- * wanted. False when nothing is left. Throws the network's SocialError.
+ * Reads messages older than the first reading: a page for each call, of about as many messages as recipients are
+ * wanted. Returns false when none are left. Throws the network's SocialError.
  */
 export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
   let isRestarted = false;
   let follow = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
-  /** Undefined: what is older is not to be had. */
+  /** Undefined if older messages cannot be read. */
   const read = async (size: number, cursor: string) => {
     try {
       return await readPage(run, retry, size, cursor);
     } catch (fault) {
       if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-      // The cursor is not too old: starting over each time would cost money for ever.
+      // This cursor is recent, so age is not the reason. Restarting each time would cost money forever.
       if (isRestarted) return undefined;
       isRestarted = true;
       follow = guardCursors(undefined);
-      // An old cursor: messages that were noted before are noted only once all the same.
+      // The cursor was too old. Messages that were noted before are not noted again.
       return readPage(run, retry, size, undefined);
     }
   };
@@ -99,9 +100,9 @@ function readPage({ network, credentials }: RunContext, retry: RetryPolicy, limi
 }
 
 /**
- * There are no replies to messages that were not sent yet. So the first reading ends with the first page, or before the
- * first message of an older version, which sent without reading. A restored log may lack messages: then all that the
- * network shows is read.
+ * Returns the end of the first reading: the first page, or the first message of an older version, which sent without
+ * reading. Messages not sent yet have no replies. After a restore everything is read, because the log may lack
+ * messages.
  */
 async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: InboxMessage) => boolean> {
   if (projector.state("restores").last !== null) return () => false;
@@ -112,14 +113,14 @@ async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: 
   return () => true;
 }
 
-/** Records what the messages say and the log does not hold yet. */
+/** Records what the messages show and the log does not hold yet. */
 async function recordMessages(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
   const { metadata, lease } = run;
   const decide = () => decideReceived(outreachState(run), run, messages);
   await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
 }
 
-/** What messages (newest first) say that the state does not hold yet: who wrote, who answered, who asks to be left alone. */
+/** Decides what messages (newest first) add to the state: who wrote, who answered, and who asks to be left alone. */
 export function decideReceived(
   state: OutreachState,
   { rules, readWish, isTrackingOptOut }: Pick<RunContext, "rules" | "readWish" | "isTrackingOptOut">,
@@ -129,19 +130,19 @@ export function decideReceived(
   const noted = new Set<string>();
   const [suppress, nameSuppressed] = [createDecision(rules.hashes), createNaming(rules.hashes)];
   const once = (what: string): boolean => noted.size < noted.add(what).size;
-  // The oldest first, as they were written.
+  // Oldest first, in the order in which they were written.
   const events = messages.toReversed().flatMap((message): NewEvent[] => {
     const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
     if (senderId === own) return [];
     const recipient = { id: senderId, ...omitUndefined({ username }) };
     const newEvents: NewEvent[] = [];
-    // A message to a group is no consent, since it was not written to us; a wish counts wherever it is said.
+    // A message to a group is no consent, since it was not written to us. A wish counts anywhere.
     const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), createdAt);
     if (side !== undefined && once(`${side} ${senderId}`)) {
       const data = { recipient, message_id, received_at: isoTime(createdAt) };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
-    // Also where a hash suppresses them: by the next message they may have another handle.
+    // Also if a hash suppresses them, because they may have another handle by the next message.
     const wish = readWish(text);
     if (wish === "stop") newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id }]));
     else newEvents.push(...nameSuppressed(state.contacts, [recipient]));
@@ -163,7 +164,7 @@ function isUndecided(state: OutreachState, rules: OutreachRules, recipient: Reci
   return !isSuppressed(state, rules, recipient);
 }
 
-/** False if they denied it already, or granted it after this message, which is read once more then. */
+/** False if they denied it already, or granted it after this message, which may be read twice. */
 function isTrackedAt({ contacts }: OutreachState, recipient: Recipient, createdAt: number): boolean {
   const { status, at } = findPerson(contacts, recipient)?.tracking ?? { status: "unknown" };
   if (status === "denied") return false;
@@ -181,14 +182,16 @@ function denyTracking(
   return [denied, ...eraseClicks(findLinkKeys(findRevokedLinks(contacts, recipient, record)))];
 }
 
-/** What a message shows of its author: that they wrote at all, or that they answered us. */
+/**
+ * Returns what a message shows of its author: that they wrote, or that they answered us. Undefined if that is known.
+ */
 function isNews(contact: Contact | undefined, createdAt: number): "first" | "reply" | undefined {
   const isReply = contact?.attempted_at !== undefined && createdAt >= Date.parse(contact.attempted_at);
   if (isReply) return contact.replied ? undefined : "reply";
   return contact?.received === true ? undefined : "first";
 }
 
-/** `backlog`: where what is older goes on; undefined: nowhere. */
+/** `backlog` is the cursor of older messages; undefined if there are none. */
 async function recordRead(
   run: RunContext,
   messages: number,

@@ -5,10 +5,10 @@ import { isSelected, type RunSelection } from "./run-limits.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
 
-/** What a run would find of the imported recipients before it asks the network anything. */
+/** The judgement of the imported recipients before a run asks the network. */
 export type Survey = Awaited<ReturnType<typeof survey>>;
 
-/** The text for the recipient asked for, or for the first of those still open for which it renders. */
+/** The text for the requested recipient, or else for the first open one for whom it renders. */
 interface Sample {
   readonly person: Recipient;
   readonly rendered: Rendered;
@@ -21,8 +21,9 @@ interface Skipped {
 }
 
 /**
- * Judges all imported recipients, as a run does before it asks the network, in slices of some milliseconds. `person`: the
- * recipient of the texts; `limit`: of people named for each reason; `selection`: the recipients that a run is for.
+ * Judges all imported recipients as a run does before it asks the network, in slices of some milliseconds. `person`:
+ * the recipient of the texts. `limit`: most people named for each reason; `selection`: the recipients that a run is
+ * for.
  */
 export async function survey(
   state: OutreachState,
@@ -55,21 +56,24 @@ export async function survey(
   return {
     template: rules.template.id,
     template_name: rules.template.name ?? null,
-    /** In their own order; `recipients`: how many of those still open get it. */
+    /** In the template's order. `recipients`: how many open recipients get it. */
     variants: rules.template.variants.map(({ label }) => {
       return { variant: label, recipients: decided.get(label)?.length ?? 0, sample: samples.get(label) };
     }),
-    /** Still open, but known by handle only: the id, which the network knows, decides their variant. */
+    /** Open recipients who are known by handle only. Their id, which the network knows, decides their variant. */
     undecided: decided.get(undefined)?.length ?? 0,
     skips,
-    /** Their message failed, and they are tried again only when that is allowed by hand. */
+    /** Recipients whose message failed. Only an operator can allow a retry. */
     failed,
-    /** Only when one person is asked for; their variant where their id is known. */
+    /** Present only if one person is requested; with their variant if their id is known. */
     asked: person && { verdict: judgeKnown(state, rules, toRecipient(person)), variant: ownVariant(rules, person) },
   };
 }
 
-/** The variant of a person whose id is known, which is what decides it; a single variant goes to all recipients. */
+/**
+ * Returns the variant of a person, which their id decides; undefined without an id. A single variant goes to all
+ * recipients.
+ */
 function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
   if (template.variants.length === 1) return template.variants[0]!.label;
   return id === undefined ? undefined : chooseVariant(template, id).label;
@@ -93,5 +97,5 @@ function renderSamples({ template }: OutreachRules, contact: Contact): [string, 
   return texts.map(({ variant, rendered }) => [variant, { person, rendered }]);
 }
 
-/** Placeholders for what the network tells only when a message is sent. */
+/** Placeholders for values that the network tells only when a message is sent. */
 export const STAND_INS = { name: "[name]", username: "[username]" } as const;

@@ -8,8 +8,8 @@ export type Meter = ReturnType<typeof createMeter>;
 type Counts = Omit<Usage, "usd">;
 
 /**
- * Counts what a network returned and took. A person who comes along with posts or messages is counted too. A send
- * counts when it was taken or may have been; all other results say that the network certainly did not take it.
+ * Counts what a network returned and accepted. A person who comes along with posts or messages is counted too. A send
+ * counts if it was accepted or may have been; all other results say that it certainly was not.
  */
 export function createMeter(network: SocialNetwork, prices: Prices) {
   const counts = { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 };
@@ -20,9 +20,9 @@ export function createMeter(network: SocialNetwork, prices: Prices) {
 
   return {
     network: countedCalls(network, count),
-    /** What was asked for until now. */
+    /** Returns the usage until now. */
     usage: () => priced(counts, prices),
-    /** The same with so many more messages sent: what a run comes to that does what this one found. */
+    /** Returns the usage with `sends` more messages, for a run that does what this one found. */
     estimate: (sends: number) => priced({ ...counts, sends: counts.sends + sends }, prices),
   };
 }

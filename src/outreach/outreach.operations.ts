@@ -115,7 +115,7 @@ export const stopRun = operation({
   examples: [""],
 });
 
-/** Runs of one answer. */
+/** Runs in one response. */
 const RUNS_SHOWN = 50;
 const RUNS_SHOWN_MAX = 500;
 

@@ -6,34 +6,36 @@ import { record } from "../log/decide-and-append.ts";
 import { SocialError, type RateWindow } from "../networks/network.ts";
 import type { OutreachContext, RetryPolicy, RunContext, Waiting } from "./context.ts";
 
-/** With no header seen: one message a minute, X's documented 15 in 15 minutes. */
+/** Without a header: one message a minute, X's documented 15 in 15 minutes. */
 const DEFAULT_SPACING_MS = 60_000;
 
-/** Sends at even distances look like what they are, and several accounts would keep in step: a fifth of it is chance. */
+/**
+ * Share of the spacing that is random, a fifth. Even distances look automated, and several accounts would stay in step.
+ */
 const JITTER = 0.2;
 
 /**
- * How long to wait after a send until the next one. An exhausted window is waited out; else a fixed spacing where one
- * is configured; else what is left of the window is spread over the time to its reset, a little sooner or later by
- * chance (`random` from 0 to 1): the next answer says what is left, so that nothing adds up. All times in ms.
+ * Returns how long to wait after a send, in ms. Waits out an exhausted window. Otherwise uses a fixed spacing if there
+ * is one, or spreads the rest of the window over the time to its reset, varied by chance (`random` from 0 to 1).
  */
 export function spacingMs(rate: RateWindow | undefined, now: number, fixedMs: number | undefined, random: number) {
   const untilReset = rate === undefined ? 0 : Math.max(0, rate.resetAt - now);
   if (rate !== undefined && rate.remaining <= 0) return untilReset;
   if (fixedMs !== undefined) return fixedMs;
-  // Without a header nothing would even out a message that came too soon.
+  // Without a header nothing would compensate for a message that came too soon.
   if (rate === undefined) return Math.ceil(DEFAULT_SPACING_MS * (1 + JITTER * random));
+  // The next answer says what is left, so the variations do not add up.
   return Math.ceil((untilReset / rate.remaining) * (1 + JITTER * (2 * random - 1)));
 }
 
-/** Shorter waits are not recorded: they end before an operator could read of them. */
+/** Shorter waits are not recorded, because they end before an operator could read about them. */
 const RECORDED_MS_MIN = 1_000;
 
 export function isRecordedPause(ms: number): boolean {
   return ms > RECORDED_MS_MIN;
 }
 
-/** Waits until `until` (ms since the epoch), or less when the run has to end; the log says why and until when. */
+/** Waits until `until` (ms since the epoch), or less if the run must end. The log states why and until when. */
 export async function pause(run: Omit<RunContext, "pause">, reason: PauseReason, until: number): Promise<void> {
   const ms = until - run.clock();
   if (run.signal.aborted) return;
@@ -47,23 +49,23 @@ async function recordPause(run: Omit<RunContext, "pause">, reason: PauseReason, 
     const { metadata, lease } = run;
     await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, lease });
   } catch (fault) {
-    // Another instance has the runs now; the next decision finds out, and nothing is decided here.
+    // Another instance holds the lease for runs now. The next decision notices that; nothing is decided here.
     if (!(fault instanceof LeaseLost)) throw fault;
   }
 }
 
-/** A window that is over already must not make a busy loop. */
+/** Shortest wait, so that a window that is already over does not cause a busy loop. */
 export const RETRY_WAIT_MS_MIN = 1000;
 
-/** Attempts of a read that the network leaves unanswered: giving up costs the run its day. */
+/** Attempts at a read that the network does not answer. Giving up costs the run its day. */
 export const READ_ATTEMPTS_MAX = 7;
 
-/** Attempts where a caller waits for the answer, or where the read is repeated later anyway: ten seconds at the most. */
+/** Attempts if a caller waits for the answer, or if the read is repeated later anyway: ten seconds at most. */
 export const QUICK_ATTEMPTS_MAX = 3;
 
 /**
- * Waits for the window after a 429, and a little after no answer at all, and asks again; once the work has to end, the
- * SocialError is thrown on. `throwsLimit`: a 429 is thrown like any other fault, for a caller who waits for the answer.
+ * Retries a read: after a 429 when the window resets, without an answer after a short wait. Throws the SocialError once
+ * the work must end. `throwsLimit`: also throws a 429, for a caller who waits for the answer.
  */
 export function createRetry(
   { clock, random }: Pick<OutreachContext, "clock" | "random">,
@@ -90,5 +92,8 @@ export function createRetry(
   };
 }
 
-/** The six waits between seven attempts take up to seven minutes, half of that on average: X's outages are mostly shorter. */
+/**
+ * The six waits between seven attempts take up to seven minutes, half of that on average. X's outages are mostly
+ * shorter.
+ */
 const BACKOFF = { baseMs: 2_000, factor: 4, maxMs: 120_000 };

@@ -139,7 +139,7 @@ function toAskedJson({ verdict: found, ...asked }: NonNullable<Survey["asked"]>)
   return { verdict: found.verdict, reason: found.reason, detail: found.detail ?? null, variant };
 }
 
-/** `ms`: now, since 1970. */
+/** `ms` is now, since 1970. */
 function writeNotes({ outreach }: Pick<Config, "outreach">, template: Template, found: Survey, ms: number): string[] {
   const { sources, window, timezone } = outreach;
   const texts = found.variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
@@ -174,7 +174,7 @@ function describePreview({ template, template_name: name, variants, undecided, f
   return `${lines.join("\n")}\n`;
 }
 
-/** `undecided`: recipients who get this variant or another one. */
+/** `undecided`: recipients who may get this variant or another one. */
 function describeVariant(shown: Static<typeof variantJson>, undecided: number): string {
   const { variant, recipients, person, text: message, missing, too_long: length } = shown;
   const known = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;

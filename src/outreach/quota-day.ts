@@ -5,7 +5,7 @@ export function dayIn(timezone: string, ms: number): string {
   return plainDate(timezone, ms).toString();
 }
 
-/** When the day of `ms` ends in the time zone: the first millisecond of the next calendar day that there is. */
+/** Returns when the day of `ms` ends in the time zone: the first millisecond of the next calendar day that exists. */
 export function nextDayAt(timezone: string, ms: number): number {
   return plainDate(timezone, ms).add({ days: 1 }).toZonedDateTime(timezone).epochMilliseconds;
 }
@@ -20,8 +20,8 @@ export function momentIn(timezone: string, ms: number): QuotaMoment {
 }
 
 /**
- * When the quota has more places than at `moment`, or, where none is taken, when the day ends; ms since the epoch. That
- * is the next midnight, but after a change of the time zone, when each place comes back 24 hours after it was taken.
+ * Returns when the quota has more places than at `moment`, or when the day ends if none is used; ms since the epoch.
+ * That is the next midnight, but after a change of the time zone each place returns 24 hours after its use.
  */
 export function resetsAt(quota: Quota, limit: number, moment: QuotaMoment): number {
   const { timezone } = moment;

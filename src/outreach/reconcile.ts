@@ -7,25 +7,26 @@ import type { OutreachContext, Waiting } from "./context.ts";
 import { createRetry, QUICK_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { recordOutcome } from "./send.ts";
 
-/** X shows the messages of 30 days; by so much less that no clock makes it more. */
+/** X shows the messages of 30 days. This is less, so that no clock makes it more. */
 const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 
-/** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
+/** Reads in which a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
 
 /**
- * Settles whatever any run left in doubt, the present one or an earlier one, by reading the conversations: found is sent,
- * absent twice is not delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read
- * before `settleMs` have passed since the request: since it was doubted, which may be long after the intent where a 429 was
- * waited for. A 429 is waited for here too. Ends early, leaving the rest in doubt, when the signal aborts.
+ * Settles messages in doubt of all runs by reading the conversations: found means sent, absent twice means not
+ * delivered, unreadable stays in doubt. Never sends, and waits for a 429. Ends early if the signal aborts; the rest
+ * stays in doubt.
  */
 export async function settleOpen(context: OutreachContext, waiting: Waiting): Promise<void> {
   const attempts = new Map(context.projector.state("run").open);
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
   const { open } = context.projector.state("run");
+  // Networks commit late, so nothing is read before `settleMs` have passed since the request was doubted. That may be
+  // long after the intent, if a 429 was waited for.
   const asked = unsettled.map(([id, attempt]) => Date.parse(open.get(id)?.doubted_at ?? attempt.attempted_at));
-  // The log's time may be ahead of the clock; what is in the log was asked before now all the same.
+  // The log's time may be ahead of the clock, but all messages in the log were sent before now.
   let notBefore = Math.min(Math.max(0, ...asked), context.clock()) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await waiting.pause("settling", notBefore);
@@ -36,12 +37,12 @@ export async function settleOpen(context: OutreachContext, waiting: Waiting): Pr
       if (looked === "absent") absent.push(entry);
     }
     unsettled = absent;
-    // Counted from the last of them, so that the two reads of each are that far apart.
+    // Counted from the last one, so that the two reads of each are that far apart.
     notBefore = context.clock() + context.settleMs;
   }
 }
 
-/** An attempt that a dead process left without any outcome is in doubt from now on. */
+/** Marks an attempt as in doubt that a dead process left without any outcome. */
 async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<string, OpenAttempt>): Promise<void> {
   for (const [id, attempt] of attempts) {
     if (attempt.in_doubt) continue;
@@ -51,7 +52,7 @@ async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<strin
   }
 }
 
-/** `isLast`: absent now too, it was not delivered. */
+/** If `isLast`, a message that is absent again was not delivered. */
 async function settle(
   context: OutreachContext,
   [id, attempt]: readonly [string, OpenAttempt],
@@ -88,7 +89,7 @@ async function look(context: OutreachContext, attempt: OpenAttempt, waiting: Wai
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the recipient was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > VISIBLE_FOR_MS) return doubtful("it is older than X shows");
-  // What cannot be read now is looked for at the next trigger.
+  // A conversation that cannot be read now is read at the next trigger.
   const retry = createRetry(context, waiting, QUICK_ATTEMPTS_MAX);
   try {
     for await (const { conversation, limit } of readConversation(context, retry, attempt.recipient.id)) {
@@ -110,33 +111,32 @@ function attemptFields(attempt_id: string, { run_id, recipient }: OpenAttempt) {
 }
 
 /**
- * The time of an attempt is that of the log, which never runs backwards: after a clock that was a day ahead it stays
- * ahead for a day. So much older than its attempt a message has to be before it surely is an earlier one.
+ * An attempt's time is the log's, which never runs backwards: after a clock was a day ahead, it stays ahead for a day.
+ * Only a message that is older than its attempt by this much is surely an earlier one.
  */
 const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 
 /**
- * The message of the conversation that is our attempt, if it is there. Its time is not looked at: the recipient was sent
- * nothing before that counts as sent, so the same text is this one's, or that of an earlier attempt which was given up
- * as not delivered; either way they have it.
+ * Finds the message of our attempt by its text. Its time does not matter: nothing sent before counts as sent, so the
+ * same text is this attempt's or an earlier one's that was given up as not delivered. Either way they have it.
  */
 export function findSent(conversation: readonly SentDm[], { text }: Pick<OpenAttempt, "text">, ownId: string) {
   const wanted = comparable(text);
   return conversation.find((dm) => dm.senderId === ownId && comparable(dm.text) === wanted);
 }
 
-/** How much a message of ours may seem older than its attempt and still have been sent since. */
+/** How much older than its attempt a message of ours may seem and still have been sent after it. */
 const SEND_SKEW_MS = 5 * 60_000;
 
-/** Whether something of ours was sent since the attempt that is not its text: the network may have changed that. */
+/** True if we sent something since the attempt that does not have its text, which the network may have changed. */
 function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttempt, ownId: string): boolean {
   const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;
   return conversation.some(({ senderId, createdAt }) => senderId === ownId && createdAt >= earliest);
 }
 
 /**
- * Whether a read of at most `limit` messages goes back to before the attempt. Only then is a message that it does not
- * show certainly absent: the recipient may have written a lot meanwhile.
+ * True if a read of at most `limit` messages goes back to before the attempt. Only then is a missing message certainly
+ * absent, because the recipient may have written a lot meanwhile.
  */
 export function reachesBack(
   conversation: readonly SentDm[],
@@ -148,8 +148,8 @@ export function reachesBack(
 }
 
 /**
- * Networks trim messages, may compose characters differently, and make a link of a bare `example.com/a`, which comes
- * back as `http://example.com/a`.
+ * Removes differences that networks make: they trim messages, may compose characters differently, and turn a bare
+ * `example.com/a` into the link `http://example.com/a`.
  */
 function comparable(text: string): string {
   return text

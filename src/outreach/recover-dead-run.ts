@@ -7,13 +7,13 @@ import { waitForProjections, type OutreachContext } from "./context.ts";
 import { settleOpen } from "./reconcile.ts";
 import type { BackgroundTasks } from "./task-tracker.ts";
 
-/** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
+/** Time between two attempts to close a dead run. Its lease may last for 30 s, a full disk for hours. */
 const RETRY_MS = 5_000;
 
 /** Closes runs whose process has died. */
 export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks) {
   const { sleep, clock } = context;
-  /** Settles and closes under a lease that was free although a run is open in the log. */
+  /** Settles and closes the log's open run with a lease that was free. */
   const recoverWithLease = async (lease: HeldLease): Promise<void> => {
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
@@ -27,7 +27,7 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   const once = async (steal: boolean): Promise<"settled" | "running"> => {
     const { current, open } = context.projector.state("run");
     if (current === null && open.size === 0) return "settled";
-    // A holder of its own: that of the run would renew the lease of a run that goes on.
+    // Uses a separate holder: the run's own holder would renew the lease of a run that is still in progress.
     const lease = await takeRunLease(context, context.makeId(), steal);
     if (lease === undefined) return "running";
     await recoverWithLease(lease);
@@ -36,14 +36,14 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
 
   return {
     recoverWithLease,
-    /** Does it once, unless a run is in progress. */
+    /** Tries once, unless a run is in progress. */
     async tryOnce(): Promise<"settled" | "running"> {
       await waitForProjections(context);
       return once(false);
     },
     /**
-     * Retries to close a dead run until the log accepts it: nothing else closes it unasked. `steal`: takes its lease
-     * without waiting, at the first try only. A holder at a later try took the lease since, and lives.
+     * Retries to close a dead run until the log accepts it, because nothing else closes it. `steal` takes its lease
+     * without waiting, at the first try only. A later holder took the lease since, and lives.
      */
     async retryUntilClosed(steal: boolean): Promise<void> {
       const dead = context.projector.state("run").current?.run_id;
@@ -62,19 +62,22 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   };
 }
 
-/** The run in progress belongs to a dead process. Decides nothing where another instance closed it meanwhile. */
+/** Closes the run in progress, whose process is dead. Decides nothing if another instance has closed it. */
 export function decideAbandoned({ current }: Run): AppendDecision<never> {
   if (current === null) return { events: [] };
   const { run_id, sent, skipped, failed, in_doubt } = current;
   return { events: [{ type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } }] };
 }
 
-/** Under this lease runs are made, one at a time over all instances; a dead one does not block the next run for long. */
+/**
+ * The lease under which runs are made, one at a time over all instances. A dead run does not block the next one for
+ * long.
+ */
 const TERMS = { name: ROLES.run, ttlMs: 30_000, renewMs: 10_000 };
 
 /**
- * Takes the lease for one run, which is a holder of its own, so that two triggers in one process exclude each other too.
- * Undefined while another holds it. `steal`: that one is known to be dead.
+ * Takes the lease for one run. Each run is a separate holder, so that two triggers in one process also exclude each
+ * other. Undefined while another holds it; `steal` says that that one is dead.
  */
 export function takeRunLease(context: OutreachContext, runId: string, steal: boolean): Promise<HeldLease | undefined> {
   return takeLease(context, { ...TERMS, holder: `${context.holder}/${runId}`, steal });

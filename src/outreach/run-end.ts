@@ -20,18 +20,23 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "too_many_failures",
 ]);
 
-/** A dead grant is announced where it is found; one that was just renewed and is refused all the same is not. */
+/**
+ * True if an operator must act. A dead grant is announced where it is found, but not one that was just renewed and is
+ * still refused.
+ */
 export function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
   return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
 }
 
-/** Why a run has to stop between two messages; undefined: it goes on. The signal's reason says it, or that the lease is lost. */
+/**
+ * Returns why a run must stop between two messages: the signal's reason, or a lost lease. Undefined if it continues.
+ */
 export function stopReason({ signal }: Pick<RunContext, "signal">): RunEnd | undefined {
   if (!signal.aborted) return undefined;
   return signal.reason instanceof LeaseLost ? "fault" : (signal.reason as RunEnd);
 }
 
-/** Why a run ends when the network fails to answer a question; any other fault is thrown on. */
+/** Returns why a run ends if the network fails to answer. Throws any other fault. */
 export function toRunEnd(run: RunContext, fault: unknown): RunEnd {
   const { logger, runId } = run;
   if (!(fault instanceof SocialError)) throw fault;
@@ -43,7 +48,7 @@ export function toRunEnd(run: RunContext, fault: unknown): RunEnd {
   return fault.stop ?? "network_unavailable";
 }
 
-/** Ends that say nothing of the list, the day or the account: the same run, started once more, may well be complete. */
+/** Ends that do not depend on the list, the day or the account. The same run, started again, may well complete. */
 const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "network_unavailable",
   "window_closed",
@@ -52,7 +57,7 @@ const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "fault",
 ]);
 
-/** Newest first: before its start there is nothing of a run. */
+/** Newest first. A run has no events before its start. */
 const BACK_TO_START = {
   types: [
     "RunFinished",
@@ -66,9 +71,9 @@ const BACK_TO_START = {
 } as const;
 
 /**
- * How far a run came that ended for a reason that passes by itself, such as a network that was down or a process that
- * died; `places`: messages that it sent, or may have sent, also as far as that was settled since. Undefined: it goes on, or
- * ended for another reason.
+ * Returns how far a run got that ended for a transient reason, such as a network outage or a dead process. `places`:
+ * messages it sent or may have sent, with later settlements. Undefined if it is in progress or ended for another
+ * reason.
  */
 export async function findTransientEnd(store: LogStore, runId: string) {
   let hasEnded = false;
@@ -89,8 +94,8 @@ export type StopRequested =
   { readonly kind: "stopping"; readonly run_id: string } | { readonly kind: "not_in_progress" };
 
 /**
- * Requests a stop of run `runId` (default: the current run), on any instance: it sends nothing more, records the outcome
- * of the message in flight, and ends as `stopped`. Only a message that has passed its last check may still go out.
+ * Requests a stop of run `runId` (default: the current run), on any instance. It sends nothing more, records the
+ * outcome of the message in flight, and ends as `stopped`. Only a message after its last check may still go out.
  */
 export async function requestStop(
   deps: HandleDeps,
@@ -108,7 +113,7 @@ export async function requestStop(
   return { kind: "stopping", run_id: stopping };
 }
 
-/** Aborts, with the reason that the run ends with, as soon as the log holds that the run is to stop. */
+/** Aborts, with the reason for the run's end, as soon as the log holds a request to stop the run. */
 export function watchForStop(projector: Projector, runId: string): Disposable & { readonly requested: AbortSignal } {
   const stop = new AbortController();
   const look = (): void => {
@@ -118,7 +123,7 @@ export function watchForStop(projector: Projector, runId: string): Disposable & 
   const unlisten = projector.listen(({ type }) => {
     if (type === "RunStopRequested") look();
   });
-  // It may have been asked for while the start was being recorded.
+  // The stop may have been requested while the start was being recorded.
   look();
   return { requested: stop.signal, [Symbol.dispose]: unlisten };
 }

@@ -4,12 +4,12 @@ import { findPerson, isOwnRefusal, type Contacts } from "../../projections/conta
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run, RunState } from "../../projections/run.ts";
 
-/** Which recipients a run writes to, and to how many at most; absent: to all, to as many as the day has places for. */
+/** The recipients that a run is for, and its most messages. Absent members do not restrict it. */
 export type RunSelection = Pick<DataOf<"RunStarted">, "limit" | "variant" | "basis" | "source">;
 
 export interface RunLimits {
   readonly dailyLimit: number;
-  /** The share of failed messages, from 0 to 1, at which a run ends. Undefined: at none. */
+  /** The share of failed messages, from 0 to 1, at which a run ends. Undefined: no share ends it. */
   readonly stopAfterFailures: number | undefined;
 }
 
@@ -20,15 +20,15 @@ interface LimitState {
   readonly run: Run;
 }
 
-/** Fewer messages say nothing of a share. */
+/** Fewest messages from which a share of failures is computed. */
 export const FAILURE_TRIES_MIN = 10;
 
-/** Places left of the day's quota at a moment. */
+/** Returns the places left of the day's quota at a moment. */
 export function remaining({ quota }: Pick<LimitState, "quota">, { dailyLimit }: DailyLimit, now: QuotaMoment): number {
   return Math.max(0, dailyLimit - usedAt(quota, now));
 }
 
-/** Messages that the run may still send: the rest of the day's quota, and of its own limit. */
+/** Returns how many messages the run may still send: the rest of the day's quota, and of its own limit. */
 export function placesLeft(state: LimitState, limits: DailyLimit, now: QuotaMoment): number {
   return Math.min(remaining(state, limits, now), leftOfLimit(state.run.current));
 }
@@ -37,7 +37,10 @@ function leftOfLimit(run: RunState | null): number {
   return run?.limit === undefined ? Infinity : Math.max(0, run.limit - run.places);
 }
 
-/** Why the run sends no further message; undefined: it may. `planned`: messages that a dry run would have sent. */
+/**
+ * Returns why the run sends no further message; undefined if it may. `planned`: messages that a dry run would have
+ * sent.
+ */
 export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMoment, planned = 0): RunEnd | undefined {
   const { current } = state.run;
   if (leftOfLimit(current) <= planned) return "limit_reached";
@@ -45,14 +48,14 @@ export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMome
   return current !== null && hasTooManyFailures(current, limits) ? "too_many_failures" : undefined;
 }
 
-/** Whether the share of failures among the messages that the run tried is too high. */
+/** True if the share of failures among the messages that the run tried is too high. */
 function hasTooManyFailures({ sent, in_doubt, failed, withdrawn }: RunState, { stopAfterFailures }: RunLimits) {
   const failures = failed - withdrawn;
   const tries = sent + in_doubt + failures;
   return stopAfterFailures !== undefined && tries >= FAILURE_TRIES_MIN && failures / tries >= stopAfterFailures;
 }
 
-/** True if the run is for recipients such as this one. `variant` undefined: not known yet, so it may be. */
+/** True if the run is for recipients such as this one. An undefined `variant` is not known yet, so it may match. */
 export function isSelected(
   wanted: RunSelection | null,
   found: { readonly variant: string | undefined; readonly basis: Basis; readonly source: RecipientSource | undefined },
@@ -64,13 +67,13 @@ export function isSelected(
 }
 
 /**
- * After so many refusals in a row the account is taken to be at fault, although the network does not say so. Five
+ * After this many refusals in a row the account is assumed to be at fault, although the network does not say so. Five
  * recipients that a look-up calls open are hardly all closed, and each further request harms a restricted account.
  */
 export const REFUSED_IN_A_ROW_MAX = 5;
 
 /**
- * Whether another refusal counts against the account: returns the recipients refused before it. Undefined: it counts only
+ * Returns the recipients refused before, if another refusal counts against the account. Undefined if it counts only
  * against this recipient.
  */
 export function refusedForAccount({ contacts }: { readonly contacts: Contacts }, recipient: KnownRecipient) {

@@ -7,7 +7,7 @@ import type { HashesOf } from "../recipients/suppress.ts";
 import { toTemplateNames, type Template } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
-/** The rules that a question may change. */
+/** The rules that a what-if question may change. */
 export interface RulesInForce extends Pick<
   OutreachRules,
   "dailyLimit" | "requireConsent" | "stopAfterFailures" | "window" | "template"
@@ -15,10 +15,10 @@ export interface RulesInForce extends Pick<
   readonly timezone: string;
 }
 
-/** What a question changes of them; an absent member stays as it was at that time, and undefined is a rule of its own. */
+/** The changes of a question. An absent member stays as it was at that time; undefined is a value of the rule. */
 export type RuleChanges = Partial<RulesInForce>;
 
-/** What the rules are made of, besides the template. */
+/** The parts from which the rules are made, except the template. */
 export interface RuleParts {
   readonly config: Pick<Config, "outreach">;
   readonly hashesOf: HashesOf;
@@ -26,7 +26,7 @@ export interface RuleParts {
   readonly keyring: Pick<Keyring, "isForgotten">;
 }
 
-/** The rules that are configured, for runs with this template. */
+/** Returns the configured rules, for runs with this template. */
 export function toOutreachRules(
   { config, hashesOf, findLinkKeys, keyring: { isForgotten } }: RuleParts,
   template: Template,
@@ -36,7 +36,7 @@ export function toOutreachRules(
   return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
-/** The rules as the start of a run records them. */
+/** Returns the rules as the start of a run records them. */
 export function toRunRules(
   { dailyLimit, requireConsent, stopAfterFailures, window, template }: OutreachRules,
   timezone: string,
@@ -51,7 +51,7 @@ export function toRunRules(
   };
 }
 
-/** The rules that an event recorded. Of the template it has the id alone, so that its text is today's. */
+/** Returns the rules that an event recorded. It holds only the template's id, so the text is today's. */
 export function fromRunRules(recorded: RunRules, { template }: Pick<RulesInForce, "template">): RulesInForce {
   const { window } = recorded;
   return {

@@ -23,46 +23,46 @@ import { isSelected, placesLeft, reasonToEnd } from "./run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
 import { namedSource, SOURCE_KINDS } from "./sources/sources.ts";
 
-/** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
+/** The actions on recipients: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {
   readonly retry: RetryPolicy;
-  /** Whether it waits until the window opens for the recipients that are left, or ends. */
+  /** True if it waits for the window to open for the remaining recipients; false if it ends. */
   readonly pausesWhenClosed: boolean;
-  /** Messages that it did not send, but a run would have. */
+  /** Messages that a run would have sent, but this dry run did not. */
   planned(): number;
   skip(refused: readonly Refused[]): Promise<void>;
   /**
-   * Writes to a recipient who passed all checks. Returns why the run ends with it; `closed`: their window is; undefined: it
-   * goes on.
+   * Writes to a recipient who passed all checks. Returns why the run ends, `closed` if the recipient's window is
+   * closed, or undefined.
    */
   write(user: SocialUser, source: RecipientSource | undefined): Promise<RunEnd | "closed" | undefined>;
-  /** Called when all of a page were judged. */
+  /** Called when all recipients of a page were judged. */
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
 
 interface Screening extends RunActions, Reader {
   /**
-   * Network ids of those it asked about, and `@` with the lower-case handle of those unknown to the network: sources
-   * overlap, and a list may name a recipient by handle and again by id.
+   * Network ids of recipients it asked about, and `@` with the lower-case handle of those unknown to the network.
+   * Sources overlap, and a list may name a recipient by handle and again by id.
    */
   readonly seen: Set<string>;
-  /** Lower-case handle -> id, as the network showed them. */
+  /** Ids by lower-case handle, as the network showed them. */
   readonly ids: Map<string, string>;
-  /** Zones where the window was closed for recipients, since the sources are gone through. */
+  /** Zones where the window was closed for recipients, in this pass through the sources. */
   readonly closedZones: Set<string>;
-  /** Recipients of the source were passed over, so that a later read has to find them again. */
+  /** True if recipients of the source were passed over, so that a later read must find them again. */
   isSourceUnfinished: boolean;
 }
 
-/** Why a run ends; `until`: when the window opens for the next recipient (ISO 8601). */
+/** Why a run ends. `until`: when the window opens for the next recipient (ISO 8601). */
 export interface Ended {
   readonly reason: RunEnd;
   readonly until?: string;
 }
 
 /**
- * Goes through the recipients of all sources, one after the other, until something ends the run. Who is skipped, why, and in
- * what order is decided here and nowhere else, so that a dry run says what a run does.
+ * Goes through the recipients of all sources, one after the other, until something ends the run. Only this code decides
+ * who is skipped, why, and in what order, so that a dry run shows what a run does.
  */
 export async function screenRecipients(run: RunContext, actions: RunActions): Promise<Ended> {
   if (wasRestoredToday(run)) return { reason: "log_restored" };
@@ -76,7 +76,7 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
       if (end !== undefined) return { reason: end };
       const opening = nextOpening(screening);
       if (opening === undefined) return { reason: "completed" };
-      // It may have opened since they were passed over.
+      // The window may have opened since they were passed over.
       const isClosed = opening > run.clock();
       if (isClosed && !actions.pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
       await run.pause("window_closed", opening);
@@ -87,15 +87,18 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
   }
 }
 
-/** The clock of an instance may be ahead of the log's by a moment: then nothing is recorded before the opening, or on the day before. */
+/**
+ * Waited after an opening. An instance's clock may be slightly ahead of the log's, and nothing must be recorded before
+ * the opening or on the day before.
+ */
 export const OPENING_MARGIN_MS = 1_000;
 
-/** All sources, as far as the window is open for their recipients. */
+/** Goes through all sources, for recipients whose window is open. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
   const { run, retry, closedZones } = screening;
   const { metadata, lease, rules } = run;
   closedZones.clear();
-  // Opt-outs that came meanwhile are known before the first recipient is judged.
+  // Opt-outs that arrived meanwhile are known before the first recipient is judged.
   await readNewMessages(run, retry);
   await eraseLeftClicks({ ...run, findLinkKeys: rules.findLinkKeys }, { metadata, lease });
   for (const source of run.sources) {
@@ -107,7 +110,7 @@ async function screenSources(screening: Screening): Promise<RunEnd | undefined> 
 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
   const { run, finishPage } = screening;
-  // Reading on would only show whether recipients are left, and cost money.
+  // Reading more would only show if recipients are left, and costs money.
   const endIfPaid = (): RunEnd | undefined => (SOURCE_KINDS[source.name].isPaid ? endNow(screening) : undefined);
   if (run.signal.aborted) return stopReason(run);
   if (!isSourceSelected(run, source) || isClosedToRead(screening, source)) return undefined;
@@ -125,17 +128,20 @@ async function screenSource(screening: Screening, source: Source): Promise<RunEn
   return undefined;
 }
 
-/** Why nothing more is sent; undefined: there are places. */
+/** Returns why nothing more is sent; undefined if places are left. */
 function endNow({ run, planned }: Screening): RunEnd | undefined {
   return reasonToEnd(outreachState(run), run.rules, quotaNow(run), planned());
 }
 
-/** Recipients of a paid source mostly have no zone of their own: it is not read while the window is closed in the quota's. */
+/**
+ * Recipients of a paid source mostly have no known time zone, so it is not read while the window is closed in the
+ * quota's zone.
+ */
 function isClosedToRead(screening: Screening, source: Source): boolean {
   return SOURCE_KINDS[source.name].isPaid && isLater(screening, undefined);
 }
 
-/** Whether the window is closed for the recipient, whose turn then comes later. */
+/** True if the window is closed for the recipient, whose turn then comes later. */
 function isLater(screening: Screening, contact: Contact | undefined): boolean {
   const { run } = screening;
   const isLate = isClosedFor(run.rules.window, contact, quotaNow(run));
@@ -150,7 +156,7 @@ function postpone(screening: Screening, contact: Contact | undefined): void {
   screening.isSourceUnfinished = true;
 }
 
-/** When the window opens for the first of those whose turn comes later, ms since the epoch; undefined: there are none. */
+/** Returns when the window opens for the first postponed recipient, ms since the epoch; undefined if there are none. */
 function nextOpening({ run, closedZones }: Screening): number | undefined {
   const { window } = run.rules;
   if (window === undefined || closedZones.size === 0) return undefined;
@@ -158,19 +164,19 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
   return Math.min(...[...closedZones].map((zone) => opensAt(window, zone, now)));
 }
 
-/** Of recipients who are tried once more it is known only whether they are listed. */
+/** Sources of retried recipients are always read. For each of these it is known only if they are listed. */
 function isSourceSelected({ projector }: RunContext, { name }: Source): boolean {
   const wanted = projector.state("run").current?.source;
   return wanted === undefined || [wanted, undefined].includes(namedSource(name));
 }
 
-/** Whether the run is for other recipients than this one. */
+/** True if the run is not for this recipient. */
 function isLeftOut(screening: Screening, source: Source, recipient: Recipient, contact: Contact | undefined): boolean {
   const { rules, projector } = screening.run;
   const { current } = projector.state("run");
   const id = recipient.id ?? contact?.id;
   const found = {
-    // A hash for each recipient of a list, which most runs do not ask for.
+    // Costs a hash for each recipient of a list, which most runs do not need.
     variant: current?.variant === undefined || id === undefined ? undefined : chooseVariant(rules.template, id).label,
     basis: contact?.basis ?? "none",
     source: sourceFor(namedSource(source.name), contact),
@@ -187,13 +193,13 @@ async function screenBatch(screening: Screening, source: Source, entries: readon
     if (run.signal.aborted) return stopReason(run);
     const end = endNow(screening);
     if (end !== undefined) return end;
-    // A look-up is paid for each recipient, so no more are asked about than there are places.
+    // Each look-up of a recipient costs money, so no more are looked up than there are places.
     const size = screening.wanted();
     const asked = open.slice(at, at + size).filter(({ recipient }) => !isLater(screening, find(run, recipient)));
     for (const user of await screenUsers(screening, source, asked)) {
       if (run.signal.aborted) return stopReason(run);
       const written = await writeUnlessFound(screening, user, source);
-      // Asked about again when their turn comes, which may be on another day.
+      // They are asked about again when their turn comes, which may be on another day.
       if (written === "closed") seen.delete(user.id);
       else if (written !== undefined) return written;
     }
@@ -206,7 +212,7 @@ function find(run: RunContext, recipient: Recipient): Contact | undefined {
   return findPerson(run.projector.state("contacts"), recipient);
 }
 
-/** Skips those that the log rules out, and leaves out those that the run is not for; returns the others. */
+/** Skips recipients that the log rules out, and leaves out those that the run is not for; returns the others. */
 async function screenKnown(screening: Screening, source: Source, entries: readonly BatchEntry[]) {
   const { run, seen, ids, skip } = screening;
   const open: BatchEntry[] = [];
@@ -217,7 +223,7 @@ async function screenKnown(screening: Screening, source: Source, entries: readon
     const recipient = { ...named, ...(id === undefined ? {} : { id }) };
     if (user !== undefined) ids.set(toHandleKey(user), user.id);
     const contact = findPerson(state.contacts, recipient);
-    // Their turn comes with the last source only.
+    // Their turn comes only with the last source.
     const isHeldBack = source.name !== "last" && contact !== undefined && isTriedLast(contact);
     if (seen.has(id ?? `@${toHandleKey(named)}`) || isHeldBack) continue;
     if (isLeftOut(screening, source, recipient, contact)) continue;
@@ -256,7 +262,7 @@ function toHandleKey({ username = "" }: Recipient): string {
   return username.toLowerCase();
 }
 
-/** After a restore a recipient may have a message that the log lost. */
+/** Writes to a recipient, unless a message that the log lost in a restore is found. */
 async function writeUnlessFound(screening: Screening, user: SocialUser, source: Source) {
   const { run, retry, skip, write } = screening;
   if (isLater(screening, find(run, user))) return "closed";
@@ -274,8 +280,8 @@ async function writeUnlessFound(screening: Screening, user: SocialUser, source: 
 }
 
 /**
- * Asks the network for those entries whose source did not: at most one request by id and one by handle.
- * `user` is undefined where the network knows none of that name. Throws the network's SocialError.
+ * Asks the network about entries whose source did not, with at most one request by id and one by handle. `user` is
+ * undefined if the network does not know the name. Throws the network's SocialError.
  */
 async function lookUp({ network, credentials }: RunContext, entries: readonly BatchEntry[]) {
   const asked = entries.filter(({ user }) => user === undefined).map(({ recipient }) => recipient);

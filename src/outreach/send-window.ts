@@ -3,17 +3,15 @@ import type { QuotaMoment } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { OpenHours, SendWindow } from "../config/send-window.ts";
 
-/**
- * A moment as a decision about the window sees it. `clockMs`: what the log's clock shows, which is before `ms` where that
- * clock was set back.
- */
+/** A moment for decisions about the sending window. */
 export interface TurnMoment extends QuotaMoment {
+  /** Time of the log's clock. It is before `ms` if that clock was set back. */
   readonly clockMs: number;
 }
 
 /**
- * True if a clock on the wall of the zone shows a time of the window. An hour that daylight saving skips is never shown,
- * and one that occurs twice counts twice.
+ * True if a local clock of the zone shows a time of the window. An hour that daylight saving skips is never shown, and
+ * one that occurs twice counts twice.
  */
 export function isOpen(hours: readonly OpenHours[], timezone: string, ms: number): boolean {
   const { dayOfWeek, hour, minute } = toZone(timezone, ms);
@@ -21,10 +19,13 @@ export function isOpen(hours: readonly OpenHours[], timezone: string, ms: number
   return hours.some(({ day, from, to }) => day === dayOfWeek && from <= now && now < to);
 }
 
-/** Days to look ahead: a weekly window whose only day or hour a zone skips comes a week later. */
+/** Days to look ahead. If a zone skips the only day or hour of a weekly window, it opens a week later. */
 const DAYS_AHEAD = 15;
 
-/** When the window next opens, or closes if it is open at `ms`; ms since the epoch. Undefined: it is always open. */
+/**
+ * Returns when the window next opens, or closes if it is open at `ms`; ms since the epoch. Undefined if it is always
+ * open.
+ */
 export function changesAt(hours: readonly OpenHours[], timezone: string, ms: number): number | undefined {
   const wasOpen = isOpen(hours, timezone, ms);
   const today = toZone(timezone, ms).toPlainDate();
@@ -39,7 +40,7 @@ export function changesAt(hours: readonly OpenHours[], timezone: string, ms: num
   return moments.sort((one, other) => one - other).find((at) => at > ms && isOpen(hours, timezone, at) !== wasOpen);
 }
 
-/** When the clock shows so many minutes since the midnight that begins the date: twice, where an hour occurs twice. */
+/** Returns when the clock shows this many minutes after the date's midnight: two times if an hour occurs twice. */
 function toMoments(date: Temporal.PlainDate, minutes: number, timezone: string): number[] {
   const local = date.toPlainDateTime().add({ minutes });
   return (["earlier", "later"] as const).map(
@@ -47,7 +48,7 @@ function toMoments(date: Temporal.PlainDate, minutes: number, timezone: string):
   );
 }
 
-/** When the zone changes its clocks. */
+/** Yields the times at which the zone changes its clocks. */
 function* clockChanges(timezone: string, from: number, to: number): Iterable<number> {
   let next = toZone(timezone, from).getTimeZoneTransition("next");
   while (next !== null && next.epochMilliseconds <= to) {
@@ -60,7 +61,7 @@ function toZone(timezone: string, ms: number): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone);
 }
 
-/** The zone whose clock counts for a recipient; `own`: theirs, as the list has it. */
+/** Returns the time zone that counts for a recipient. `own` is theirs according to the list. */
 export function windowZone(window: SendWindow, own: string | undefined, { timezone }: QuotaMoment): string {
   return window.zone === "recipient" ? (own ?? timezone) : timezone;
 }
@@ -70,12 +71,15 @@ export function isClosedFor(window: SendWindow | undefined, recipient: Contact |
   return window !== undefined && isClosed(window, windowZone(window, recipient?.timezone, now), now);
 }
 
-/** True if no message may go out. A clock that was set back counts as it is, and as the newest event has it. */
+/**
+ * True if no message may go out. If the clock was set back, the window must be open both by the clock and by the newest
+ * event.
+ */
 export function isClosed({ hours }: SendWindow, timezone: string, { ms, clockMs }: TurnMoment): boolean {
   return !isOpen(hours, timezone, ms) || !isOpen(hours, timezone, clockMs);
 }
 
-/** When a window that is closed opens, ms since the epoch; `now.clockMs` where it is open. */
+/** Returns when a closed window opens, ms since the epoch; `now.clockMs` if it is open. */
 export function opensAt({ hours }: SendWindow, timezone: string, { ms, clockMs }: TurnMoment): number {
   const openings = [ms, clockMs]
     .filter((at) => !isOpen(hours, timezone, at))
@@ -83,7 +87,7 @@ export function opensAt({ hours }: SendWindow, timezone: string, { ms, clockMs }
   return Math.max(clockMs, ...openings.map((at) => at ?? clockMs));
 }
 
-/** A sentence for an operator; `ms`: now, since the epoch. */
+/** Describes the window for an operator; `ms` is now, since the epoch. */
 export function describeWindow({ text, hours, zone, whenClosed }: SendWindow, timezone: string, ms: number): string {
   const whose = zone === "recipient" ? `each recipient's time zone, or ${timezone} where that is not known` : timezone;
   const change = changesAt(hours, timezone, ms);

@@ -28,9 +28,8 @@ import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
 
 /**
- * Intent, send, outcome: one message to one recipient, or the recorded reason why not. `nextSendAt`: when the next one may
- * go out, ms since the epoch; undefined: the network was not asked to send. `isSaid`: the log says so. `rejected`: the network refused the message for what it is. `isClosed`: their window is, so
- * they come later. `end`: why the run ends here; undefined: it goes on.
+ * Sends one message to one recipient and records the outcome, or records why not. `rejected`: the network refused the
+ * message itself. `end`: why the run ends; undefined if it continues.
  */
 export async function takeTurn(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   for (;;) {
@@ -42,7 +41,9 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
     const result = await sendUntilDecided(context, intended);
     const called = result.outcome !== "gave_up" || result.rate !== undefined;
     const now = context.clock();
+    /** When the next message may be sent, ms since the epoch; undefined if the network was not asked to send. */
     const nextSendAt = called ? now + spacingMs(result.rate, now, context.spacingMs, context.random()) : undefined;
+    /** True if the log states that time. */
     const isSaid = result.outcome === "sent" && isRecordedPause((nextSendAt ?? now) - now);
     const { newEvent, more, end } = decideSendOutcome(
       intended.attempt,
@@ -51,8 +52,9 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
       isSaid ? isoTime(nextSendAt!) : undefined,
     );
     await recordOutcome(context, newEvent, context.metadata, more);
-    // A new day has places of its own.
+    // The new day has its own quota.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
+    /** True if the recipient's window is closed, so that their turn comes later. */
     const isClosed = result.outcome === "gave_up" && result.why === "window_closed";
     return { nextSendAt, isSaid, rejected: result.outcome === "rejected", isClosed, end };
   }
@@ -79,15 +81,15 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
 }
 
 /**
- * A 429 is certain non-delivery, so the same intent waits for the window and is sent then; a 401 is tried once more
- * with a fresh token. What changed meanwhile is looked at before each request.
+ * Sends until the outcome is decided. A 429 is certain non-delivery, so the same intent waits for the network's window;
+ * a 401 is tried once more with a fresh token. Changes to the state are checked before each request.
  */
 async function sendUntilDecided(context: RunContext, intent: Intent): Promise<SendDecided> {
   const { attempt, text } = intent;
   let rate: RateWindow | undefined;
   for (;;) {
     let why: GiveUp | undefined;
-    // Inside of the call: a token that had to be refreshed before it may have taken a minute.
+    // Checked inside the call, because refreshing the token may have taken a minute.
     const result = await context.credentials.send(async (token) => {
       why = await reasonToGiveUp(context, intent);
       return why === undefined ? context.network.sendDm(token, attempt.recipient.id, text) : NOT_ASKED;
@@ -106,10 +108,9 @@ const SEND_MS_MAX = 20_000;
 const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };
 
 /**
- * The network cannot be fenced, so this checks right before the send that the run and the day go on, that this instance
- * still has the lease, and that the recipient still may be written to, now. (On the next day the message would exceed
- * that day's limit.) The log is read last, so that what became durable during the renewal is seen; then the lease is checked
- * for the time that the read took.
+ * Returns why a message must not be sent after all. The network cannot be fenced, so run, lease and recipient are
+ * checked right before the send. The log is read after the lease was renewed, to see what was appended during the
+ * renewal.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
   const isOurs = await context.lease.keep(SEND_MS_MAX);
@@ -119,19 +120,21 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";
   if (contact?.held === true) return "held";
   if (state.account.user?.id !== context.accountId) return "other_account";
+  // Checked again, because the read may have outlasted the lease.
   if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
-  // The lease was renewed just now, which showed the log's time.
+  // The lease was just renewed, which showed the log's time.
   if (isSkewed(context.skewMs())) return "clock_skewed";
   const now = quotaNow(context);
+  // On the next day the message would exceed that day's limit.
   if (now.day !== day) return "day_over";
   const isClosed = isClosedFor(context.rules.window, contact, now);
   return isClosed ? "window_closed" : undefined;
 }
 
 /**
- * Records the outcome of an attempt and what follows from it, unless the attempt is settled already. It gets at most one
- * final outcome, and is in doubt once, whether the run, the next start or another instance looks at it.
+ * Records the outcome of an attempt and what follows from it, unless the attempt is settled. An attempt gets at most
+ * one final outcome and is in doubt once, even if the run, the next start and other instances look at it.
  */
 export async function recordOutcome(
   context: OutreachContext,
@@ -143,7 +146,9 @@ export async function recordOutcome(
   await handle(context, STREAMS.outreach, decide, { metadata, attempts: RUN_ATTEMPTS_MAX });
 }
 
-/** The outcome and what follows from it; nothing of an attempt that has its outcome, or was doubted before. */
+/**
+ * Decides on the outcome and what follows from it; on nothing if the attempt has its outcome, or was in doubt before.
+ */
 export function decideRecorded(
   { open }: Run,
   newEvent: OutcomeEvent,

@@ -18,7 +18,7 @@ import { perform, type RunReport, type StartedRun } from "./execute-run.ts";
 import { createRecovery, takeRunLease } from "./recover-dead-run.ts";
 import { createBackgroundTasks } from "./task-tracker.ts";
 
-/** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
+/** `done` resolves when the run has ended: with undefined if it died of a fault, which is logged. */
 export type Triggered =
   | {
       readonly kind: "started";
@@ -27,7 +27,7 @@ export type Triggered =
     }
   | { readonly kind: "running"; readonly run_id: string | undefined }
   | { readonly kind: "not_authorized" }
-  /** `skewMs`: by how much the machine's clock is ahead of the log's, or behind it. */
+  /** `skewMs`: how far the machine's clock is ahead of the log's; negative if it is behind. */
   | { readonly kind: "clock_skewed"; readonly skewMs: number }
   | { readonly kind: "daily_limit_reached" }
   /** `opensAt`: when the sending window opens, ms since the epoch. */
@@ -38,14 +38,16 @@ export interface TriggerRequest {
   readonly metadata: EventMetadata;
   readonly selection?: RunSelection;
   /**
-   * Makes the trigger idempotent: a repeat answers with the run that the first one started, unless that ended for a reason
-   * that passes by itself: then another run sends what the limit leaves. A dry run is repeated: it does nothing, and what it
-   * found is not recorded.
+   * Makes the trigger idempotent: a repeat returns the run that the first one started. If that ended for a transient
+   * reason, another run sends what its limit left. A dry run is repeated, because its findings are not recorded.
    */
   readonly key?: IdempotencyKey;
 }
 
-/** The holder of the lease starts its run within a moment: how often and for how long another instance waits for that. */
+/**
+ * The holder of the lease starts its run within a moment. Another instance looks for that start this often, and this
+ * many times.
+ */
 const START_POLL_MS = 50;
 const START_POLLS = 40;
 
@@ -55,11 +57,11 @@ export function createRunner(context: OutreachContext) {
   const tasks = createBackgroundTasks();
   const recovery = createRecovery(context, tasks);
 
-  /** Makes a run whose start is in the log. */
+  /** Executes a run whose start is in the log. */
   const start = (lease: HeldLease, runId: string, { dryRun, metadata }: TriggerRequest): Triggered => {
     const meter = createMeter(context.network, context.prices);
     const stop = watchForStop(context.projector, runId);
-    // All of the run's lines for the operator name the request that started it.
+    // All log lines of the run name the request that started it.
     const logger = withFields(context.logger, requestFields(metadata));
     const run: StartedRun = {
       ...context,
@@ -91,9 +93,9 @@ export function createRunner(context: OutreachContext) {
     if ("kind" in taken) return taken;
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
-    // An expired lease has it decided again: if this process stood still, the day or the window may be over.
+    // Decides again if the lease expired, because the day or the window may be over if this process stood still.
     const first = await lease.fenced(async (fence) => {
-      // Another instance may have made the last run, and used up the day while the lease was waited for.
+      // While this one waited for the lease, another instance may have made the last run and used up the day.
       await waitForProjections(context);
       const refusedNow = await refuse(context, request);
       if (refusedNow !== undefined) return refusedNow;
@@ -123,11 +125,11 @@ export function createRunner(context: OutreachContext) {
       return tasks.track(trigger(request));
     },
     /**
-     * Closes the run of a dead process, after settling what it left in doubt; tried until the log takes it or the runner
-     * stops. `steal`: its lease needs no waiting for.
+     * Closes the run of a dead process after settling its messages in doubt. Retries until the log accepts it or the
+     * runner stops. `steal` takes the lease without waiting.
      */
     recover: ({ steal }: { readonly steal: boolean }) => tasks.track(recovery.retryUntilClosed(steal)),
-    /** Settles what is in doubt, and closes the run of a dead process, unless a run is in progress. */
+    /** Settles messages in doubt, and closes the run of a dead process, unless a run is in progress. */
     reconcile: () => tasks.track(reconcile()),
     [Symbol.asyncDispose]: tasks.stop,
   };
@@ -160,19 +162,19 @@ async function refuse(
       return { kind: "window_closed", opensAt: opening };
     }
     default:
-      // A run in the log may be one whose process died: only the lease says so.
+      // The run in the log may be that of a dead process. Only the lease tells.
       return undefined;
   }
 }
 
-/** The lease, or what is in progress under it elsewhere. */
+/** Returns the lease, or the run that is in progress under it elsewhere. */
 async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Promise<HeldLease | Triggered> {
   const never = new AbortController().signal;
   for (let poll = 1; ; poll++) {
     const lease = await takeRunLease(context, runId, false);
     if (lease !== undefined) return lease;
     const running = await runningNow(context);
-    // Its holder may just be about to say which run it starts, or may be done already.
+    // Its holder may be about to record its run, or may be done already.
     if (running.run_id !== undefined || poll >= START_POLLS) return running;
     await context.sleep(START_POLL_MS, never);
   }
@@ -183,7 +185,7 @@ async function runningNow(context: OutreachContext): Promise<Extract<Triggered, 
   return { kind: "running", run_id: context.projector.state("run").current?.run_id };
 }
 
-/** Appends the run's start. Answers the id of the run: an earlier one's when the key is known and that one counts. */
+/** Appends the run's start and returns the run's id: an earlier run's id if the key is known and that run counts. */
 async function appendStart(
   context: OutreachContext,
   fence: Fenced,

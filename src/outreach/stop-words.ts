@@ -1,25 +1,27 @@
-/** Letters of scripts that write words without spaces between them, or, as Korean does, endings onto them. */
+/** Letters of scripts that write words without spaces between them, or attach endings to words, as Korean does. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /** Soft hyphens, joiners and other invisible characters. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 
-/** The wish in a reply. `doubt`: a short word of {@link createWishReader} stands in it, and may mean another thing. */
+/**
+ * The wish in a reply. `doubt`: it contains a short word of {@link createWishReader}, which may mean something else.
+ */
 export type Wish = "stop" | "doubt";
 
 /**
- * Longest single word, in characters, that counts as the whole message only: "cancel" and "end" are said of other things
+ * Longest single word, in characters, that counts only as the whole message: "cancel" and "end" have other meanings
  * too. A longer word, such as "unsubscribe", and a phrase count anywhere.
  */
 const SHORT_CHARS_MAX = 9;
 
-/** The same of scripts that write no spaces: there the longer words are phrases. */
+/** The same for scripts without spaces, in which longer words are phrases. */
 const SHORT_UNSPACED_CHARS_MAX = 3;
 
 /**
- * Said before or behind a stop word without another meaning: greetings, "please" and thanks, of the languages in which
- * replies were tried.
+ * Words before or after a stop word that do not change its meaning: greetings, "please" and thanks, in the languages in
+ * which replies were tried.
  */
 const COURTESIES = [
   // English, German, Dutch.
@@ -38,8 +40,8 @@ const COURTESIES = [
 ].flatMap((line) => line.split(","));
 
 /**
- * Makes a function that reads what a reply asks for. Undefined: it has none of the words. `others`: phrases of another wish,
- * as {@link createStopWords} takes them.
+ * Makes a function that reads the wish in a reply. Undefined if the reply has none of the words. `others`: phrases of
+ * another wish, as for {@link createStopWords}.
  */
 export function createWishReader(
   words: readonly string[],
@@ -65,14 +67,14 @@ function isShort(word: string): boolean {
   return !/[\s-]/.test(word) && word.length <= SHORT_CHARS_MAX;
 }
 
-/** "stop all" before "stop", which would leave "all". */
+/** Sorts "stop all" before "stop", which would leave "all". */
 function longestFirst(words: readonly string[]): readonly string[] {
   return words.toSorted((one, other) => other.length - one.length);
 }
 
 /**
- * Makes a function that tells whether one of the words or phrases occurs anywhere in a text as whole words. `others`: phrases
- * of another wish, which are passed over where they stand on one line: "stop tracking" asks for less than "stop".
+ * Makes a function that is true if a text contains one of the words or phrases as whole words. `others`: phrases of
+ * another wish, which are ignored if they are on one line: "stop tracking" asks for less than "stop".
  */
 export function createStopWords(words: readonly string[], others: readonly string[] = []): (text: string) => boolean {
   const patterns = toPatterns(words);
@@ -95,7 +97,7 @@ function createComparison(others: readonly string[]): (text: string) => string {
 
 const LINE_END = /[\n\r\u2028\u2029]+/;
 
-/** What stands in place of a phrase, so that the words around it make no other one. */
+/** Replaces a phrase, so that the words around it do not form another one. */
 const TAKEN_OUT = "…";
 
 function toPatterns(words: readonly string[]): readonly RegExp[] {
@@ -111,13 +113,13 @@ function toPattern(word: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${escaped}(?![\\p{L}\\p{M}\\p{N}])`, "u");
 }
 
-/** What is typed for an apostrophe. Before NFKC, which takes some of them apart. */
+/** Characters that people type as an apostrophe. They are replaced before NFKC, which splits some of them. */
 const APOSTROPHES = /[`\u00b4\u02bb\u02bc\u2018\u2019\u201b\u2032]/g;
 
 /** Dashes, and the minus sign, which Unicode does not count among them. */
 const DASHES = /[\p{Pd}\u2212]/gu;
 
-/** One form for all ways to write the same: width, case, quotation marks, dashes, white space. */
+/** Returns one form for all spellings of a text: width, case, quotation marks, dashes, white space. */
 function comparable(text: string): string {
   return (
     text
@@ -125,7 +127,7 @@ function comparable(text: string): string {
       .normalize("NFKC")
       .replace(INVISIBLE, "")
       .toLowerCase()
-      // What becomes of a Turkish capital İ.
+      // A Turkish capital İ in lower case.
       .replaceAll("i\u0307", "i")
       .replace(DASHES, "-")
       .replace(/\s+/g, " ")

@@ -8,7 +8,7 @@ interface TaskDeps {
 
 export type BackgroundTasks = ReturnType<typeof createBackgroundTasks>;
 
-/** What goes on in the background under a lease of its own, so that a stop can end it and wait for it. */
+/** Background work under its own lease, which a stop can end and wait for. */
 export function createBackgroundTasks() {
   const pending = new Set<Promise<unknown>>();
   const stopping = new AbortController();
@@ -21,11 +21,11 @@ export function createBackgroundTasks() {
   };
 
   return {
-    /** Aborts when all work has to end, as a run then does: `stopped`. */
+    /** Aborts with the reason `stopped` when all work must end. */
     stopping: stopping.signal,
     /** Lets a stop wait for work that holds no lease yet. */
     track,
-    /** Does the work and gives the lease back; a fault is logged and answered as undefined. */
+    /** Does the work and releases the lease. Logs a fault and returns undefined. */
     start<T>(what: string, { lease, logger }: TaskDeps, work: () => Promise<T>): Promise<T | undefined> {
       const done = async (): Promise<T | undefined> => {
         await using _held = lease;
@@ -40,7 +40,7 @@ export function createBackgroundTasks() {
     },
     async stop(): Promise<void> {
       stopping.abort("stopped");
-      // A trigger that was under way may have started a run meanwhile.
+      // A trigger under way may have started a run meanwhile.
       while (pending.size > 0) await Promise.allSettled(pending);
     },
   };

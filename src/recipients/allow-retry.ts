@@ -6,7 +6,7 @@ import { recipientAmong } from "./resolve-recipient.ts";
 /** Why a retry is refused. */
 export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";
 
-/** One more message to a person whose last one failed. */
+/** Allows one more message to a recipient whose last one failed. */
 export function decideRetry(contacts: Contacts, name: string): AppendDecision<RetryRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
@@ -17,8 +17,8 @@ export function decideRetry(contacts: Contacts, name: string): AppendDecision<Re
 }
 
 /**
- * Lets the next run try a recipient again, unless they are suppressed, also if that happens at this very moment. Undefined:
- * it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
+ * Lets the next run retry a recipient, unless they are suppressed, even if that happens at this moment. Returns why
+ * not; undefined if it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function allowRetry(deps: HandleDeps, name: string, metadata: EventMetadata) {
   const decide = (): AppendDecision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), name);

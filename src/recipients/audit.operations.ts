@@ -20,7 +20,7 @@ import type { Place } from "../projector/parse-moment.ts";
 import { toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { findNamed, parseRecipient } from "./resolve-recipient.ts";
 
-/** Events of one answer: they fill a screen. */
+/** Events in one response, by default a screenful. */
 const EVENTS_SHOWN = 40;
 const EVENTS_SHOWN_MAX = 1_000;
 
@@ -31,7 +31,7 @@ interface Found {
   readonly recipient: Static<typeof about> | null;
   readonly place: Place;
   readonly history: History;
-  /** Lines that say what it is and how it stands. */
+  /** Lines that describe the subject and its state. */
   readonly summary: string;
 }
 
@@ -101,7 +101,7 @@ export const showHistory = operation({
   examples: ["@sara_sells", "go.example/welcome --newest", "43"],
 });
 
-/** The last search of each reader. The pages of one list share it: each would read the log again. */
+/** The last search of each reader. The pages of one list share it, because each would read the log again. */
 const SEARCHES = new WeakMap<LogReader, { readonly asked: string; readonly found: Promise<Found | undefined> }>();
 
 function findOnce(context: LogReader, subject: string, asOf: string | undefined): Promise<Found | undefined> {
@@ -116,11 +116,11 @@ function findOnce(context: LogReader, subject: string, asOf: string | undefined)
 /** An address on X names a recipient; any other text with a slash is a link. */
 const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 
-/** Tells an id, a link and a recipient apart by how they are written. Throws a ServiceError (usage) for any other text. */
+/** Tells an id, a link and a recipient apart by their spelling. Throws a ServiceError (usage) for any other text. */
 async function findSubject(context: LogReader, subject: string, asOf: string | undefined): Promise<Found | undefined> {
   if (EVENT_ID.test(subject)) return findEventSubject(context, await context.at(asOf), subject.toLowerCase());
   if (subject.includes("/") && !PROFILE.test(subject)) return findLinkSubject(context, parseLink(subject), asOf);
-  // Refuses what cannot be a handle before the log is read.
+  // Refuses a text that cannot be a handle before the log is read.
   parseRecipient(subject);
   const { states, ...place } = await context.at(asOf, "contacts");
   const contact = findNamed(states.contacts, subject);
@@ -228,7 +228,7 @@ export const showChange = operation({
   examples: ["43 --projection deliveries"],
 });
 
-/** A value of a state as JSON; undefined: there is none. */
+/** Returns a state's value as JSON; undefined if there is none. */
 function toJson(value: unknown): unknown {
   return value === undefined ? undefined : (JSON.parse(formatValue(value)) as unknown);
 }

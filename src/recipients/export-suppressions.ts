@@ -8,7 +8,7 @@ import { type HashesOf, nameHashKey } from "./suppress.ts";
 
 const COLUMNS = ["id", "username", "hash", "reason", "suppressed_at"] as const;
 
-/** A row of the list; an import reads it. */
+/** A row of the list, which an import can read. */
 type Row = { readonly [Column in (typeof COLUMNS)[number]]?: string | undefined };
 
 const FORMATS = {
@@ -24,18 +24,18 @@ export const SUPPRESSIONS_FORMATS: readonly SuppressionsFormat[] = ["csv", "json
 
 export interface ExportSuppressionsOptions {
   readonly contacts: Contacts;
-  /** The position that these contacts are of; later suppressions are left out. */
+  /** The position of these contacts; later suppressions are left out. */
   readonly to: number;
   readonly hashesOf: HashesOf;
   readonly format: SuppressionsFormat;
-  /** Names no recipient: each id and each handle is a row of its own, with its hash. */
+  /** Names no recipient: each id and each handle has a separate row with its hash. */
   readonly isHashed: boolean;
 }
 
 /**
- * The list of all suppressions, chunk after chunk: recipients by name where the log still knows it, all others by hash, also
- * those who were forgotten. Imported into a log with the same key, it suppresses the same recipients. Throws what the
- * store's reading throws.
+ * Exports all suppressions in chunks: recipients by name if the log still knows it, all others by hash, also forgotten
+ * ones. Imported into a log with the same key, the list suppresses the same recipients. Throws what the store's read
+ * throws.
  */
 export async function* exportSuppressions(
   log: Pick<LogStore, "read">,
@@ -47,7 +47,10 @@ export async function* exportSuppressions(
   yield* exportText(events, { head, line: (event) => [...toRows(event as Recorded)].map(line).join("") });
 }
 
-/** Position of an event -> the suppressed contact that it is about: handles change hands, so an event's names may mislead. */
+/**
+ * Maps positions of events to the suppressed contacts that they are about. Handles change hands, so an event's names
+ * may mislead.
+ */
 function* findSuppressed({ people }: Contacts): Generator<void, ReadonlyMap<number, Contact>, void> {
   const found = new Map<number, Contact>();
   for (const contact of people.values()) {
@@ -57,7 +60,10 @@ function* findSuppressed({ people }: Contacts): Generator<void, ReadonlyMap<numb
   return found;
 }
 
-/** Makes the rows of each event, in the order of the log: the first one says of a recipient why and since when. */
+/**
+ * Makes the rows of each event, in the order of the log. The first event about a recipient gives the reason and the
+ * date.
+ */
 function createRows(
   contactAt: ReadonlyMap<number, Contact>,
   { hashesOf, isHashed }: Pick<ExportSuppressionsOptions, "hashesOf" | "isHashed">,

@@ -8,15 +8,15 @@ import type { SuppressionRow } from "./recipients-file.ts";
 import { createDecision, type HashesOf, type SuppressDeps, type Suppression } from "./suppress.ts";
 
 /**
- * Rows appended before the projections are waited for. On a server that wait takes as long as some appends; the hashes of
- * these rows are kept in memory meanwhile.
+ * Rows appended before the projections are waited for. On a server that wait takes as long as some appends. The hashes
+ * of these rows are kept in memory until then.
  */
 const ROWS_AHEAD_MAX = 5_000;
 
 /**
- * Suppresses the recipients of these rows, whatever else is appended meanwhile. Interrupted, the same import again takes
- * the rest. Resolves when the projections hold what was taken: `taken` rows, `added` of them not held before. Throws what
- * the store's append throws.
+ * Suppresses the recipients of these rows, regardless of other appends. After an interruption, the same import takes
+ * the rest. Resolves when the projections hold the `taken` rows, `added` of them new; throws what the store's append
+ * throws.
  */
 export async function importSuppressions(
   { eventLog, projector, hashesOf }: SuppressDeps,
@@ -47,8 +47,8 @@ export async function importSuppressions(
 }
 
 /**
- * Suppresses by name the known recipients of rows with a hash: once they take another handle, its hash is none of the
- * list. An import of recipients looks for the hashes that the log holds by then, so none is missed in between.
+ * Suppresses by name the known recipients of rows with a hash, because the list lacks the hash of their next handle. An
+ * import of recipients looks for the hashes that the log holds by then, so none is missed.
  */
 async function nameByHash(
   { eventLog, projector, hashesOf }: SuppressDeps,

@@ -10,13 +10,13 @@ import { eraseClicks, findRevokedLinks, type RecordConsentDeps } from "./record-
 
 export interface ImportOptions {
   /**
-   * Rows appended at once: their keys are one transaction of the key file, which writes most of its pages each time.
-   * Too many delay other appends, and block the thread.
+   * Rows appended at once. Their keys are one transaction of the key file, which writes most of its pages each time.
+   * Too many rows delay other appends and block the thread.
    */
   readonly chunkRows: number;
   /** Ends the import between two chunks. */
   readonly signal: AbortSignal;
-  /** Told how many rows were taken so far. */
+  /** Called with the number of rows that were taken so far. */
   readonly onProgress?: (taken: number) => void;
 }
 
@@ -27,8 +27,8 @@ export interface ImportDeps extends RecordConsentDeps {
 export type Imported = Awaited<ReturnType<typeof importRecipients>>;
 
 /**
- * Adds or updates the recipients of these rows. Interrupted, the same import again takes the rest. Resolves when the
- * projections hold what was taken; throws what the store's append throws.
+ * Adds or updates the recipients of these rows. After an interruption, the same import takes the rest. Resolves when
+ * the projections hold what was taken; throws what the store's append throws.
  */
 export async function importRecipients(
   deps: ImportDeps,
@@ -57,17 +57,17 @@ export async function importRecipients(
   });
   await projector.until(last);
   return {
-    /** Rows that were taken: all but those after an interruption. The counts are of these. */
+    /** Rows that were taken: all, or those before an interruption. The other counts are of these. */
     taken,
     /** Recipients who were not in the list before. */
     added,
-    /** Without a ground for writing to them, neither in the file nor by having written first. */
+    /** Rows without a basis for contacting the recipient: neither in the file nor because they wrote first. */
     withoutConsent,
-    /** With such a ground, but no date or no source of it. */
+    /** Rows with such a basis, but without its date or source. */
     withoutEvidence,
-    /** Recipients whose consent the file took back, by the basis `none`. */
+    /** Rows that revoke a recipient's consent, by the basis `none`. */
     revoked,
-    /** The columns that became template fields, in the order in which they are met. */
+    /** The columns that became template fields, in the order of the rows. */
     fields: [...fields],
   };
 }
@@ -75,13 +75,15 @@ export async function importRecipients(
 type Appending = Promise<{ readonly last: number }>;
 
 interface ChunkActions<Row> {
-  /** Appends what a chunk says; `before`: the append of the chunk before. Undefined: it says nothing new. */
+  /**
+   * Appends the events of a chunk; `before` is the append of the chunk before. Undefined if the chunk changes nothing.
+   */
   append(chunk: readonly Row[], before: Appending | undefined): Appending | undefined;
-  /** `settle` resolves when the chunk is appended, with the newest position of all. */
+  /** `settle` resolves when the chunk is appended, with the newest position so far. */
   afterChunk?(settle: () => Promise<number>): Promise<void>;
 }
 
-/** Appends rows chunk by chunk: each is encoded, with its keys on the disk, while the one before is written. */
+/** Appends rows chunk by chunk. Each chunk is encoded, with its keys on disk, while the one before is written. */
 export async function appendInChunks<Row>(
   rows: readonly Row[],
   { chunkRows, signal, onProgress }: ImportOptions,
@@ -89,16 +91,16 @@ export async function appendInChunks<Row>(
 ): Promise<{ readonly taken: number; readonly last: number }> {
   let [taken, last] = [0, 0];
   let before: Appending | undefined;
-  // A chunk that needs no new keys may overtake the one before.
+  // A chunk that needs no new keys may be appended before the previous one.
   const settle = async (): Promise<number> => (last = Math.max(last, (await before)?.last ?? 0));
   while (taken < rows.length && !signal.aborted) {
     const chunk = rows.slice(taken, taken + chunkRows);
     const appending = append(chunk, before);
-    // Looked at in the next round, or never when the chunk before failed.
+    // Awaited in the next round, or never if the chunk before failed.
     appending?.catch(() => {});
     await settle();
     before = appending;
-    // Answers of the writer thread come so fast that timers and sockets would have no turn in between.
+    // The writer thread answers so fast that timers and sockets would otherwise get no turn.
     await nextTurn();
     taken += chunk.length;
     onProgress?.(taken);
@@ -108,7 +110,7 @@ export async function appendInChunks<Row>(
   return { taken, last };
 }
 
-/** A recipient who wrote to us first has agreed, whatever the file says. */
+/** A recipient who wrote to us first has consented, regardless of the file. */
 function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Consent {
   const before = findContact(contacts, recipient) ?? NO_CONSENT;
   return { ...consentAfter(before, recipient), inbound: before.inbound };
@@ -120,8 +122,8 @@ function isRevoked(contacts: Contacts, row: ImportedRow): boolean {
 }
 
 /**
- * Appends rows as decided on the newest state: no personal link that a run sends meanwhile is missed. `before`: the append
- * of the chunk before.
+ * Appends rows as decided on the newest state, so that no personal link that a run sends meanwhile is missed. `before`
+ * is the append of the chunk before.
  */
 async function appendRevoking(
   deps: RecordConsentDeps,

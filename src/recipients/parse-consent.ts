@@ -6,7 +6,7 @@ import { shortened } from "../template/normalize-field.ts";
 import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** What says something of a recipient's consent: columns of a file, members of a request, options of a command. */
+/** Members that describe a recipient's consent: columns of a file, members of a request, options of a command. */
 export const CONSENT_MEMBERS = [
   "basis",
   "consent_at",
@@ -20,19 +20,19 @@ export const CONSENT_MEMBERS = [
 
 export type ConsentMember = (typeof CONSENT_MEMBERS)[number];
 
-/** Gives a member as it was written; blank is the same as absent. */
+/** Returns a member as it was written; blank is the same as absent. */
 export type GivenConsent = (member: ConsentMember) => string | undefined;
 
-/** A member that cannot be used, and why. */
+/** A member that cannot be used, and the reason. */
 export interface ConsentFault {
   readonly member: ConsentMember;
   readonly reason: string;
 }
 
-/** Longest `…_text`, in characters: the wording beside a check box, or its version. A whole policy has an address. */
+/** Longest `…_text`, in characters: the wording next to a check box, or its version. A whole policy has an address. */
 export const CONSENT_TEXT_CHARS_MAX = 1_000;
 
-/** Longest `…_source`, in characters: the address of a form with what a campaign adds to it. */
+/** Longest `…_source`, in characters: the address of a form, with the parameters that a campaign adds. */
 export const CONSENT_SOURCE_CHARS_MAX = 500;
 
 const consentTime = Type.String({
@@ -69,7 +69,7 @@ export const consentMembers = {
   tracking_text: Type.Optional(consentText),
 };
 
-/** Characters of a word that is none of those known: enough to find it by. */
+/** Characters that are shown of an unknown word: enough to find it. */
 const WORD_CHARS_SHOWN = 40;
 
 const BASES = basis.anyOf.map((one) => one.const);
@@ -77,13 +77,15 @@ const TRACKINGS = tracking.anyOf.map((one) => one.const);
 
 type Subject = "basis" | "tracking";
 
-/** How members of evidence begin, by what they are evidence of: without that they say nothing. */
+/**
+ * The prefix of evidence members, by the member that they are evidence of. Evidence without that member means nothing.
+ */
 const EVIDENCE_OF = { basis: "consent", tracking: "tracking" } as const satisfies Record<Subject, string>;
 
-/** How they end, and are parsed. */
+/** The suffixes of evidence members, with their parsers. */
 const EVIDENCE = { at: parseDay, source: parseSource, text: parseWording } as const;
 
-/** Parses what is said of consent; evidence is neither completed nor guessed. `now`: in ms since 1970. */
+/** Parses the members of a consent. Evidence is neither completed nor guessed. `now` is in ms since 1970. */
 export function parseConsent(given: GivenConsent, now: number, dates?: DateOrder): ConsentRecord | ConsentFault {
   const basis = parseWord(given, "basis", BASES);
   if (isFault(basis)) return basis;
@@ -109,7 +111,7 @@ export function isFault(parsed: unknown): parsed is ConsentFault {
   return typeof parsed === "object" && parsed !== null && "reason" in parsed;
 }
 
-/** `Opt-In`, `opt in` and `opt_in` are one. */
+/** Reads `Opt-In`, `opt in` and `opt_in` as the same word. */
 function parseWord<Word extends string>(given: GivenConsent, member: Subject, words: readonly Word[]) {
   const raw = given(member)?.trim() ?? "";
   if (raw === "") return undefined;
@@ -122,7 +124,7 @@ function parseWord<Word extends string>(given: GivenConsent, member: Subject, wo
   };
 }
 
-/** What looks like an address. */
+/** Matches a text that looks like an address. */
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^https?:/i;
 
 function parseSource(text: string): Parsed {

@@ -4,13 +4,13 @@ import { isoTime } from "../platform/clock.ts";
 export const DATE_ORDERS = ["dmy", "mdy"] as const;
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
-/** Returns the text of a member, or the reason why it cannot be used. */
+/** The text of a member, or the reason why it cannot be used. */
 export type Parsed = string | { readonly fault: string };
 
 /** Longest `…_at`, in characters: nanoseconds and an offset. */
 export const CONSENT_TIME_CHARS_MAX = 40;
 
-/** Day before which no consent was given on the web. A time of 0 that a program exports as 1970 is none. */
+/** No consent was given on the web before this day. A time of 0, which programs export as 1970, means no time. */
 const EARLIEST_DAY = "1995-01-01";
 
 /** Somewhere on earth a day begins 14 hours before it does in UTC. */
@@ -21,10 +21,13 @@ const CLOCK_AHEAD_MS = 5 * 60_000;
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** Year, month, day, as spreadsheets of Hungary, Japan, Korea and others write a date: no other order begins with a year. */
+/**
+ * Year, month, day, as spreadsheets of Hungary, Japan, Korea and others write a date. No other order begins with a
+ * year.
+ */
 const YEAR_FIRST = /^(\d{4})([./-]) ?(\d{1,2})\2 ?(\d{1,2})\.?$/;
 
-/** Two numbers in an order of which the cell says nothing, the year, and perhaps a time of day. */
+/** Two numbers in an order that the cell does not tell, the year, and perhaps a time of day. */
 const YEAR_LAST = /^(\d{1,2})([./-]) ?(\d{1,2})\2 ?(\d{4}|\d{2})\.?(?:,? +(\d.*))?$/;
 
 /** Days since 1900, which is how spreadsheets hold a date. */
@@ -32,7 +35,10 @@ const SERIAL = /^[3-5]\d{4}(?:[.,]\d+)?$/;
 
 const NO_TIME = "is neither a day such as 2026-03-02 nor a time with its offset such as 2026-03-02T10:15:00+01:00";
 
-/** A day stays one: nothing is known of its hour. A time becomes one in UTC. `now`: in ms since 1970. */
+/**
+ * Parses a day or a time; `now` is in ms since 1970. A day stays a day, because its hour is unknown. A time is
+ * converted to UTC.
+ */
 export function parseDay(text: string, now: number, order?: DateOrder): Parsed {
   if (text.length > CONSENT_TIME_CHARS_MAX) return { fault: NO_TIME };
   if (SERIAL.test(text))
@@ -55,7 +61,7 @@ function parseInstant(text: string, now: number): Parsed {
   return DAY.test(text) ? text : isoTime(ms);
 }
 
-/** The day as `2026-03-02`; any text that is no date in numbers stays as it is. */
+/** Returns the day as `2026-03-02`, or a text that is no numeric date as it is. */
 function toIsoDay(text: string, order: DateOrder | undefined): Parsed {
   const [isYearFirst, year = "", , month = "", day = ""] = YEAR_FIRST.exec(text) ?? [];
   if (isYearFirst !== undefined) return isoDay(year, month, day) ?? { fault: NO_TIME };
@@ -78,7 +84,7 @@ function unclear(text: string, dayFirst: string | undefined, monthFirst: string 
   return `${text} is not written as ${dayFirst ?? monthFirst}: write it so, or ${name}`;
 }
 
-/** Undefined: no calendar has that day. */
+/** Undefined if no calendar has that day. */
 function isoDay(year: string, month: string, day: string): string | undefined {
   const text = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
   const date = new Date(`${text}T00:00:00.000Z`);

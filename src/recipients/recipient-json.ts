@@ -9,7 +9,7 @@ const evidence = {
   text: Type.Optional(text("Yes, send me news (version 3)")),
 };
 
-/** A recipient as programs get them. The codes of their own links are never shown. */
+/** A recipient as programs read it. The codes of their own links are never shown. */
 export const recipientJson = named(
   "Recipient",
   Type.Object({
@@ -73,7 +73,7 @@ export function toRecipientCells({ username, id, basis, tracking, status, suppre
   return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
 }
 
-/** The position of the first event about a recipient: it is no other recipient's. */
+/** Returns the position of the first event about a recipient. No two recipients share it. */
 export function firstPosition({ positions }: Pick<Contact, "positions">): number {
   return positions[0] ?? 0;
 }

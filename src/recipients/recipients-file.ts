@@ -12,12 +12,14 @@ import { createPeople } from "./file/unique-recipients.ts";
 
 export interface RefusedRow {
   readonly line: number;
-  /** What of the row cannot be used, and its first characters only. */
+  /** The first characters of the part of the row that cannot be used. */
   readonly value: string;
   readonly reason: string;
 }
 
-/** Characters of a refused value: enough to find it in the file. A file of a million bad rows is to fit in memory. */
+/**
+ * Characters that are kept of a refused value: enough to find it in the file, while a million bad rows fit in memory.
+ */
 const VALUE_SHOWN_CHARS_MAX = 100;
 
 const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns) => Iterable<FileRow>>> = {
@@ -27,8 +29,8 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns
 };
 
 /**
- * Reads recipients, each once; lines are those that an editor shows, from 1. A row that cannot be used is refused with its
- * reason and the others go in; throws a ServiceError (invalid) when the file as a whole cannot be understood.
+ * Reads recipients, each once. Lines are numbered from 1, as in an editor. Refuses unusable rows with a reason and
+ * takes the others; throws a ServiceError (invalid) if the file as a whole is unusable.
  */
 export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, options: ReadOptions) {
   const people = createPeople();
@@ -45,8 +47,8 @@ export interface SuppressionRow {
 }
 
 /**
- * The same of a list of suppressions, in which a repeated row may name what the other does not. `hashKey`: names the key of
- * its hashes, as {@link readSuppression} wants it.
+ * Reads a list of suppressions in the same way, but keeps repeated rows, because each may have a name that the other
+ * lacks. `hashKey` names the key of its hashes, for {@link readSuppression}.
  */
 export function parseSuppressions(
   file: string | Uint8Array,
@@ -64,7 +66,7 @@ export function parseSuppressions(
   return { rows, refused, notes };
 }
 
-/** The same of short links. What a link needs is checked when it is added. */
+/** Reads short links in the same way. The requirements for a link are checked when it is added. */
 export function parseLinks(file: string | Uint8Array, format: RecipientsFormat) {
   const rows: { readonly line: number; readonly code: string; readonly target: string }[] = [];
   const { refused } = readRows(file, format, LINK_COLUMNS, ({ line, cells }) => {
@@ -75,7 +77,10 @@ export function parseLinks(file: string | Uint8Array, format: RecipientsFormat) 
   return { rows, refused };
 }
 
-/** Hands each row to `take`, which returns why it cannot be used. Returns the refused rows, and what was noted of the others. */
+/**
+ * Passes each row to `take`, which returns why it cannot be used. Returns the refused rows, and the notes on the
+ * others.
+ */
 function readRows(
   file: string | Uint8Array,
   format: RecipientsFormat,
@@ -99,7 +104,7 @@ function readRows(
 
 const SAVE_AS = 'save it again as "CSV UTF-8"';
 
-/** First bytes of files that spreadsheet programs and others write, whatever the file is called. */
+/** First bytes of files that spreadsheet programs and others write, regardless of their names. */
 const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
   ["an Excel workbook", [0x50, 0x4b, 0x03, 0x04]],
   ["an Excel workbook of the old kind (.xls)", [0xd0, 0xcf, 0x11, 0xe0]],
@@ -107,16 +112,16 @@ const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
   ["a compressed file", [0x1f, 0x8b]],
 ];
 
-/** First bytes that are looked at for the zeros of UTF-16 without a mark. */
+/** First bytes that are searched for the zeros of UTF-16 without a byte order mark. */
 const SNIFF_BYTES = 1024;
 
-/** A web page: an export of a program as a table, or the page that asks to sign in. */
+/** A web page: a program's export as a table, or a sign-in page. */
 const HTML = /^\s*<(?:!doctype|html|head|body|meta|title|style|script|table|div|!--)/i;
 const XML = /^\s*<\?xml/i;
 
 /**
- * UTF-8, or UTF-16 where a byte order mark says so (Excel's "Unicode text"). Anything else is refused:
- * a guess at a legacy code page would greet people by a mangled name.
+ * Decodes UTF-8, or UTF-16 with a byte order mark (Excel's "Unicode text"). Refuses anything else, because a guess at a
+ * legacy code page would greet people by a mangled name.
  */
 function decodeText(file: string | Uint8Array): string {
   const bytes = typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;

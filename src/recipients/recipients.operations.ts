@@ -31,7 +31,7 @@ import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { suppress, type SuppressDeps } from "./suppress.ts";
 
-/** Recipients of one answer. */
+/** Recipients in one response. */
 const RECIPIENTS_SHOWN = 100;
 const RECIPIENTS_SHOWN_MAX = 1_000;
 

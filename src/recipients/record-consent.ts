@@ -9,7 +9,10 @@ import { handle, type HandleDeps, type HandleOptions } from "../log/decide-and-a
 import { recipientAmong } from "./resolve-recipient.ts";
 import { ALL_OF } from "../platform/counts-and-lists.ts";
 
-/** Finds the refs by which the clicks by personal links of these codes are erased; none of codes that were erased. */
+/**
+ * Finds the keys whose deletion erases the clicks on personal links with these codes. Skips codes whose owner was
+ * erased.
+ */
 export type FindLinkKeys = (codes: readonly string[]) => readonly string[];
 
 export function createFindLinkKeys({ refsOf, isForgotten }: LinkOwners): FindLinkKeys {
@@ -19,7 +22,7 @@ export function createFindLinkKeys({ refsOf, isForgotten }: LinkOwners): FindLin
   };
 }
 
-/** The part of the keyring that is asked. */
+/** The part of the keyring that is needed here. */
 interface LinkOwners {
   readonly refsOf: (who: Recipient) => readonly string[];
   readonly isForgotten: (who: Recipient) => boolean;
@@ -29,7 +32,10 @@ export interface RecordConsentDeps extends HandleDeps {
   readonly findLinkKeys: FindLinkKeys;
 }
 
-/** What a recipient's consent is from now on. Decides nothing where the contact holds as much already. */
+/**
+ * Records a recipient's consent from now on, unless the contact already has it. Erases clicks if the record does not
+ * grant tracking.
+ */
 export function decideConsent(
   contacts: Contacts,
   name: string,
@@ -45,21 +51,24 @@ export function decideConsent(
   return { events: [{ type: "ConsentRecorded", data: { recipient, ...record } }, ...erasures] };
 }
 
-/** What a consent lacks to be proved; undefined: nothing. */
+/** Describes the missing evidence of a consent; undefined if nothing is missing. */
 export function describeMissingEvidence(consent: Parameters<typeof findMissingEvidence>[0]): string | undefined {
   const missing = findMissingEvidence(consent);
   if (missing.length === 0) return undefined;
   return `${ALL_OF.format(missing)} ${missing.length === 1 ? "is" : "are"} missing`;
 }
 
-/** Codes of the recipient's own links, if the record does not grant tracking: also where an earlier one was of another name. */
+/**
+ * Returns the codes of the recipient's own links if the record does not grant tracking, also of links under their other
+ * names.
+ */
 export function findRevokedLinks(contacts: Contacts, recipient: Recipient, { tracking }: ConsentRecord) {
   if (tracking === undefined || tracking === "granted") return [];
   return entriesOf(contacts, recipient).flatMap(({ personal_links }) => personal_links);
 }
 
 /**
- * Erases what is left of clicks by own links of recipients who do not grant tracking: a denial may have been recorded
+ * Erases the remaining clicks on own links of recipients who do not grant tracking. A denial may have been recorded
  * under a handle that only a later event shows to be theirs. Throws what {@link handle} throws.
  */
 export async function eraseLeftClicks(deps: RecordConsentDeps, options: Pick<HandleOptions, "metadata" | "lease">) {
@@ -72,7 +81,10 @@ export async function eraseLeftClicks(deps: RecordConsentDeps, options: Pick<Han
   await handle(deps, STREAMS.outreach, decide, options);
 }
 
-/** What is appended with a revocation: the clicks that these keys encrypt can no longer be read then. */
+/**
+ * Returns the events that delete these keys, so that the clicks encrypted with them can no longer be read. They are
+ * appended with a revocation.
+ */
 export function eraseClicks(keys: readonly string[]): readonly NewEvent[] {
   const events: NewEvent[] = [];
   for (let at = 0; at < keys.length; at += KEYS_PER_EVENT_MAX) {
@@ -83,8 +95,7 @@ export function eraseClicks(keys: readonly string[]): readonly NewEvent[] {
 }
 
 /**
- * Records a recipient's consent for an operator. Resolves when the projections hold it. `isKnown` false: no contact had the
- * name yet; `repeated`: the log held as much before; `contact` undefined: the recipient was erased. Throws a ServiceError
+ * Records a recipient's consent for an operator, and resolves when the projections hold it. Throws a ServiceError
  * (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function recordConsent(
@@ -95,12 +106,15 @@ export async function recordConsent(
 ) {
   const { projector, findLinkKeys } = deps;
   const findNow = () => findPerson(projector.state("contacts"), recipientAmong(projector.state("contacts"), name));
+  /** False if no contact had the name yet. */
   let isKnown = false;
   const decide = () => {
     isKnown = findNow() !== undefined;
     return decideConsent(projector.state("contacts"), name, record, findLinkKeys);
   };
   const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
+  /** True if the log held as much before. */
   const repeated = "events" in handled && handled.events.length === 0;
+  // `contact` is undefined if the recipient was erased.
   return { isKnown, repeated, contact: findNow() };
 }

@@ -5,7 +5,7 @@ import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-/** The held recipients, in the order in which they were met, and when the reply of each came (ISO 8601). */
+/** Finds the held recipients, in the order in which they were met, with the time of each one's reply (ISO 8601). */
 export function* findHeld({ people }: Contacts) {
   const found: ({ held_at?: string } & Recipient)[] = [];
   for (const contact of people.values()) {
@@ -18,7 +18,7 @@ export function* findHeld({ people }: Contacts) {
 /** Why a release is refused. */
 export type ReleaseRefusal = "unknown_recipient" | "suppressed";
 
-/** Decides nothing of a recipient who is not held. */
+/** Decides nothing for a recipient who is not held. */
 export function decideRelease(contacts: Contacts, name: string): AppendDecision<ReleaseRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
@@ -28,8 +28,8 @@ export function decideRelease(contacts: Contacts, name: string): AppendDecision<
 }
 
 /**
- * Lets runs contact a held recipient again, unless they are suppressed. Returns why not; undefined: they may. Throws a
- * ServiceError (usage) for an invalid name, and what {@link handle} throws.
+ * Lets runs contact a held recipient again, unless they are suppressed. Returns why not; undefined if they may. Throws
+ * a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function release(deps: HandleDeps, name: string, metadata: EventMetadata) {
   const decide = (): AppendDecision<ReleaseRefusal> => decideRelease(deps.projector.state("contacts"), name);

@@ -11,13 +11,13 @@ export const recipientName = Type.String({
   examples: ["@sara_sells", "1786543210987654321"],
 });
 
-/** What an answer says of the recipient that something is about; either is missing if it is not known. */
+/** The recipient in an answer; a member is missing if it is not known. */
 export const recipientAnswer = Type.Object({
   id: Type.Optional(Type.String({ examples: ["2244994945"] })),
   username: Type.Optional(Type.String({ examples: ["ada_builds"] })),
 });
 
-/** Digits of the ids that the network gives today; fewer may be a handle. */
+/** Digits of the ids that the network gives today. A shorter number may be a handle. */
 const ID = /^\d{16,19}$/;
 
 /**
@@ -31,13 +31,13 @@ export function parseRecipient(name: string): Recipient {
   return { username };
 }
 
-/** The same among those who are known: digits are an id before they are a handle. */
+/** Parses a recipient as {@link parseRecipient} does, but reads digits as an id if a known recipient has that id. */
 export function recipientAmong(contacts: Contacts, name: string): Recipient {
   const isId = /^\d+$/.test(name) && findContact(contacts, { id: name }) !== undefined;
   return isId ? { id: name } : parseRecipient(name);
 }
 
-/** A known recipient by what an operator calls them. Throws as {@link parseRecipient} does. */
+/** Finds a known recipient by an operator's name for them. Throws as {@link parseRecipient} does. */
 export function findNamed(contacts: Contacts, name: string): Contact | undefined {
   return findContact(contacts, recipientAmong(contacts, name));
 }

@@ -11,26 +11,25 @@ import { recipientAmong } from "./resolve-recipient.ts";
 
 export interface SuppressDeps extends Pick<HandleDeps, "eventLog" | "projector"> {
   readonly hashesOf: HashesOf;
-  /** Undefined: no network can be asked whose handle one is. */
+  /** Undefined if no network can be asked who has a handle. */
   readonly account?: NamingAccount | undefined;
 }
 
-/** The account in whose name the network is asked. */
+/** The account whose token is used to ask the network. */
 export interface NamingAccount {
   readonly network: Pick<SocialNetwork, "usersByUsername">;
   readonly tokens: { use<T>(call: (token: string) => Promise<T>): Promise<T> };
 }
 
-/** The recipient of a suppression, and the reason; without `recipient` they are known by `hash` alone. */
+/** The recipient of a suppression, and the reason. Without `recipient`, they are known by `hash` alone. */
 export interface Suppression extends SuppressionRecord, Pick<DataOf<"RecipientSuppressed">, "message_id"> {
   readonly recipient?: Recipient;
   readonly hash?: string;
 }
 
 /**
- * Suppresses a recipient for good. All their known names are hashed, so that after an erasure none of them identifies the
- * recipient. Decides nothing where the log holds the hashes of the names that are given, and no contact has them that is not
- * suppressed: what was recorded first stays.
+ * Suppresses a recipient by the hashes of all known names, so that none identifies them after an erasure. Decides
+ * nothing if the log holds the hashes of the given names and no unsuppressed contact has them: the first record stays.
  */
 export function decideSuppression(
   contacts: Contacts,
@@ -46,8 +45,8 @@ export function decideSuppression(
 }
 
 /**
- * Suppresses by name the recipients of these whose hash the log holds, with the hashes of all their names. Their
- * handle may change, and the hash of the next one is not held.
+ * Suppresses by name those recipients whose hash the log holds, with the hashes of all their names. Their handle may
+ * change, and the log lacks the hash of the next one.
  */
 export function createNaming(hashesOf: HashesOf) {
   const decide = createDecision(hashesOf);
@@ -62,12 +61,12 @@ export function createNaming(hashesOf: HashesOf) {
 }
 
 /**
- * Makes a function that decides which suppressions the log does not hold, each once: a row that adds nothing to those that
- * it was given before is none.
+ * Creates a function that decides which suppressions the log does not hold, each once. A row that adds nothing to
+ * earlier rows is left out.
  */
 export function createDecision(hashesOf: HashesOf) {
   const decided = new Set<string>();
-  /** The hashes of names that events have: a contact is shown as suppressed only once an event names it. */
+  /** Hashes of the names in events. A contact is shown as suppressed only once an event names it. */
   const named = new Set<string>();
   return (contacts: Contacts, suppressions: readonly Suppression[]): readonly NewEvent<"RecipientSuppressed">[] =>
     suppressions.flatMap((suppression) => {
@@ -83,15 +82,18 @@ export function createDecision(hashesOf: HashesOf) {
     });
 }
 
-/** True if the log holds the hash of one of these names. A contact that an event names is suppressed without it. */
+/**
+ * True if the log holds the hash of one of these names. A contact that an event names is suppressed even without a
+ * hash.
+ */
 export function isSuppressedByHash({ hashes }: Contacts, names: readonly Recipient[], hashesOf: HashesOf): boolean {
   return hashes.size > 0 && names.flatMap(hashesOf).some((hash) => hashes.has(hash));
 }
 
 /**
- * Suppresses a recipient for an operator, whatever else is appended meanwhile. Resolves when the projections hold it;
- * `isKnown` false: no contact has the name yet; `repeated`: the log held as much before. Throws a ServiceError (usage) for
- * an invalid name, and what the store's append throws.
+ * Suppresses a recipient for an operator, regardless of other appends, and resolves when the projections hold it.
+ * `repeated`: the log held as much before. Throws a ServiceError (usage) for an invalid name, and what the store's
+ * append throws.
  */
 export async function suppress(deps: SuppressDeps, name: string, metadata: EventMetadata) {
   const { eventLog, projector, hashesOf } = deps;
@@ -99,22 +101,23 @@ export async function suppress(deps: SuppressDeps, name: string, metadata: Event
   const decide = (recipient: Recipient) =>
     decideSuppression(projector.state("contacts"), { recipient, reason: "by_hand" }, hashesOf).events;
   const recipient = recipientAmong(projector.state("contacts"), name);
+  /** False if no contact has the name yet. */
   const isKnown = findContact(projector.state("contacts"), recipient) !== undefined;
   const events = decide(recipient);
   if (events.length > 0) await record(deps, STREAMS.outreach, events, { metadata });
-  // Recorded before the network is asked, which may take its time.
+  // Recorded before the network is asked, which may take a while.
   const user = await findUser(deps, recipient);
   const more = user === undefined ? [] : decide({ id: user.id, username: user.username });
   if (more.length > 0) await record(deps, STREAMS.outreach, more, { metadata });
   return { isKnown, repeated: events.length + more.length === 0 };
 }
 
-/** An operator waits no longer for the network; a read that is answered takes less than a second. */
+/** Longest time an operator waits for the network. A read that is answered takes less than a second. */
 const FIND_MS_MAX = 5_000;
 
 /**
- * Asks the network who has a handle whose id the log does not know: handles change, ids do not. Undefined: the id is
- * known, or the network did not say.
+ * Asks the network who has a handle whose id the log does not know, because handles change and ids do not. Undefined if
+ * the id is known or the network did not say.
  */
 async function findUser({ projector, account }: SuppressDeps, { id, username }: Recipient) {
   if (account === undefined || id !== undefined || username === undefined) return undefined;
@@ -128,13 +131,12 @@ async function findUser({ projector, account }: SuppressDeps, { id, username }: 
   }
 }
 
-/** The keyed hashes of all names that are given of a recipient. */
+/** Returns the keyed hashes of all given names of a recipient. */
 export type HashesOf = (recipient: Recipient) => readonly string[];
 
 /**
- * Keyed hashes (HMAC-SHA-256, base64url) of a recipient's id and handle, as far as known. A suppression keeps them, so that
- * it still holds when everything else about the recipient was erased; without the key, the stable one of that purpose, they
- * say nothing.
+ * Returns keyed hashes (HMAC-SHA-256, base64url) of a recipient's known id and handle. A suppression keeps them, so
+ * that it survives the recipient's erasure. Without the key, the stable one for this purpose, they reveal nothing.
  */
 export function createSuppressionHashes(key: Uint8Array): HashesOf {
   // An id and a handle of the same characters are two recipients.
@@ -146,13 +148,13 @@ export function createSuppressionHashes(key: Uint8Array): HashesOf {
   ];
 }
 
-/** Digits that tell the keys of logs apart: of a list's rows they say whether its hashes match anything here. */
+/** Digits that tell the keys of logs apart, so that an import knows if a list's hashes can match here. */
 const KEY_DIGITS = 8;
 
 /** No id of the network begins with a zero. */
 const NO_RECIPIENT: Recipient = { id: "0" };
 
-/** Names the key of these hashes, and says nothing of it. */
+/** Names the key of these hashes without revealing it. */
 export function nameHashKey(hashesOf: HashesOf): string {
   const [hash = ""] = hashesOf(NO_RECIPIENT);
   return Buffer.from(hash, "base64url").toString("hex").slice(0, KEY_DIGITS);

@@ -101,7 +101,7 @@ function sayEach<R>(requests: readonly R[], sayOne: (request: R) => Sentence): S
   return join(requests.map(sayOne), "; ");
 }
 
-/** What a request carried, by the positions that requested it. */
+/** Names the positions that requested the dispatches of a request. */
 function carriedBy({ sources }: { readonly sources: Sources }): Sentence {
   const ranges = sources.map((range) =>
     typeof range === "number" ? position(range) : join(range.map(position), " to "),
@@ -128,13 +128,13 @@ interface Answer {
   readonly latency_ms?: number;
 }
 
-/** The status and how long it took; empty without an answer. */
+/** The status and the latency; empty without an answer. */
 function answer({ status, latency_ms }: Answer): string {
   if (latency_ms === undefined) return status === undefined ? "" : `, ${status}`;
   return status === undefined ? `, ${latency_ms} ms` : `, ${status} in ${latency_ms} ms`;
 }
 
-/** Of a dispatch that an earlier attempt may have delivered. */
+/** Says that an earlier attempt may have delivered the dispatch. */
 function doubt(since: string | undefined): Sentence {
   return since === undefined ? [] : say`, though an attempt of ${moment(since)} may have arrived`;
 }

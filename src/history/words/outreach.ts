@@ -99,7 +99,7 @@ export const OUTREACH_WORDS = {
 
 const OPENINGS: Readonly<Record<Basis, string>> = { dm_first: "Wrote first", opt_in: "Opted in", none: "No consent" };
 
-/** A recipient's consent in one sentence: on what grounds they are written to, and whether their clicks may be recorded. */
+/** Describes a recipient's consent in one sentence: why they may be contacted, and if their clicks may be recorded. */
 export function describeConsent({ basis, consent, tracking, inbound, wrote_at }: Consent): Sentence {
   const { status, ...evidence } = tracking;
   const wrote = inbound ? say`Wrote first${sayEvidence({ at: wrote_at, source: "message" })}` : undefined;
@@ -109,7 +109,7 @@ export function describeConsent({ basis, consent, tracking, inbound, wrote_at }:
   return say`${join(grounds, "; ")}; tracking ${status}${sayEvidence(evidence)}.`;
 }
 
-/** When, where and to which wording. */
+/** When and where a recipient consented, and to which wording. */
 interface Evidence {
   readonly at?: string | undefined;
   readonly source?: string | undefined;
@@ -130,7 +130,7 @@ type ConsentEvidence = Pick<
   "consent_at" | "consent_source" | "consent_text" | "tracking_at" | "tracking_source" | "tracking_text"
 >;
 
-/** Such as ` on 2026-03-02 at https://shop.example/form ("Yes, send me news")`. */
+/** Returns text such as ` on 2026-03-02 at https://shop.example/form ("Yes, send me news")`. */
 function sayEvidence({ at, source, text }: Evidence): Sentence {
   const when = at === undefined ? [] : say` on ${sayTime(at)}`;
   const where = source === undefined ? [] : say` ${/^https?:/.test(source) ? "at" : "by"} ${other(source)}`;
@@ -177,7 +177,7 @@ function sayUntil(until: string | undefined): Sentence {
   return until === undefined ? [] : say` until ${moment(until)}`;
 }
 
-/** Such as ` with at most 20 messages for variant A`; empty for a run that is for all recipients. */
+/** Returns text such as ` with at most 20 messages for variant A`; empty for a run for all recipients. */
 export function describeSelection({ limit, variant, basis, source }: RunSelection): Sentence {
   return [
     ...(limit === undefined ? [] : say` with at most ${limit} messages`),

@@ -1,7 +1,10 @@
 import type { DataOf, EventType } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 
-/** What a sentence names; `text` is how it reads. `other`: a text, a name, or an id of whatever has no page of its own. */
+/**
+ * Something that a sentence names; `text` is its wording. `other`: a text, a name, or an id of something without a
+ * page.
+ */
 export type Mention = { readonly text: string } & (
   | { readonly kind: "recipient"; readonly recipient: Recipient }
   | { readonly kind: "link"; readonly domain: string; readonly short_code: string }
@@ -11,12 +14,12 @@ export type Mention = { readonly text: string } & (
   | { readonly kind: "other" }
 );
 
-/** Our own words, and between them what they name, so that a page can link or mark it. */
+/** Our own words and the things that they name, so that a page can link or mark those. */
 export type Sentence = readonly (string | Mention)[];
 
 export type EventWords = { readonly [T in EventType]: (data: DataOf<T>) => Sentence };
 
-/** Makes a sentence of a template, in which sentences, names, and our own words may stand. */
+/** Makes a sentence of a template, whose values may be sentences, mentions or our own words. */
 export function say(
   words: TemplateStringsArray,
   ...named: readonly (string | number | Mention | Sentence)[]
@@ -50,7 +53,7 @@ export function link(domain: string, short_code: string): Mention {
   return { kind: "link", text: `${domain}/${short_code}`, domain, short_code };
 }
 
-/** `called`: what it is called before its id. */
+/** `called` is the word before the id. */
 export function run(run_id: string, called: "run" | "dry run" = "run"): Mention {
   return { kind: "run", text: `${called} ${run_id}`, run_id };
 }
@@ -59,7 +62,7 @@ export function position(at: number): Mention {
   return { kind: "position", text: String(at), position: at };
 }
 
-/** ISO 8601. */
+/** `at` is an ISO 8601 time. */
 export function moment(at: string): Mention {
   return { kind: "time", text: at, at };
 }
@@ -68,33 +71,33 @@ export function other(text: string): Mention {
   return { kind: "other", text };
 }
 
-/** A text of others, set apart from our own words by its quotes too. */
+/** Quotes a text of others, which sets it apart from our own words. */
 export function quote(text: string): Mention {
   return other(quoteText(text));
 }
 
-/** Behind a colon, where there is something to say. */
+/** Returns the detail after a colon, or nothing if there is none. */
 export function because(detail: string | undefined): Sentence {
   return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
 }
 
-/** A recipient by all that the event knows of them. */
+/** Names a recipient by everything that the event knows of them. */
 export function formatRecipient({ id, username }: Recipient): string {
   if (username === undefined) return id ?? "an unnamed person";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
 }
 
-/** The name of a token, or what it was in place of one. */
+/** Returns the name of a token, or what was used instead of a token. */
 export function formatCaller(caller: string): string {
   return caller === "anonymous" ? "API without token" : caller;
 }
 
-/** A text of others as a part of ours: line breaks and quotes in it are escaped. */
+/** Quotes a text of others, with its line breaks and quotes escaped. */
 export function quoteText(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A word of a closed set, such as `recipient_closed`, as people write it. */
+/** Writes a word of a closed set, such as `recipient_closed`, with spaces. */
 export function plain(word: string): string {
   return word.replaceAll("_", " ");
 }

@@ -8,18 +8,18 @@ type PageRead = UserPage & { readonly newest?: string };
 
 export interface PagedOptions {
   readonly name: PagedSource;
-  /** The query, list or account: the cursor is kept for each. */
+  /** The query, list or account. The cursor is kept for each. */
   readonly scope: (run: RunContext) => string;
   /**
-   * `since`: only what is newer, where the network can. `newest`: the newest entry of the page, where that is not its
-   * first recipient. Throws SocialError.
+   * Reads a page, with `since` only newer entries if the network can do that. `newest` is the newest entry of the page,
+   * if that is not its first recipient. Throws SocialError.
    */
   readonly read: (run: RunContext, token: string, page: PageRequest & { readonly since?: string }) => Promise<PageRead>;
 }
 
 /**
- * A list of the network, newest first, a page at a time. A run resumes the pass that an earlier run left unfinished; after
- * a complete pass a later one reads only what is newer.
+ * A list of the network, newest first, read page by page. A run resumes the pass that an earlier run left unfinished.
+ * After a complete pass, a later one reads only newer entries.
  */
 export function pagedSource(options: PagedOptions): Source {
   return {
@@ -46,21 +46,21 @@ export function pagedSource(options: PagedOptions): Source {
 
 type Pass = ReturnType<typeof beginPass>;
 
-/** Where a pass stands. `next` undefined: at its first page. */
+/** The progress of a pass. `next` is undefined at its first page. */
 function beginPass(next: string | undefined, since: readonly string[]) {
   return {
     next,
-    /** Newest entries of earlier passes, the last one's first. */
+    /** Newest entries of earlier passes, those of the last pass first. */
     since,
     follow: guardCursors(next),
-    /** Restarted from the newest page, since the network no longer took the cursor. */
+    /** Restarted from the newest page, because the network refused the cursor. */
     isRestarted: false,
   };
 }
 
 /**
- * Undefined: the network refused the cursor because it is old. A restarted pass got its cursor from the network just now,
- * so age is not the reason: starting over each time would cost money for ever.
+ * Returns undefined if the network refused the cursor because it is old. A restarted pass has a new cursor, so age is
+ * not the reason; restarting each time would cost money forever.
  */
 async function readPage(
   { read }: PagedOptions,
@@ -78,9 +78,9 @@ async function readPage(
 }
 
 /**
- * True if the page reaches the beginning of an earlier pass, or that of one of its pages, since recipients leave the list.
- * A known contact proves nothing: an imported one may have followed us since. Where the network itself reads only what
- * is newer, it ends the list.
+ * True if the page reaches the start of an earlier pass or of its pages; recipients leave the list. A known contact
+ * proves nothing: an imported one may have followed us since. A network that reads only newer entries ends the list
+ * itself.
  */
 function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));
@@ -94,19 +94,21 @@ function toBatch(source: PagedSource, scope: string, pass: Pass, page: PageRead,
   };
 }
 
-/** What a later pass reads down to: a recipient of this page; of a search one post for all, which is the first page's. */
+/**
+ * Returns the entry at which a later pass ends: a recipient of this page, or for a search the first page's newest post.
+ */
 function findNewest({ users, newest }: PageRead, { next }: Pass): string | undefined {
   if (newest === undefined) return users[0]?.id;
   return next === undefined ? newest : undefined;
 }
 
-/** Pages without an entry that are followed one after the other: X may filter a page after it has cut it. */
+/** Empty pages in a row that end a read. X may filter a page after it has cut it. */
 export const EMPTY_PAGES_MAX = 5;
 
 /**
- * Watches one read of a long list: a network may give the same cursors again and again, each page for money. `from`: the
- * cursor with which the read begins; undefined: at the top. The function answers the cursor to go on with behind a page of
- * so many entries; undefined: here the read ends.
+ * Guards the read of a long list, because a network may repeat cursors, each page for money. `from` is the first
+ * cursor, undefined at the top. Returns a function from a page's entries and cursor to the next cursor; undefined ends
+ * the read.
  */
 export function guardCursors(from: string | undefined) {
   const seen = new Set([from]);

@@ -5,19 +5,19 @@ import { LOOKUP_BATCH, type Batch, type Source } from "../context.ts";
 import { openOlderMessages } from "../inbox.ts";
 import { pagedSource, type PagedOptions } from "./paged.ts";
 
-/** What the network's lists are read by. */
+/** The settings by which the network's lists are read. */
 type ListSettings = { readonly [Setting in "searchQuery" | "listId"]?: string | undefined };
 
 interface SourceKind {
-  /** Whether reading on costs money: then nothing is read that the day has no place for. */
+  /** True if reading costs money. Nothing is then read that the day has no place for. */
   readonly isPaid: boolean;
-  /** Whether a contact is one of its recipients; undefined: only the network knows them. */
+  /** True if a contact is one of its recipients; absent if only the network knows them. */
   readonly isKnown?: (contact: Contact) => boolean;
 }
 
-/** What has to be known of a source beside its recipients. */
+/** Facts about each source, other than its recipients. */
 export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
-  /** Recipients that an earlier run could not write to yet; their own source is not read for them a second time. */
+  /** Recipients that an earlier run could not write to yet. Their first source is not read for them again. */
   again: { isPaid: false, isKnown: (contact) => contact.again && !isTriedLast(contact) },
   /** The imported recipients, in the order of their first import. */
   list: { isPaid: false, isKnown: ({ listed }) => listed },
@@ -25,18 +25,18 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
   followers: { isPaid: true },
   search: { isPaid: true },
   list_members: { isPaid: true },
-  /** Those of `again` that the network refused. They come after all other recipients, whatever source they are in. */
+  /** Recipients of `again` that the network refused. They come after all others, regardless of their source. */
   last: { isPaid: false, isKnown: isTriedLast },
 };
 
-/** Where a source finds recipients; undefined: it tries again those that another source had found. */
+/** Returns where a source finds recipients; undefined if it retries recipients that another source had found. */
 export function namedSource(name: Source["name"]): RecipientSource | undefined {
   return name === "again" || name === "last" ? undefined : name;
 }
 
-/** Lists of the network. A configuration in which a source lacks what it reads is refused. */
+/** Lists of the network. A configuration without the setting that a source needs is refused. */
 const PAGED: Readonly<Record<PagedSource, (config: ListSettings) => Omit<PagedOptions, "name">>> = {
-  /** Those who follow the account of the run. */
+  /** Followers of the run's account. */
   followers: () => ({ scope: ownId, read: (run, token, page) => run.network.followers(token, ownId(run), page) }),
   /** Authors of recent posts that match a query. */
   search: ({ searchQuery: query = "" }) => ({
@@ -50,7 +50,7 @@ const PAGED: Readonly<Record<PagedSource, (config: ListSettings) => Omit<PagedOp
   }),
 };
 
-/** The configured sources in their order, between those of recipients who are tried once more. */
+/** Opens the configured sources in their order, between the two sources of retried recipients. */
 export function openSources(config: Pick<OutreachConfig, "sources" | keyof ListSettings>): readonly Source[] {
   return (["again", ...config.sources, "last"] as const).map((name) => openSource(name, config));
 }
@@ -61,7 +61,10 @@ export function openSource(name: Source["name"], config: ListSettings = {}): Sou
   return pagedSource({ name, ...PAGED[name](config) });
 }
 
-/** Who wrote to us before we did to them: first those known, in the order in which they were read, then older ones. */
+/**
+ * Recipients who wrote to us before we did to them: first the known ones, in the order in which they were read, then
+ * older ones.
+ */
 function inboundSource(): Source {
   return {
     name: "inbound",
@@ -85,12 +88,12 @@ function ownId({ accountId = "" }: { readonly accountId: string | undefined }): 
   return accountId;
 }
 
-/** Who is known already, in the order in which they were met. */
+/** Known recipients, in the order in which they were met. */
 function contactsSource(name: "again" | "list" | "last"): Source {
   return {
     name,
     async *batches({ run }) {
-      // A copy: what is recorded meanwhile changes the Map.
+      // A copy, because events recorded meanwhile change the Map.
       const people = [...run.projector.state("contacts").people.values()].filter(
         (contact) => SOURCE_KINDS[name].isKnown?.(contact) === true,
       );

@@ -13,28 +13,28 @@ import type { BotRule } from "./count-clicks.ts";
 import { toReport, type WhatIfReport } from "./report.ts";
 import { createWhatIf, WHAT_IF_TYPES, type WhatIfQuestion } from "./what-if.ts";
 
-/** Recipients named in each list: they fit a screen. */
+/** Recipients named in each list: as many as fit a screen. */
 const RECIPIENTS_SHOWN = 20;
 
 export interface WhatIfDeps {
   readonly log: EncryptedLog;
   readonly hashesOf: HashesOf;
-  /** Settings as they are. */
+  /** The current settings. */
   readonly today: OutreachConfig;
   /** In ms since 1970. */
   readonly clock: () => number;
   readonly metadata: EventMetadata;
-  /** Gives the work up. */
+  /** Aborts the work. */
   readonly signal: AbortSignal;
-  /** Told now and then which position of `to` is folded. */
+  /** Called now and then with the position of `to` that is folded. */
   readonly onProgress?: (position: number, to: number) => void;
-  /** Done once the answer is there, before the question is recorded. */
+  /** Called once the answer is ready, before the question is recorded. */
   readonly beforeRecord?: () => Promise<void>;
 }
 
 /**
- * Answers what other rules would have done, and records that it was asked. Folds the log in slices of some milliseconds.
- * Undefined: it was given up, and nothing was recorded.
+ * Answers what other rules would have done, and records the question. Folds the log in slices of some milliseconds.
+ * Returns undefined without recording anything if it was aborted.
  */
 export async function answerWhatIf(rules: OtherRules, deps: WhatIfDeps): Promise<WhatIfReport | undefined> {
   const { log, hashesOf, today, clock, metadata, signal, onProgress, beforeRecord } = deps;
@@ -58,7 +58,7 @@ export async function answerWhatIf(rules: OtherRules, deps: WhatIfDeps): Promise
   return toReport(rules, found, { position: to, recordedAt: last });
 }
 
-/** The user agents of clicks are encrypted, and opened only for a rule that asks for them. */
+/** User agents of clicks are encrypted, and are decrypted only for a rule that needs them. */
 async function* readEvents(store: EncryptedLog, to: number, opensClicks: boolean): AsyncIterable<readonly Folded[]> {
   const query = { types: WHAT_IF_TYPES, to, alongLog: true };
   if (!opensClicks) return yield* store.readFolded(query);
@@ -108,7 +108,7 @@ function createBotRule({ lists, words }: NonNullable<OtherRules["bots"]>): BotRu
   };
 }
 
-/** Undefined: both are the same. */
+/** Undefined if both are the same. */
 function compareWords(today: readonly string[], other: readonly string[]): WhatIfQuestion["stopWords"] {
   const keepsAll = today.every((word) => other.includes(word));
   return keepsAll && other.length === today.length ? undefined : { keepsAll };

@@ -11,7 +11,7 @@ import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type W
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
-/** Ends by a rule: under other rules the run may go on to the recipients that are left. */
+/** Ends caused by a rule. Under other rules the run may continue with the remaining recipients. */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "completed",
   "daily_limit_reached",
@@ -22,7 +22,7 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
 
 type Take<Type extends EventType> = (comparison: Comparison, event: Folded<Type>) => void;
 
-/** What an event changes in the world of the other rules; one of another type changes both worlds alike. */
+/** Applies events to the world of the other rules. Events of all other types change both worlds alike. */
 const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   LinkClicked() {},
   RunStarted: takeStart,
@@ -45,7 +45,7 @@ export function takeEvent(comparison: Comparison, event: Folded): void {
   const { was, would, run } = comparison;
   const take = TAKES[event.type] as Take<EventType> | undefined;
   if (take !== undefined) take(comparison, event);
-  // The end of a dry run is none of the run that waits for its window.
+  // The end of a dry run does not end the run that waits for its window.
   else if (event.type !== "DryRunFinished" || run === undefined) would.fold(event);
   was.fold(event);
 }
@@ -75,7 +75,7 @@ function toSelection({ limit, variant, basis, source }: RunSelection): RunSelect
   return omitUndefined({ limit, variant, basis, source });
 }
 
-/** A run that the rules of then refused starts where the other rules allow it. */
+/** Starts a run that the rules of then refused, if the other rules allow it. */
 function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">): void {
   const { was, would } = comparison;
   if (comparison.run !== undefined || data.reason === "clock_skewed") return;
@@ -89,7 +89,7 @@ function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefu
 
 function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
   const { run, was, would, sources, unknown } = comparison;
-  // It may be that of a dry run.
+  // It may be the end of a dry run.
   if (run === undefined) return would.fold(event);
   const { type, data } = event;
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
@@ -116,7 +116,7 @@ function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempt
   if (!isSame) for (const link of links) lostLinks.add(link);
 }
 
-/** Decides a message again, and folds what follows. True if it leaves as it did. */
+/** Decides a message again, and folds the result. True if it is sent as it was. */
 function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageAttempted">): boolean {
   const { was, would } = comparison;
   const { recipient, source, basis } = event.data;
@@ -140,7 +140,7 @@ function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<
   return false;
 }
 
-/** Folds the message of the log, or one with another text. True if it is the same. */
+/** Folds the message of the log, or one with another text. True if the text is the same. */
 function attempt(
   comparison: Comparison,
   { id: run_id }: HypotheticalRun,
@@ -160,7 +160,7 @@ function attempt(
   return true;
 }
 
-/** Where a run found a recipient: of one that it tries again the intent names no source, or the list. */
+/** Returns where a run found a recipient. For a retried one, the intent names no source, or the list. */
 function toTarget(contact: Contact | undefined, source: RecipientSource | undefined): WalkTarget {
   if (contact !== undefined && isTriedLast(contact)) return { contact, source: "last" };
   return { contact, source: contact?.again === true ? "again" : (source ?? "again") };
@@ -195,7 +195,7 @@ function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
 
 type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "RecipientHeld" | "ConsentRecorded";
 
-/** What a recipient says to a message that they would not have got is not known. */
+/** A recipient's reaction to a message that they would not have got is unknown. */
 function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
   const { was, would, unknown } = comparison;
   const { recipient } = event.data;
@@ -205,7 +205,7 @@ function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void
   else would.fold(event);
 }
 
-/** Whether it answers a message of ours. */
+/** True if the event answers a message of ours. */
 function isAnswer(world: World, { type, data }: Folded<ReactionType>): boolean {
   const { recipient, message_id } = data;
   if (recipient === undefined || message_id === undefined) return false;

@@ -5,14 +5,14 @@ import { msOf } from "../../../projections/time.ts";
 import { countsOn, dayAt, type Comparison } from "./two-worlds.ts";
 
 /**
- * A rule that tells bots by their user agent; null: it is no longer known, or never was recorded. Undefined: then the rule
- * cannot tell.
+ * A rule that recognises bots by their user agent; null if that is no longer known or was never recorded. Returns
+ * undefined if the rule cannot tell.
  */
 export type BotRule = (userAgent: string | null | undefined) => boolean | undefined;
 
 /**
- * Counts clicks with the event behind each, which says whose link it came by. Takes every event; undefined: the log ends.
- * `isBot` undefined: a bot's are as they were.
+ * Counts clicks together with the event after each, which tells whose link it was. Takes every event, and undefined at
+ * the end of the log. If `isBot` is undefined, bots stay as recorded.
  */
 export function createClickCounter(comparison: Comparison, isBot: BotRule | undefined) {
   let waiting: Folded<"LinkClicked"> | undefined;

@@ -23,7 +23,7 @@ export function finishRun(comparison: Comparison, { id, ended }: HypotheticalRun
   comparison.run = undefined;
 }
 
-/** Gives all a turn who come before the target; without one, all that are left. */
+/** Gives a turn to all recipients before the target; without a target, to all that are left. */
 export function advance(comparison: Comparison, run: HypotheticalRun, target?: WalkTarget): void {
   const isOnWay = target === undefined || run.walk.leadsTo(target, run.open);
   if (isOnWay && !walkOn(comparison, run, target)) return;
@@ -33,7 +33,7 @@ export function advance(comparison: Comparison, run: HypotheticalRun, target?: W
   }
 }
 
-/** False: no other recipient has a turn. */
+/** Continues the walk. False if no other recipient has a turn. */
 function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget | undefined): boolean {
   while (run.ended === undefined) {
     const [next] = run.open;
@@ -51,7 +51,9 @@ function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget
   return false;
 }
 
-/** Skips of a page come before its messages. Those who are skipped keep their place, since the walk may stop at them. */
+/**
+ * The skips of a page come before its messages. Skipped recipients keep their place, because the walk may stop at them.
+ */
 function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch): void {
   run.source = source;
   run.open = people.filter((contact) => !run.seen.has(contact) && (source === "last" || !isTriedLast(contact)));
@@ -64,7 +66,7 @@ function openBatch(comparison: Comparison, run: HypotheticalRun, { source, peopl
   }
 }
 
-/** The turn of a recipient that the log does not mention in this run. False: no other one comes behind it. */
+/** The turn of a recipient whom the log does not mention in this run. False if no other recipient comes after them. */
 function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
   const { was, would } = comparison;
   const contact = contactIn(would, met.recipient);
@@ -75,11 +77,11 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
     if (!decided.isRecorded && !isSameDecision(before, decided)) skip(comparison, run, met.recipient, decided.reason);
   } else if (decided.kind === "closed") postpone(comparison, run, met.recipient, before);
   else if (decided.kind === "end") {
-    // Where the run ends by the rules of then too, the log says whether it did.
+    // If the run ends by the rules of then too, the log says if it did.
     if (before.kind !== "end") run.ended = decided.reason;
     return false;
   } else if (decided.kind === "write") {
-    // Where the same was decided and the log has no message, something else stood in the way, and would again.
+    // If both decide to write and the log has no message, something else prevented it, and would again.
     const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
     if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "");
     if (contact !== undefined) run.seen.add(contact);
@@ -87,7 +89,7 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
   return true;
 }
 
-/** The turn of a recipient whose window is closed comes when it opens. `before`: what the rules of then decide. */
+/** Postpones the turn of a recipient until their window opens. `before` is the decision by the rules of then. */
 export function postpone(
   { was, would, ms }: Comparison,
   run: HypotheticalRun,
@@ -97,11 +99,14 @@ export function postpone(
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
-  // Where the run of the log would wait too, the log says whether it did.
+  // If the run of the log would wait too, the log says if it did.
   if (before.kind !== "closed" || was.rules.window?.whenClosed !== "pause") run.waitsByItself = true;
 }
 
-/** Gives all that are left a turn; those whose window is closed get theirs when it opens, if the run waits for that. */
+/**
+ * Gives all remaining recipients a turn. If the run waits for closed windows, their recipients get a turn when those
+ * open.
+ */
 export function completeRun(comparison: Comparison, run: HypotheticalRun): void {
   const { would, sources, ms } = comparison;
   advance(comparison, run);
@@ -120,7 +125,7 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun): void 
   run.open = [];
 }
 
-/** A run reads a source that costs money only while its window is open, and ends there once it has no place left. */
+/** A run reads a paid source only while its window is open, and ends there if it has no place left. */
 function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): RunEnd | undefined {
   const now = toMoment(would, ms);
   const wanted = would.state.run.current?.source;
@@ -129,14 +134,14 @@ function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): Run
   return reasonToEnd(would.state, toRules(would, identities), now);
 }
 
-/** Lets a run that waits for its window go on, as often as that opens until then. */
+/** Resumes a run that waits for its window, each time the window opens up to `until`. */
 export function resumeUntil(comparison: Comparison, until: number): void {
   for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= until; { run } = comparison) {
     const at = run.resumeAt;
     comparison.ms = at;
     run.resumeAt = undefined;
     run.waitsByItself = false;
-    // The log says how long its own run lasted.
+    // The time limit applies only once the log's run is over; before that, the log says how long it lasted.
     if (run.isAlone && at > run.startedMs + comparison.runMaxMs) run.ended = "time_limit";
     else completeRun(comparison, run);
     if (run.isAlone && run.resumeAt === undefined) finishRun(comparison, run);

@@ -17,7 +17,10 @@ export interface WalkTarget {
 
 export type Walk = ReturnType<typeof createWalk>;
 
-/** Goes through the recipients that the log knows, in the order of a run. What a paged source holds is not among them. */
+/**
+ * Goes through the recipients that the log knows, in the order of a run. Recipients that only the network knows are
+ * left out.
+ */
 export function createWalk(contacts: Contacts, sources: readonly RecipientSource[]) {
   const order: readonly Source["name"][] = ["again", ...sources, "last"];
   let at = -1;
@@ -25,13 +28,13 @@ export function createWalk(contacts: Contacts, sources: readonly RecipientSource
   let given = 0;
   const open = (): void => {
     const { isKnown } = SOURCE_KINDS[order[at]!];
-    // A copy: what is folded meanwhile changes the Map.
+    // A copy, because events folded meanwhile change the Map.
     people = isKnown === undefined ? [] : [...contacts.people.values()].filter(isKnown);
     given = 0;
   };
   const isLeft = ({ contact }: WalkTarget): boolean => contact !== undefined && people.includes(contact, given);
   return {
-    /** The next page, up to that of the target; undefined: there is none. */
+    /** Returns the next page, up to that of the target; undefined if there is none. */
     next(target: WalkTarget | undefined): WalkedBatch | undefined {
       const last = target === undefined ? order.length - 1 : order.indexOf(target.source);
       while (given >= people.length) {
@@ -44,7 +47,7 @@ export function createWalk(contacts: Contacts, sources: readonly RecipientSource
       given += batch.length;
       return { source: order[at]!, people: batch };
     },
-    /** True if the target is among `left`, those of the last page that had no turn, or on a later page. */
+    /** True if the target is on a later page, or among `left`, the recipients of the last page who had no turn. */
     leadsTo(target: WalkTarget, left: readonly Contact[]): boolean {
       const its = order.indexOf(target.source);
       if (at !== its) return at < its;

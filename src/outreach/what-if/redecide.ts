@@ -10,10 +10,10 @@ import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import type { RulesInForce } from "../run-rules.ts";
 
-/** How suppressions name recipients, whatever the other rules are. */
+/** Functions that recognise suppressed and forgotten recipients, the same under all rules. */
 export type Identities = Pick<OutreachRules, "hashes" | "isForgotten">;
 
-/** No decision here asks which links there are. */
+/** No decision here depends on the existing links. */
 const NO_LINKS = links.initial();
 
 export type World = ReturnType<typeof createWorld>;
@@ -34,17 +34,18 @@ export function toMoment({ rules }: World, ms: number): TurnMoment {
   return { ...momentIn(rules.timezone, ms), clockMs: ms };
 }
 
-/** What a run decides about a recipient before it asks the network. `none`: no run sends anything at that time. */
+/** A run's decision about a recipient before it asks the network. `none`: no run sends anything at that time. */
 export type Redecided =
   | { readonly kind: "write"; readonly variant: string | undefined }
   | { readonly kind: "skip"; readonly reason: SkipReason; readonly isRecorded: boolean }
   | { readonly kind: "end"; readonly reason: RunEnd }
   | { readonly kind: "pass" | "left_out" | "closed" | "none" };
 
-/** A recipient whose turn it is. `basis`: of the intent, for one whose data was erased since. */
+/** A recipient whose turn it is. */
 export interface Met {
   readonly recipient: Recipient;
   readonly source?: RecipientSource | undefined;
+  /** The basis in the intent, for a recipient whose data was erased since. */
   readonly basis?: Basis | undefined;
 }
 
@@ -52,13 +53,13 @@ export function toRules(world: World, identities: Identities): OutreachRules {
   return { ...world.rules, ...identities, findLinkKeys: () => [] };
 }
 
-/** `ms`: the moment that is decided, ms since 1970. */
 interface Circumstances {
   readonly identities: Identities;
+  /** The moment of the decision, ms since 1970. */
   readonly ms: number;
 }
 
-/** The decision about a recipient in one world, by the functions that decided it when the run was made. */
+/** Decides about a recipient in one world, by the functions that decided when the run was made. */
 export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
   const { state } = world;
   const now = toMoment(world, ms);
@@ -86,7 +87,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
-/** Whether the run in progress has a place for a recipient that the log does not know. */
+/** True if the run in progress has a place for a recipient that the log does not know. */
 export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);
@@ -96,7 +97,7 @@ export function mayGoOn(world: World, { identities, ms }: Circumstances): boolea
 export function isSameDecision(one: Redecided, other: Redecided): boolean {
   if (one.kind === "skip" && other.kind === "skip")
     return one.reason === other.reason && one.isRecorded === other.isRecorded;
-  // Another text is no other decision, and the end of a run is one whatever its reason.
+  // Another text is the same decision, and so is the end of a run for another reason.
   return one.kind === other.kind;
 }
 

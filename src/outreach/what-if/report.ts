@@ -9,7 +9,7 @@ const difference = Type.Integer({ examples: [-1] });
 const compared = named("ComparedCount", Type.Object({ was: count, would: count, difference }));
 const inPart = named("ComparedInPart", Type.Object({ was: count, would: count, unknown: count, difference }));
 
-/** Of a day, or of all. */
+/** Counts of one day, or of all days. */
 const counts = Type.Object({
   messages: compared,
   sent: inPart,
@@ -19,12 +19,12 @@ const counts = Type.Object({
 
 const place = Type.Object({ position: count });
 
-/** What other rules would have done, as the API shows it. */
+/** The effect of other rules, as the API shows it. */
 export const whatIfReport = Type.Object({
   rules: Type.Array(oneOf(...WHAT_IF_RULES)),
-  /** The log up to there was decided again. */
+  /** The position up to which the log was decided again. */
   as_of: place,
-  /** Of the event that records the question. */
+  /** Position of the event that records the question. */
   recorded_at: place,
   runs: Type.Object({ was: count, would: count, unrecorded: count }),
   total: counts,
@@ -74,7 +74,7 @@ function withDifference<Counts extends ComparedCount>(counts: Counts): Counts & 
   return { ...counts, difference: counts.would - counts.was };
 }
 
-/** The rows of a table, day by day and in total: what was counted, was, would be, difference and, where there may be some, unknown. */
+/** Returns the rows of a table, by day and in total: label, was, would be, difference and, if it can occur, unknown. */
 export function toRows({ days, total }: WhatIfReport) {
   return [...days, { day: "total", ...total }].flatMap(countRows);
 }
@@ -91,7 +91,7 @@ function countRows({ day, messages, sent, skipped, clicks }: WhatIfReport["days"
   ];
 }
 
-/** The lists of recipients, each behind its number. */
+/** Descriptions of the lists of recipients, each shown after its number. */
 export const LISTS: Readonly<Record<keyof Changes, string>> = {
   lost: "had a message and would have none",
   gained: "had no message and would have one",
@@ -106,7 +106,7 @@ export function describeOutcome({ day, skipped }: Changes["lost"]["shown"][numbe
   return [...(day === null ? [] : [`message on ${day}`]), ...skips].join("; ") || "nothing";
 }
 
-/** What the answer leaves open, each in a sentence. */
+/** Describes what the answer leaves open, in one sentence each. */
 export function describeUnknown({ unknown }: WhatIfReport): readonly string[] {
   const { sends, clicks, reactions, opt_outs, messages_read, unread_sources } = unknown;
   const sentences: readonly (readonly [number, string])[] = [
@@ -120,7 +120,7 @@ export function describeUnknown({ unknown }: WhatIfReport): readonly string[] {
   return sentences.filter(([count]) => count > 0).map(([count, sentence]) => `unknown: ${count} ${sentence}`);
 }
 
-/** What stays as it was, each in a sentence. */
+/** Describes what is assumed to stay as it was, in one sentence each. */
 export function describeAssumed({ runs, unexplained }: WhatIfReport): readonly string[] {
   const sentences: readonly (readonly [number, string])[] = [
     [runs.unrecorded, "runs did not record their rules: today's settings are taken for theirs"],

@@ -7,29 +7,29 @@ import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./redecide.ts";
 
-/** What was, and what would be under the other rules. */
+/** A count as it was, and as it would be under the other rules. */
 export interface ComparedCount {
   was: number;
   would: number;
 }
 
-/** `unknown`: what no log can know, such as whether the network would have taken a message. */
+/** `unknown` counts what no log can know, for example messages that the network might not have accepted. */
 interface ComparedInPart extends ComparedCount {
   unknown: number;
 }
 
 export type DayCounts = ReturnType<typeof noCounts>;
 
-/** Of a calendar day of the quota. */
+/** Empty counts of one calendar day of the quota. */
 export function noCounts() {
   const none = (): ComparedInPart => ({ was: 0, would: 0, unknown: 0 });
   return {
-    /** Messages that were decided, or would be: each takes a place of the quota. */
+    /** Messages that were or would be decided. Each uses a place of the quota. */
     messages: { was: 0, would: 0 },
-    /** Messages that the network took. */
+    /** Messages that the network accepted. */
     sent: none(),
     skipped: new Map<SkipReason, ComparedCount>(),
-    /** Clicks that count: those of bots do not, and those suspected to be the network's do. */
+    /** Clicks without those of bots, but with those suspected to be the network's. */
     clicks: none(),
   };
 }
@@ -65,7 +65,7 @@ export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boole
   return isUnknown || [messages, sent, clicks, ...skipped.values()].some(differs);
 }
 
-/** `day`: of the newest message, in the quota's time zone; null: there is none. */
+/** `day` is that of the newest message, in the quota's time zone; null if there is none. */
 const outcome = named(
   "RecipientOutcome",
   Type.Object({ day: orNull(text("2026-11-20")), skipped: Type.Array(skipReason) }),
@@ -82,11 +82,17 @@ const changed = named(
   }),
 );
 
-/** `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons only. */
+/**
+ * `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons
+ * only.
+ */
 export const recipientChanges = Type.Object({ lost: changed, gained: changed, moved: changed, skips: changed });
 export type Changes = Static<typeof recipientChanges>;
 
-/** Recipients whose outcomes differ, compared one a step. An erased recipient has no name, and is in none of the lists. */
+/**
+ * Compares recipients, one for each step, and returns those whose outcomes differ. An erased recipient has no name and
+ * is in none of the lists.
+ */
 export function* compareRecipients(was: World, would: World, limit: number): Generator<void, Changes, void> {
   const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };
   for (const contact of was.state.contacts.people.values()) {

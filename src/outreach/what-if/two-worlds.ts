@@ -10,69 +10,69 @@ import { contactIn, createWorld, toMoment, type Identities, type Met, type World
 
 export interface ComparedRules {
   readonly changes: RuleChanges;
-  /** Today's, for runs that recorded none. */
+  /** Today's rules, for runs that recorded none. */
   readonly today: RulesInForce;
-  /** Today's, in the order in which they are merged. */
+  /** Today's sources, in the order in which they are merged. */
   readonly sources: readonly RecipientSource[];
   readonly runMaxMs: number;
   readonly identities: Identities;
 }
 
-/** A run as the other rules make it. */
+/** A run as it would be under the other rules. */
 export interface HypotheticalRun {
   readonly id: string;
   readonly startedMs: number;
   walk: Walk;
-  /** Those of the last page that had no turn yet. */
+  /** Recipients of the last page who had no turn yet. */
   open: Contact[];
   source: WalkTarget["source"];
-  /** Each recipient has one turn. */
+  /** Recipients who had their turn. Each has one. */
   readonly seen: Set<Contact>;
-  /** Recipients of a page of the network: skipped, but not under the other rules. */
+  /** Recipients of a network page whom the log skipped, but the other rules would not. */
   readonly deferred: Met[];
   /** Zones where the window is closed for recipients whose turn comes later. */
   readonly zones: Set<string>;
-  /** When it goes on, ms since 1970. */
+  /** When the run resumes, ms since 1970. */
   resumeAt: number | undefined;
-  /** The rules of then would not make it wait. */
+  /** True if the rules of then would not make it wait. */
   waitsByItself: boolean;
   ended: RunEnd | undefined;
-  /** The run of the log is over: this one only waits for its window. */
+  /** True if the run of the log is over and this one only waits for its window. */
   isAlone: boolean;
 }
 
 export type Comparison = ReturnType<typeof createComparison>;
 
-/** Two worlds that are folded side by side: the log as it is, and as it would be under other rules. */
+/** Two worlds that are folded in parallel: the log as it is, and as it would be under other rules. */
 export function createComparison(rules: ComparedRules) {
   return {
     ...rules,
     was: createWorld(rules.today),
     would: createWorld({ ...rules.today, ...rules.changes }),
-    /** By days of the quota. */
+    /** Counts by day of the quota. */
     days: new Map<string, DayCounts>(),
-    /** What no log can know. */
+    /** Counts of what no log can know. */
     unknown: {
-      /** Replies and opt-outs that answer messages which would not have left. */
+      /** Replies and opt-outs that answer messages that would not have been sent. */
       reactions: 0,
-      /** Opt-outs that were read by other stop words: they stay. */
+      /** Opt-outs that were recognised by other stop words. They stay. */
       opt_outs: 0,
-      /** Messages read, whose texts are not kept: other stop words may be in them. */
+      /** Messages that were read and whose texts are not kept. Other stop words may be in them. */
       messages_read: 0,
-      /** Runs that would have gone on to recipients that only the network knows. */
+      /** Runs that would have continued with recipients that only the network knows. */
       unread_sources: 0,
     },
     /** `unrecorded`: runs of the log that recorded no rules. */
     runs: { was: 0, would: 0, unrecorded: 0 },
-    /** Links of messages that would not have left. */
+    /** Links of messages that would not have been sent. */
     lostLinks: new Set<string>(),
     /** The run in progress under the other rules. */
     run: undefined as HypotheticalRun | undefined,
     /** Messages of the log that do not follow from the rules of then. */
     unexplained: 0,
-    /** Of the event that is taken. */
+    /** Position of the current event. */
     position: 0,
-    /** The moment that is decided, ms since 1970: of that event, or when a run that waits goes on. */
+    /** The moment of the decision, ms since 1970: that of the current event, or when a waiting run resumes. */
     ms: 0,
   };
 }
@@ -81,10 +81,10 @@ export function countsOn({ days }: Comparison, day: string): DayCounts {
   return days.getOrInsertComputed(day, noCounts);
 }
 
-/** No time zone begins a day within a quarter of an hour. */
+/** Every time zone begins its days at a full quarter of an hour. */
 const QUARTER_MS = 15 * 60_000;
 
-/** Neighbours in the log are of the same quarter of an hour, and the calendar is slow. */
+/** The last result. Neighbours in the log are mostly of the same quarter of an hour, and the calendar is slow. */
 const last = { timezone: "", quarter: Number.NaN, day: "" };
 
 export function dayAt({ rules: { timezone } }: World, ms: number): string {
@@ -110,7 +110,7 @@ export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient:
   invent(comparison, "DirectMessageSkipped", { run_id: id, recipient, reason });
 }
 
-/** A message whose outcome is unknown: it takes its place, and its recipient gets no other one. */
+/** Adds a message whose outcome is unknown. It uses a place of the quota, and its recipient gets no other message. */
 export function write(
   comparison: Comparison,
   attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: Recipient },
@@ -120,13 +120,13 @@ export function write(
   const { messages, sent } = countsOn(comparison, day);
   messages.would++;
   sent.unknown++;
-  // Who is known by a handle alone has no id before the network is asked.
+  // A recipient who is known by handle alone has no id before the network is asked.
   const data = attempt as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
   invent(comparison, "DirectMessageAttempted", { ...data, text: "", variant, links: [], day, timezone });
   invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });
 }
 
-/** All that both worlds know of a recipient's names. */
+/** Returns a recipient's names from both worlds. */
 export function namedRecipient({ was }: Comparison, contact: Contact): Recipient {
   const recipient = toRecipient(contact);
   const known = contactIn(was, recipient);

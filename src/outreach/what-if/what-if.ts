@@ -12,17 +12,17 @@ import { addUp, compareRecipients, isChanged } from "./tally.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 
 export interface WhatIfQuestion extends ComparedRules {
-  /** Undefined: a click is a bot's as it was then. */
+  /** Undefined: clicks count as a bot's if they did then. */
   readonly isBot: BotRule | undefined;
-  /** Undefined: the stop words of then. `keepsAll`: all of today's are among them. */
+  /** Undefined: the stop words of then. `keepsAll`: they include all of today's. */
   readonly stopWords: { readonly keepsAll: boolean } | undefined;
-  /** Recipients named in each list at most. */
+  /** Most recipients named in each list. */
   readonly limit: number;
 }
 
 export type WhatIf = Awaited<ReturnType<ReturnType<typeof createWhatIf>["finish"]>>;
 
-/** What decides, and is decided; all other events change neither world. */
+/** Types of events that decide or are decided. All other events change neither world. */
 export const WHAT_IF_TYPES: readonly EventType[] = [
   ...new Set([...run.types, ...quota.types, ...contacts.types, ...account.types]),
   "RunRefused",
@@ -30,16 +30,16 @@ export const WHAT_IF_TYPES: readonly EventType[] = [
 ];
 
 /**
- * Decides all runs of a log again, by the same functions and under other rules, in one pass. Two worlds are folded: the
- * log as it is, and as it would be. Where both decide alike the event of the log holds for both, so what the network and
- * recipients did stays as it was; where they differ, nothing is invented.
+ * Decides all runs of a log again under other rules, by the same functions, in one pass. Folds two worlds: the log as
+ * it is, and as it would be. Where both decide alike the log's event holds for both; where they differ, nothing is
+ * invented.
  */
 export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuestion) {
   const comparison = createComparison(rules);
   const { was, would, days, unknown, runs } = comparison;
   const takeClick = createClickCounter(comparison, isBot);
   return {
-    /** Takes the events of the log in their order. */
+    /** Takes the events of the log in order. */
     take(event: Folded): void {
       const ms = msOf(event.time);
       takeClick(event);
@@ -49,26 +49,26 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
       if (stopWords !== undefined) countTexts(comparison, stopWords, event);
       takeEvent(comparison, event);
     },
-    /** The answer, once all were taken; `now` in ms since 1970: until then a run may have waited for its window. */
+    /** Returns the answer after all events. Until `now`, in ms since 1970, a run may have waited for its window. */
     async finish(now: number) {
       takeClick(undefined);
       resumeUntil(comparison, now);
       const changed = [...days].filter(([, counts]) => isChanged(counts));
       return {
-        /** The days on which something differs, in their order. */
+        /** The days on which something differs, in order. */
         days: new Map(changed.sort(([one], [other]) => (one < other ? -1 : 1))),
         total: addUp(days.values()),
         recipients: await inTimeSlices(compareRecipients(was, would, limit)),
         unknown,
         runs,
-        /** Messages that do not follow from the rules of then by today's code; they stay as they were. */
+        /** Messages that do not follow from the rules of then by today's code. They stay as they were. */
         unexplained: comparison.unexplained,
       };
     },
   };
 }
 
-/** Texts of messages are not kept: what other stop words would find in them is unknown. */
+/** Counts texts in which other stop words may match, because texts of messages are not kept. */
 function countTexts({ unknown }: Comparison, { keepsAll }: { readonly keepsAll: boolean }, event: Folded): void {
   if (event.type === "InboxRead") unknown.messages_read += event.data.messages;
   if (event.type !== "RecipientSuppressed" || event.data.message_id === undefined || keepsAll) return;

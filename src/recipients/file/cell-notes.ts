@@ -1,16 +1,17 @@
 import { shortened } from "../../template/normalize-field.ts";
 import type { Some } from "./format.ts";
 
-/**
- * A note about a cell of a row that was taken. `read_as_blank`: a program wrote its word for an empty cell.
- * `guard_removed`: an apostrophe or `=""` kept a spreadsheet from changing the cell. `looks_damaged`: kept, but hardly what was meant.
- * `cells_missing`: the row ends before this column. `did_you_mean_name`: the template field may be the recipient's name.
- */
+/** Kinds of notes about a cell of a row that was taken. */
 export const CELL_NOTES = [
+  /** A program wrote its word for an empty cell. */
   "read_as_blank",
+  /** An apostrophe or `=""` that kept a spreadsheet from changing the cell was removed. */
   "guard_removed",
+  /** The cell was kept, although a program probably damaged it. */
   "looks_damaged",
+  /** The row ends before this column. */
   "cells_missing",
+  /** The template field may be the recipient's name. */
   "did_you_mean_name",
 ] as const;
 
@@ -29,19 +30,22 @@ export interface CellRemark {
   readonly value: string;
 }
 
-/** The same remark on `count` cells, first on `line`; `value`: of the first one. */
+/** The same remark on `count` cells, first on `line`. `value` is that of the first cell. */
 export interface CellNote extends CellRemark {
   readonly line: number;
   readonly count: number;
 }
 
-/** Notes that are kept: each is a word of one column, and an operator reads no more. */
+/** Most notes that are kept. Each is about one word of a column, and an operator reads no more. */
 const NOTES_MAX = 100;
 
 /** Characters of a value that a note shows. */
 const VALUE_SHOWN_CHARS_MAX = 60;
 
-/** Collects remarks: cells of one column with the same word are one note. */
+/**
+ * Collects remarks. Cells of one column with the same kind of note become one, and blank words only if they are the
+ * same word.
+ */
 export function createCellNotes() {
   const notes = new Map<string, CellNote>();
   let cells = 0;
@@ -54,7 +58,7 @@ export function createCellNotes() {
       else if (notes.size < NOTES_MAX)
         notes.set(key, { note, column, value: shortened(value, VALUE_SHOWN_CHARS_MAX), line, count: 1 });
     },
-    /** `count`: of cells, also those beyond the notes that are kept. */
+    /** `count` is the number of cells, including those without a kept note. */
     all: (): Some<CellNote> => ({ count: cells, first: [...notes.values()] }),
   };
 }
@@ -76,7 +80,7 @@ export function describeCellNote({ note, column, value, line, count }: CellNote)
   }
 }
 
-/** Words that programs write for an empty cell, in small letters. No handle and no name is taken from them. */
+/** Words that programs write for an empty cell, in lower case. They are never read as a handle or a name. */
 const BLANK_WORDS = new Set(
   ["null", "none", "nan", "nil", "undefined", "n/a", "n.a.", "na", "#n/a", "#nv", "#n/d", "#n/d!"].concat([
     "#n/b",
@@ -97,7 +101,7 @@ const BLANK_WORDS = new Set(
   ]),
 );
 
-/** The same in brackets, and some that only stand in brackets. */
+/** The same words in brackets, and some that count only in brackets. */
 const BRACKETED = /^[([{<](.*)[)\]}>]$/;
 const BRACKETED_WORDS = new Set(
   ["blank", "empty", "not set", "not provided", "no value", "unknown", "leer", "vide", "vacío", "vuoto"].concat([
@@ -105,7 +109,7 @@ const BRACKETED_WORDS = new Set(
   ]),
 );
 
-/** `#REF!`, `#BEZUG!`, `#¿NOMBRE?`, and LibreOffice's `Err:502`. */
+/** Errors such as `#REF!`, `#BEZUG!`, `#¿NOMBRE?`, and LibreOffice's `Err:502`. */
 const FORMULA_ERROR = /^#(?:[\p{Lu}¡¿][\p{Lu}¡¿\d/_]*[!?]|(?:N\/[A-Z]|NV|Н\/Д)!?)$/u;
 const CALC_ERROR = /^(?:Err|Fehler|Erreur):\d{3}$/;
 
@@ -113,13 +117,13 @@ function isFormulaError(text: string): boolean {
   return text.startsWith("#") ? FORMULA_ERROR.test(text) : CALC_ERROR.test(text);
 }
 
-/** Longest of these words and errors, in characters: most other texts are not looked at. */
+/** Longest of these words and errors, in characters. Longer texts need no further check. */
 const WORD_CHARS_MAX = 24;
 
-/** First names as they are written. In other cases they are words of programs: NaN, NA, nil. */
+/** First names as people write them. In another letter case they are words of programs: NaN, NA, nil. */
 const FIRST_NAMES = new Set(["Nan", "Na", "Nil"]);
 
-/** True for what a program writes into a cell that is empty or that it could not compute. */
+/** True for a text that a program writes into a cell that is empty or that it could not compute. */
 export function isBlankWord(text: string, isName: boolean): boolean {
   if (isName && FIRST_NAMES.has(text)) return false;
   if (text.length > WORD_CHARS_MAX) return false;

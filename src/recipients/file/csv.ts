@@ -6,17 +6,17 @@ import { isId, type Cells, type FileRow } from "./row.ts";
 import { readGuarded } from "../../log/export-formats/csv.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
-/** Spreadsheets of different languages separate by any of these. */
+/** The separators of spreadsheets in different languages. */
 const DELIMITERS = [",", ";", "\t"];
 
-/** All of them, whatever comes first: a line appended by hand often ends differently from those before it. */
+/** All line ends are accepted, even mixed: a line appended by hand often ends differently from those before it. */
 const LINE_ENDS = ["\r\n", "\n", "\r"];
 const LINE_END = /\r\n|\n|\r/;
 
 /** Excel writes (and hides) this line to name the delimiter. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
 
-/** No column is called like the beginning of an object or of a list of them. */
+/** The beginning of a JSON object or of a list of objects. No column has such a name. */
 const JSON_START = /^\s*(?:\[\s*)?\{\s*"/;
 
 interface CsvRecord {
@@ -24,7 +24,10 @@ interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-/** Throws for a file without a usable header; a bad row becomes a refused one. */
+/**
+ * Reads the rows of a CSV file and refuses bad ones. Throws a ServiceError (invalid) for a file without a usable
+ * header.
+ */
 export function* readCsvRows(text: string, columns: Columns): Generator<FileRow> {
   if (JSON_START.test(text))
     throw new ServiceError("invalid", "this is JSON, whatever its name says: give the file the ending .json or .jsonl");
@@ -52,7 +55,7 @@ export function* readCsvRows(text: string, columns: Columns): Generator<FileRow>
   }
 }
 
-/** Blank cells at a row's end may be missing, or be more than the header has: programs write both. */
+/** Blank cells at a row's end may be missing, or exceed the header, because programs write both. */
 function toRow({ line, cells }: CsvRecord, header: Header, names: readonly string[]): FileRow {
   const { columns } = header;
   const fault = findRowFault(cells, names);
@@ -73,7 +76,7 @@ function toRow({ line, cells }: CsvRecord, header: Header, names: readonly strin
   return { line, cells: row, header, remarks };
 }
 
-/** Why the cells of a row cannot be told apart, or are no row; undefined: they can. */
+/** Returns why a row's cells cannot be told apart, or why it is not a row; undefined if there is no fault. */
 function findRowFault(cells: readonly string[], names: readonly string[]): string | undefined {
   if (cells.length > names.length && cells.slice(names.length).some((cell) => cell.trim() !== "")) {
     const count = cells.length > COLUMNS_MAX ? `more than ${COLUMNS_MAX}` : cells.length;
@@ -85,8 +88,8 @@ function findRowFault(cells: readonly string[], names: readonly string[]): strin
 }
 
 /**
- * The lines are counted here, because the parser's own count is off after a CRLF inside quotes. Blank lines
- * are kept as records for the same reason.
+ * Counts the lines itself, because the parser's own count is wrong after a CRLF inside quotes. Keeps blank lines as
+ * records for the same reason.
  */
 function readRecords(text: string, delimiter: string, firstLine: number) {
   const records: CsvRecord[] = [];
@@ -112,10 +115,10 @@ function readRecords(text: string, delimiter: string, firstLine: number) {
   return { records, unclosedFrom: undefined };
 }
 
-/** One cell more than can be used, so that there were more is still seen. */
+/** One more cell than can be used, so that an excess is still noticed. */
 const CELLS_MAX = COLUMNS_MAX + 1;
 
-/** Without quotes a line is a record, and need not be looked at letter by letter. */
+/** Without quotes each line is a record, and need not be scanned character by character. */
 function splitRecords(text: string, delimiter: string, firstLine: number): CsvRecord[] {
   return text.split(LINE_END).map((line, at) => ({ line: firstLine + at, cells: line.split(delimiter, CELLS_MAX) }));
 }
@@ -124,20 +127,20 @@ function lineBreaks(cell: string): number {
   return /[\r\n]/.test(cell) ? (cell.match(/\r\n|\n|\r/g)?.length ?? 0) : 0;
 }
 
-/** The one that occurs most often in the first filled line, outside of quotes. */
+/** Returns the delimiter that occurs most often in the first filled line, outside quotes. */
 function detectDelimiter(text: string): string {
   const line = /^[^\S\r\n]*\S.*$/m.exec(text)?.[0].replace(/"[^"]*"/g, "") ?? "";
   const count = (delimiter: string): number => line.split(delimiter, CELLS_MAX).length;
   return DELIMITERS.reduce((best, next) => (count(next) > count(best) ? next : best));
 }
 
-/** Digits that a spreadsheet rounds, and keeps behind an apostrophe. */
+/** A long number behind an apostrophe, which keeps a spreadsheet from rounding it. */
 const GUARDED_NUMBER = /^\s*'(?=\d{12,}\s*$)/;
 
-/** A formula that is only a text, by which spreadsheets are kept from rounding a number. */
+/** A formula that is only a text, which keeps spreadsheets from rounding a number. */
 const TEXT_FORMULA = /^\s*="((?:[^"]|"")*)"\s*$/;
 
-/** The cell as it was before a program guarded it against a spreadsheet. */
+/** Returns the cell without the guard that a program added against a spreadsheet. */
 function withoutGuard(cell: string): string {
   if (cell.includes('="')) return cell.replace(TEXT_FORMULA, (_, text: string) => text.replaceAll('""', '"'));
   if (!cell.includes("'")) return cell;
@@ -146,19 +149,21 @@ function withoutGuard(cell: string): string {
   return text === start ? cell : text;
 }
 
-/** A cell in quotes with a space before them, as people type it: the parser takes the quotes for a part of the text. */
+/**
+ * A quoted cell with a space before the quote, as people type it. The parser takes such quotes for a part of the text.
+ */
 const SPACED_QUOTES = /^\s+"((?:[^"]|"")*)"\s*$/;
 
 function withoutSpacedQuotes(cell: string): string {
   return !cell.includes('"') ? cell : cell.replace(SPACED_QUOTES, (_, text: string) => text.replaceAll('""', '"'));
 }
 
-/** True for a cell in which a program wrote `\"` for a quote: where such a cell ends is a guess. */
+/** True for a cell in which a program wrote `\"` for a quote. The end of such a cell is a guess. */
 function hasBackslashQuotes(cell: string): boolean {
   return cell.includes('\\"') && cell.trimStart().startsWith('"');
 }
 
-/** True for a header of a file whose program puts apostrophes around cells in place of quotes. */
+/** True for a header in apostrophes: its program writes them around cells instead of quotes. */
 function isInApostrophes(name: string): boolean {
   return /^\s*'.+'\s*$/.test(name);
 }

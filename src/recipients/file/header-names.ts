@@ -2,17 +2,17 @@
 import { fieldName } from "../../template/normalize-field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 
-/** Names of each column, divided by commas. */
+/** Comma-separated names for each column. */
 type Names = Readonly<Record<string, string>>;
 
-/** Names that cannot mean anything but the network's own handle or number. */
+/** Names that can only mean this column. */
 const CERTAIN: Names = {
   username: "handle, user name, x handle, x username, twitter handle, twitter username, screen name",
   id: "x id, x user id, twitter id, twitter user id",
   timezone: "time zone",
 };
 
-/** Names that mean the column where no other header does; beside one, they are template fields. */
+/** Names that mean the column if no other header does; otherwise they are template fields. */
 const LIKELY: Names = {
   username: `
     twitter, twitter url, twitter link, twitter profile, twitter profile url, twitter account, x url, x link,
@@ -22,7 +22,7 @@ const LIKELY: Names = {
   target: "url, long url, original url, destination, destination url, target url",
 };
 
-/** Names that may mean the column or something else, so that the import asks: a wrong guess would change a consent. */
+/** Names that may mean the column or something else. The import asks, because a wrong guess could change a consent. */
 const ASKED: Names = {
   name: "first name, full name, display name, given name, contact name, vorname, prénom, nombre, nome",
   basis: `
@@ -46,7 +46,7 @@ const ASKED: Names = {
   reason: "why, note, notes, comment, comments, unsubscribe reason, unsub reason, opt out reason, suppression reason",
 };
 
-/** Names that may mean the column by which a row is known, so that a file without that column is asked. */
+/** Names that may mean a column that identifies a row. The import asks if a file has no such column. */
 const MISSED: Names = {
   username: `
     user, account, account name, x, profile, profile url, profile link, x profile link, username (x), handle (x),
@@ -59,13 +59,13 @@ const MISSED: Names = {
     "link, redirect, redirect url, redirect to, website, website url, landing page, address, web address, points to",
 };
 
-/** Columns that say who must not be written to. */
+/** Columns that say who must not be contacted. */
 const OPT_OUT = `
   opt out, opted out, has opted out, email opt out, has opted out of email, unsubscribed, dnc,
   unsubscribed from all email, do not contact, do not message, do not email, do not mail, suppressed,
   marketing opt out, blocklisted, blacklisted, opt out status, unsubscribe status, abgemeldet`;
 
-/** Letters and digits alone: `Opt-in Date`, `opt_in_date` and `OptInDate` are one name. */
+/** Keeps only letters and digits, so that `Opt-in Date`, `opt_in_date` and `OptInDate` are one name. */
 export function compactName(raw: string): string {
   return fieldName(raw).replace(/[^\p{L}\p{N}]+/gu, "");
 }
@@ -76,7 +76,10 @@ function byCompactName(names: Names): ReadonlyMap<string, string> {
   return new Map(Object.entries(names).flatMap(([column, all]) => compactNames(all).map((name) => [name, column])));
 }
 
-/** The columns themselves, which programs write as `consentAt` too; not `id`: an `ID#` is often the id of another program. */
+/**
+ * The columns themselves, which programs write as `consentAt` too. Without `id`, because an `ID#` is often another
+ * program's id.
+ */
 const COLUMNS = [..."username name timezone hash reason suppressed_at code target".split(" "), ...CONSENT_MEMBERS];
 
 const CERTAIN_BY_NAME = new Map([...COLUMNS.map((one) => [compactName(one), one] as const), ...byCompactName(CERTAIN)]);
@@ -85,7 +88,7 @@ const ASKED_BY_NAME = byCompactName(ASKED);
 const MISSED_BY_NAME = byCompactName(MISSED);
 const OPT_OUT_NAMES: ReadonlySet<string> = new Set(compactNames(OPT_OUT));
 
-/** The column of `known` that the header means for certain. */
+/** Returns the column of `known` that the header certainly means. */
 export function certainColumn(raw: string, known: ReadonlySet<string>): string | undefined {
   const snake = fieldName(raw).replace(/[ _-]+/g, "_");
   if (known.has(snake)) return snake;
@@ -93,17 +96,17 @@ export function certainColumn(raw: string, known: ReadonlySet<string>): string |
   return column !== undefined && known.has(column) ? column : undefined;
 }
 
-/** The column that the header means if no other header does. */
+/** Returns the column that the header means if no other header does. */
 export function likelyColumn(raw: string): string | undefined {
   return LIKELY_BY_NAME.get(compactName(raw));
 }
 
-/** The column that the header may mean. */
+/** Returns the column that the header may mean. */
 export function askedColumn(raw: string): string | undefined {
   return ASKED_BY_NAME.get(compactName(raw));
 }
 
-/** The column that the header may mean in a file in which no other identifies a row. */
+/** Returns the column that the header may mean in a file in which no other header identifies a row. */
 export function missedColumn(raw: string): string | undefined {
   return MISSED_BY_NAME.get(compactName(raw));
 }

@@ -9,9 +9,9 @@ import type { RowRefusal } from "./cell-notes.ts";
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
 
-/** What the columns of a file mean. */
+/** The columns that a kind of file may have, and their meaning. */
 export interface Columns {
-  /** The member that holds the rows where the JSON is an object. */
+  /** The member that holds the rows if the JSON is an object. */
   readonly list: string;
   readonly known: ReadonlySet<string>;
   /** A row is identified by at least one of these, or by all of them. */
@@ -43,26 +43,26 @@ export const LINK_COLUMNS: Columns = {
   others: "ignored",
 };
 
-/** Names that a sentence shows, and characters of each: a file may have thousands, of any length. */
+/** Most names that a sentence shows, and characters of each. A file may have thousands, of any length. */
 const NAMES_SHOWN_MAX = 10;
 const NAME_SHOWN_CHARS_MAX = 64;
 
-/** Meaning of the names of a file's columns, or of an object's members. */
+/** The meaning of a file's column names, or of an object's member names. */
 export interface Header {
-  /** One entry a column; undefined for a column without a name. */
+  /** One entry for each column; undefined for a column without a name. */
   readonly columns: readonly (string | undefined)[];
-  /** Template fields that say who must not be written to. */
+  /** Template fields that say who must not be contacted. */
   readonly optOuts: readonly string[];
-  /** A template field that may be the recipient's name, where the file has no column for that. */
+  /** A template field that may be the recipient's name, if the file has no column for that. */
   readonly nameLike?: string;
 }
 
-/** True for a template field, as opposed to a column that identifies the recipient. */
+/** True for a template field, as opposed to a column with a fixed meaning. */
 export function isField(column: string): boolean {
   return !RECIPIENT_COLUMNS.known.has(column);
 }
 
-/** Why a column cannot be used; undefined: it can. */
+/** Returns why a column cannot be used; undefined if it can. */
 export function columnFault(column: string, { known, others, list }: Columns): string | undefined {
   if (others === "ignored") return undefined;
   if (others === "fields" || known.has(column)) return fieldNameFault(column);
@@ -73,12 +73,15 @@ export function columnFault(column: string, { known, others, list }: Columns): s
   return `${list} have no column ${shownName(column)}: they have ${ALL_OF.format(known)}${meant}`;
 }
 
-/** The name as sentences show it. */
+/** Shortens a name for a sentence. */
 export function shownName(column: string): string {
   return shortened(column, NAME_SHOWN_CHARS_MAX);
 }
 
-/** Returns the meaning of the names, or the reason why they cannot be used: two of them mean the same, or one may change a consent by a guess. */
+/**
+ * Returns the meaning of the names, or why they cannot be used: two mean the same, or one might change a consent by a
+ * guess.
+ */
 export function toHeader(names: readonly string[], columns: Columns): Header | { readonly refusal: RowRefusal } {
   const found = nameColumns(names, columns);
   const repeated = findRepeated(names, found);
@@ -102,7 +105,7 @@ function nameColumns(names: readonly string[], { known }: Columns): readonly (st
   });
 }
 
-/** Looks at each name once: an object may have a million. */
+/** Looks at each name only once, because an object may have a million. */
 function findRepeated(names: readonly string[], found: Header["columns"]): RowRefusal | undefined {
   const first = new Map<string, string>();
   for (const [index, column] of found.entries()) {
@@ -123,7 +126,7 @@ interface Asked {
   readonly meant: string;
 }
 
-/** Template fields that may be a column which the file does not have. */
+/** Returns the template fields that may mean a column that the file does not have. */
 function findAsked(names: readonly string[], found: Header["columns"], { known, others }: Columns): readonly Asked[] {
   if (others !== "fields") return [];
   const present = new Set(found);
@@ -137,7 +140,7 @@ function findAsked(names: readonly string[], found: Header["columns"], { known, 
   return asked;
 }
 
-/** The words of a column of consent, as the question says them. */
+/** The valid words of a consent column, for the question about it. */
 const WORDS: Readonly<Record<string, string>> = {
   basis: " In basis, each row says opt_in, dm_first or none.",
   tracking: " In tracking, each row says granted, denied or unknown.",
@@ -156,7 +159,10 @@ function findOptOuts(found: Header["columns"], { others }: Columns): Header["opt
   return found.filter((column) => column !== undefined).filter(isOptOutColumn);
 }
 
-/** Throws when the header leaves it open who is meant, or when a column is the same as another. */
+/**
+ * Reads a file's header. Throws a ServiceError (invalid) if it is unusable, as when no column identifies a row or two
+ * mean the same.
+ */
 export function readHeader(names: readonly string[], columns: Columns): Header {
   const refuse = (reason: string): never => {
     throw new ServiceError("invalid", reason);
@@ -187,7 +193,7 @@ function describeMissing(named: readonly string[], { identifying, needsAll }: Co
   return `no column is named ${wanted}`;
 }
 
-/** Asks about the names that may mean a column which the file lacks. */
+/** Asks about names that may mean an identifying column that the file lacks. */
 function askMissed(names: readonly string[], named: readonly string[], { identifying }: Columns): string {
   const meant = names.flatMap((name) => {
     const column = missedColumn(name);

@@ -1,6 +1,6 @@
 import { isBlankWord } from "./cell-notes.ts";
 
-/** A value that cannot be who it should be, and why. */
+/** A value that is no valid id or handle, and the reason. */
 interface Faulty {
   readonly fault: string;
 }
@@ -12,12 +12,12 @@ const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+?\d+$/i;
 
 const WAS_ROUNDED = "and its digits are lost; format the column as text and export again";
 
-/** Spreadsheets keep 15 digits and fill up with zeros. From 18 digits on that is hardly ever a real id. */
+/** Spreadsheets keep 15 digits and fill up with zeros. With 18 or more digits, that is hardly ever a real id. */
 const ROUNDED = /^\d{15}0{3,4}$/;
 
 const HANDLE = /^[@＠]?([A-Za-z0-9_]{1,15})$/;
 
-/** Most ids and handles; nothing is taken off such a text. */
+/** Most ids and handles. Nothing is removed from such a text. */
 const PLAIN = /^@?[A-Za-z0-9_]+$/;
 
 const PROFILE =
@@ -30,7 +30,7 @@ const PAGES = new Set(
   ),
 );
 
-/** The id as digits; undefined for a blank one. */
+/** Returns the id as digits; undefined for a blank text. */
 export function readId(raw: string): string | Faulty | undefined {
   const value = visible(raw);
   if (value === "") return undefined;
@@ -43,7 +43,10 @@ export function readId(raw: string): string | Faulty | undefined {
   return ID.test(value) ? value : { fault: "id is not a number of 1 to 19 digits" };
 }
 
-/** The handle from `@handle`, `handle` or the address of a profile, in the case in which it was written. */
+/**
+ * Returns the handle from `@handle`, `handle` or the address of a profile, in its original case; undefined for a blank
+ * text.
+ */
 export function readHandle(raw: string): string | Faulty | undefined {
   const value = visible(raw);
   if (value === "") return undefined;
@@ -61,8 +64,8 @@ export function readHandle(raw: string): string | Faulty | undefined {
 }
 
 /**
- * The handle in a row of a list. A program that puts `@` or an address before an empty value (`@null`) names an account that
- * has nothing to do with the row.
+ * Returns the handle in a row of a list. Refuses a program's word for an empty value behind `@` or an address
+ * (`@null`), because that account has nothing to do with the row.
  */
 export function readListedHandle(raw: string): string | Faulty | undefined {
   const handle = readHandle(raw);
@@ -74,8 +77,8 @@ export function readListedHandle(raw: string): string | Faulty | undefined {
 }
 
 /**
- * Without the invisible characters that copying from web pages brings along, and without `'123` and `="123"`, by which a
- * spreadsheet is kept from changing the cell.
+ * Removes invisible characters, which are copied from web pages, and the guards `'123` and `="123"`, which keep a
+ * spreadsheet from changing the cell.
  */
 function visible(raw: string): string {
   if (PLAIN.test(raw)) return raw;

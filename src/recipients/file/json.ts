@@ -3,7 +3,7 @@ import { columnFault, shownName, toHeader, type Columns, type Header } from "./h
 import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
-/** An array of objects, or an object that has it as its only member. */
+/** Reads an array of objects, or an object whose only member is such an array. */
 export function* readJsonRows(text: string, columns: Columns): Generator<FileRow> {
   const scanned = scan(text);
   if ("fault" in scanned) throw new ServiceError("invalid", `the file ${scanned.fault}`);
@@ -12,7 +12,7 @@ export function* readJsonRows(text: string, columns: Columns): Generator<FileRow
   for (const [index, entry] of entries.entries()) yield toRow(entry, scanned.lines[index] ?? 1, headerOf);
 }
 
-/** One object a line; blank lines are passed over. */
+/** Reads one object for each line and skips blank lines. */
 export function* readJsonlRows(text: string, columns: Columns): Generator<FileRow> {
   const headerOf = createHeaders(columns);
   for (const [index, content] of text.split(/\r\n|\n|\r/).entries()) {
@@ -33,13 +33,13 @@ function readEntries(text: string, { list }: Columns): readonly unknown[] {
   const value = tryParse(text);
   if (value === undefined) throw new ServiceError("invalid", "the file is not valid JSON");
   if (Array.isArray(value)) return value;
-  // Other keys beside it are refused: one of them may be the list that was meant.
+  // Other members are refused, because one of them may be the intended list.
   const entries = isObject(value) && Object.keys(value).length === 1 ? value[list] : undefined;
   if (Array.isArray(entries)) return entries;
   throw new ServiceError("invalid", `neither an array of objects nor {"${list}": [...]}`);
 }
 
-/** Undefined stands for invalid: no JSON text has that value. */
+/** Returns undefined for invalid JSON, because no JSON text has that value. */
 function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -50,7 +50,9 @@ function tryParse(text: string): unknown {
 
 type HeaderOf = (keys: readonly string[], line: number) => ReturnType<typeof toHeader>;
 
-/** Most objects of a list have the members of the one before: what these mean is found once. */
+/**
+ * Finds the meaning of an object's members, and reuses that of the object before, because most have the same members.
+ */
 function createHeaders(columns: Columns): HeaderOf {
   let before: { readonly keys: readonly string[]; readonly header: ReturnType<typeof toHeader> } | undefined;
   return (keys, line) => {
@@ -64,7 +66,7 @@ function createHeaders(columns: Columns): HeaderOf {
   };
 }
 
-/** As in the header of a CSV: a list that is taken in part would lose what its mistyped member says. */
+/** Refuses unknown members, as in a CSV header. A list accepted in part would lose what a mistyped member says. */
 function refuseUnknown(names: Header["columns"], columns: Columns, line: number): void {
   const fault = names.map((name) => name && columnFault(name, columns)).find((text) => text);
   if (fault !== undefined) throw new ServiceError("invalid", `line ${line}: ${fault}`);
@@ -87,7 +89,7 @@ function toRow(entry: unknown, line: number, headerOf: HeaderOf): FileRow {
   return { line, cells, header, remarks: [] };
 }
 
-/** The value as a spreadsheet would hold it. */
+/** Returns the value as a spreadsheet would hold it; undefined if a cell cannot hold it. */
 function toText(value: unknown): string | undefined {
   if (value === null) return "";
   if (typeof value === "number")
@@ -101,19 +103,20 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Levels of objects and lists: a recipient has three at the most, and what stands in one by mistake a few more. */
+/**
+ * Most levels of objects and lists. A recipient has three at most, and a value that is in one by mistake a few more.
+ */
 const DEPTH_MAX = 16;
 
-/** As many as a file of the most rows has: each row, their list, and the object around it. */
+/** Most objects and lists: each row of the largest file, their list, and the object around it. */
 const OPENED_MAX = ROWS_MAX + 2;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Scans JSON before it is parsed: finds the line on which each entry of its list begins, or why it must not be parsed. A
- * parser keeps a hundred bytes for each bracket: ten megabytes of nothing else would take a gigabyte. Anything else that is
- * wrong is left to the parser.
+ * Scans JSON before parsing: finds the line on which each entry begins, or why it must not be parsed. A parser keeps a
+ * hundred bytes for each bracket, so ten megabytes of them would take a gigabyte. Other errors are left to the parser.
  */
 function scan(text: string): { readonly lines: readonly number[] } | { readonly fault: string } {
   const listDepth = text.trimStart().startsWith("[") ? 1 : 2;
@@ -140,7 +143,7 @@ function scan(text: string): { readonly lines: readonly number[] } | { readonly 
   return opened > OPENED_MAX ? { fault: `has more than ${OPENED_MAX} objects and lists` } : { lines };
 }
 
-/** Where the quote is that ends the string; the text's end where none does. */
+/** Returns the position of the quote that ends the string, or the text's end if there is none. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);

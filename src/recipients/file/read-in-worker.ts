@@ -5,18 +5,18 @@ import type { SuppressionRow } from "../recipients-file.ts";
 import type { ImportedRow } from "./unique-recipients.ts";
 import type { ReadReply, ReadTask, Remarks } from "./read-thread.ts";
 
-/** What a file holds: all that can be used of it, and some of what cannot. */
+/** The content of a file: all usable rows, and some of the remarks. */
 export interface ListRead<Row> extends Remarks {
   readonly rows: readonly Row[];
 }
 
-/** Longest time to read a file: the largest that is sent takes a second or two. */
+/** Longest time to read a file. The largest file that is sent takes a second or two. */
 export const READ_MS_MAX = 60_000;
 
 /**
- * Reads recipients or suppressions in a thread of its own: ten megabytes take a second, and requests do not wait for it. The rows come
- * over some at a time, for the same reason. Throws a ServiceError (invalid) as the reading does and when it takes too
- * long, and the signal's reason when that aborts. The thread has ended by then.
+ * Reads recipients or suppressions in a separate thread, because ten megabytes take a second. Throws a ServiceError
+ * (invalid) if the file is unusable or takes too long, and the signal's reason if it aborts. The thread has ended by
+ * then.
  */
 export async function readInWorker<Task extends ReadTask>(
   task: Task,

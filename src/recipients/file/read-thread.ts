@@ -1,4 +1,4 @@
-// Reads a file of recipients or of suppressions, and hands it over piece by piece; started by read-in-worker.ts.
+// Reads a file of recipients or suppressions and sends it in pieces; started by read-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
 import { parseRecipients, parseSuppressions, type RefusedRow, type SuppressionRow } from "../recipients-file.ts";
@@ -7,27 +7,28 @@ import type { DateOrder } from "../parse-day.ts";
 import type { CellNote } from "./cell-notes.ts";
 import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format.ts";
 
-/** What was not taken as it stands. */
+/** Rows and cells that were not taken as written. */
 export interface Remarks {
   readonly refused: Some<RefusedRow>;
   readonly duplicates: Some<Duplicate>;
   readonly notes: Some<CellNote>;
 }
 
-/** Rows of the next piece; at the end, what was not taken; or why the file cannot be read. */
+/** The rows of the next piece; at the end, the remarks; or why the file cannot be read. */
 export type ReadReply<Row> = { readonly rows: readonly Row[] } | Remarks | { readonly fault: string };
 
-/** What the thread is started with. `now`: in ms since 1970. */
+/** The input of the thread. */
 export interface ReadTask {
   readonly file: Uint8Array;
   readonly format: RecipientsFormat;
+  /** In ms since 1970. */
   readonly now: number;
   readonly dates?: DateOrder | undefined;
-  /** The file is a list of suppressions, and this names the key of their hashes; absent: of recipients. */
+  /** Names the key of the hashes, if the file is a list of suppressions; absent for recipients. */
   readonly hashKey?: string;
 }
 
-/** Rows of one piece: to take them over is a millisecond of the other thread. */
+/** Rows of one piece. The other thread takes a millisecond to receive them. */
 const PIECE_ROWS = 1_000;
 
 function* createReplies({

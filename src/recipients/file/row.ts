@@ -11,45 +11,50 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 /** Longest value of a field, in characters: a tenth of the longest message. */
 const VALUE_CHARS_MAX = 1000;
 
-/** Column to text. A map, so that no column name can reach a prototype. */
+/** Text by column. A map, so that no column name can reach a prototype. */
 export type Cells = Map<string, string>;
 
-/** A row as the file's format gives it, before its values are looked at. */
+/** A row as the file's format gives it, before its values are checked. */
 export type FileRow = CellRow | { readonly line: number; readonly refused: RowRefusal };
 
-/** A row with its cells. `remarks`: of cells that are not read as they stand; readers add theirs. */
+/** A row with its cells. */
 export interface CellRow {
   readonly line: number;
   readonly cells: Cells;
   readonly header: Header;
+  /** About cells that are not read as written; readers add theirs. */
   readonly remarks: CellRemark[];
 }
 
-/** `now`: in ms since 1970. `dates`: the order of day and month in dates that begin with neither a year. */
 export interface ReadOptions {
+  /** In ms since 1970. */
   readonly now: number;
+  /** The order of day and month in dates that do not begin with the year. */
   readonly dates?: DateOrder | undefined;
 }
 
-/** True for a column whose cells are read as a name of the network, and not as text. */
+/** True for a column whose cells are read as the network's id or handle rather than as text. */
 export function isId(column: string): boolean {
   return column === "id" || column === "username";
 }
 
-/** At least one of `id` and `username` is there; absent: the row says nothing of it. `fields` has no prototype. */
+/**
+ * A recipient of a file, with at least one of `id` and `username`. Absent members are not in the row. `fields` has no
+ * prototype.
+ */
 export interface ImportedRecipient extends ConsentRecord {
   readonly id?: string;
-  /** As it was written, without @ and address: compare it in lower case. */
+  /** As written, without @ and address; compare it in lower case. */
   readonly username?: string;
   readonly name?: string;
-  /** IANA name of the zone that they live in. */
+  /** IANA name of the recipient's time zone. */
   readonly timezone?: string;
   readonly fields: Readonly<Record<string, string>>;
   /** Columns that the row leaves blank: `name`, `timezone` and template fields. */
   readonly blank: string[];
 }
 
-/** The recipient, or what of the row cannot be used. */
+/** Returns the recipient, or the part of the row that cannot be used. */
 export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedRecipient | RowRefusal {
   const refusal = findRefusal(row.cells, RECIPIENT_COLUMNS) ?? findOptOut(row);
   if (refusal !== undefined) return refusal;
@@ -78,7 +83,7 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
   };
 }
 
-/** Takes a program's word for an empty cell as one, with a remark. */
+/** Clears a cell that holds a program's word for an empty cell, and adds a remark. */
 export function clearBlankWord({ cells, remarks }: CellRow, column: string): void {
   const text = cells.get(column)?.trim() ?? "";
   if (text === "" || !isBlankWord(text, column === "name")) return;
@@ -86,7 +91,7 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
   remarks.push({ note: "read_as_blank", column, value: text });
 }
 
-/** The refusal of a row that names no recipient, with the word that would else be taken for a name. */
+/** Returns the refusal of a row that names no recipient, with the blank word that would else be taken for a name. */
 export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowRefusal {
   const word = remarks.find(({ note, column }) => note === "read_as_blank" && isId(column))?.value;
   if (word === undefined) return { value: [...cells.values()].join(", "), reason };
@@ -96,7 +101,7 @@ export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowR
 /** Words that programs write for a recipient who did not opt out. */
 const NOT_OPTED_OUT = /^(?:no?|false|0|nein|non|falsch|faux|falso|nee|não|nej|нет)?$/i;
 
-/** A row that says the recipient opted out: whatever else it says, it is no reason to write to them. */
+/** Refuses a row that says that the recipient opted out. Nothing else in it is a reason to contact them. */
 function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
   for (const column of header.optOuts) {
     const value = cells.get(column)?.trim() ?? "";
@@ -110,7 +115,7 @@ function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
 /** Characters of a value that a sentence shows. */
 const WORD_CHARS_SHOWN = 40;
 
-/** The template fields of a row, with remarks on its texts. */
+/** Returns the template fields of a row, and adds remarks on its texts. */
 function readFields({ cells, header: { nameLike }, remarks }: CellRow): Pick<ImportedRecipient, "fields" | "blank"> {
   const fields: Record<string, string> = Object.create(null);
   const blank: string[] = [];
@@ -126,10 +131,10 @@ function readFields({ cells, header: { nameLike }, remarks }: CellRow): Pick<Imp
   return { fields, blank };
 }
 
-/** Columns besides the template fields whose blank cell takes back what was recorded. No blank cell changes a consent. */
+/** Columns, other than template fields, whose blank cell clears the recorded value. No blank cell changes a consent. */
 const CLEARED_BY_BLANK = new Set(["name", "timezone"]);
 
-/** What of a row cannot be used, whatever its columns mean. */
+/** Refuses a row for a fault that any of its columns may have. */
 export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefined {
   let fields = 0;
   for (const [column, value] of cells) {
@@ -140,7 +145,7 @@ export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefi
       return { value: column, reason: `more than ${FIELDS_MAX} template fields` };
     if (value.length > VALUE_CHARS_MAX)
       return { value, reason: `${column} has more than ${VALUE_CHARS_MAX} characters` };
-    // The mark that a program leaves where it could not read a character: the original is lost.
+    // A program leaves this mark where it could not read a character, so the original is lost.
     if (value.includes("\uFFFD")) {
       return { value, reason: `${column} holds damaged characters (the file was once read in a wrong encoding)` };
     }

@@ -7,13 +7,13 @@ import { readId, readListedHandle } from "./id-and-handle.ts";
 import { type CellRow, clearBlankWord, findRefusal, type ReadOptions, refuseUnnamed } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
-/** Longest reason of a list's own, in characters: a sentence. */
+/** Longest reason that a list may give, in characters: a sentence. */
 export const REASON_CHARS_MAX = 500;
 
-/** What a row says of a suppression, besides whose it is. */
+/** The reason and the time of a suppression, without the recipient. */
 export type SuppressionRecord = Pick<DataOf<"RecipientSuppressed">, "reason" | "reason_text" | "suppressed_at">;
 
-/** At least one of `id`, `username` and `hash` is there; the handle as it was written. */
+/** At least one of `id`, `username` and `hash` is present. `username` is as written. */
 export interface ImportedSuppression extends SuppressionRecord {
   readonly id?: string;
   readonly username?: string;
@@ -21,12 +21,12 @@ export interface ImportedSuppression extends SuppressionRecord {
   readonly hash?: string;
 }
 
-/** A hash as an export writes it: what names its key, then the hash. */
+/** A hash as an export writes it: the name of its key, a dot, and the hash. */
 const HASH = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * The suppression, or what of the row cannot be used. `hashKey`: names the key with which this log hashes; hashes of another
- * key match no recipient here, so they are refused.
+ * Returns the suppression, or the part of the row that cannot be used. `hashKey` names the key with which this log
+ * hashes. Hashes of another key match no recipient here, so they are refused.
  */
 export function readSuppression(
   row: CellRow,
@@ -62,7 +62,7 @@ export function readSuppression(
   };
 }
 
-/** `Opt-Out`, `opt out` and `opt_out` are one. Any other text is the list's own reason. */
+/** Reads `Opt-Out`, `opt out` and `opt_out` as the same word. Any other text is the list's own reason. */
 function parseReason(text: string): Pick<SuppressionRecord, "reason" | "reason_text"> {
   const word = text.toLowerCase().replace(/[\s_-]+/g, "_");
   if (word === "by_hand" || word === "opt_out") return { reason: word };

@@ -7,7 +7,7 @@ export interface ImportedRow {
   readonly recipient: ImportedRecipient;
 }
 
-/** The row at `line` took the place of the one at `of`: the last one wins. */
+/** The row at `line` replaced the one at `of`, because the last one wins. */
 export interface Duplicate {
   readonly line: number;
   readonly of: number;
@@ -20,7 +20,7 @@ export function createPeople() {
   const byUsername = new Map<string, ImportedRow>();
   const duplicates: Duplicate[] = [];
 
-  /** Why the row cannot be taken, or undefined. */
+  /** Returns why the row cannot be taken, or undefined. */
   function add(row: ImportedRow): RowRefusal | undefined {
     const { id } = row.recipient;
     const username = row.recipient.username?.toLowerCase();
@@ -38,7 +38,7 @@ export function createPeople() {
     return undefined;
   }
 
-  /** Returns the row with what holds of the earlier one. */
+  /** Removes the earlier row. Returns the new one with the revocations of the earlier one. */
   function replace(earlier: ImportedRow, row: ImportedRow): ImportedRow {
     const { id, username } = earlier.recipient;
     kept.delete(earlier);
@@ -51,7 +51,9 @@ export function createPeople() {
   return { add, duplicates, rows: () => [...kept] };
 }
 
-/** The row, with what an earlier one of the same recipient takes back of consent, if the row itself does not say. */
+/**
+ * Returns the row with any consent that an earlier row of the same recipient revoked, unless the row has its own value.
+ */
 function withRevocations(row: ImportedRow, { recipient: earlier }: ImportedRow): ImportedRow {
   const { basis, tracking } = row.recipient;
   const { consent_at, consent_source, consent_text, tracking_at, tracking_source, tracking_text } = earlier;
