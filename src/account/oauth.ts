@@ -32,8 +32,8 @@ export interface TokenPair {
 }
 
 /**
- * `rejected`: the code or refresh token no longer works. `unavailable`: the network did not answer, or did not say
- * that. The message holds the network's own error code, never a token or a code.
+ * `rejected`: the code or refresh token no longer works. `unavailable`: any other failure, such as no answer. The
+ * message holds the network's own error code, never a token or a code.
  */
 export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   override readonly name = "OAuthError";

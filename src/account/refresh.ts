@@ -60,8 +60,8 @@ async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair)
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   if (!(await replaceSoon(deps, old.accessToken, next))) {
     const kept = await deps.pairs.read();
-    // While this process stood still, another account was linked, or this one was unlinked. If the stored token is
-    // ours, an earlier try stored it without an answer.
+    // While this process stood still, the account was unlinked, or another one linked. If the stored token is ours, an
+    // earlier try stored it, but its answer was lost.
     if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
   }
   const data = { user_id: userId(deps), expires_at: isoTime(next.expiresAt) };

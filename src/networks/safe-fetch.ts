@@ -119,8 +119,8 @@ function dated(headers: Headers, clock: Clock): Headers {
 }
 
 /**
- * Starts the runtime's HTTP client, by a call to port 0, where no server listens. With no file descriptor left, Bun
- * 1.4.5 ends the process when it starts it, and a client with enough connections to the service could cause that.
+ * Starts the runtime's HTTP client, by a call to port 0, where no server listens. If no file descriptor is left at its
+ * start, Bun 1.4.5 ends the process, and a client with enough connections to the service could cause that.
  */
 export async function startClient(): Promise<void> {
   if (isBun) await fetch("http://127.0.0.1:0/").catch(() => undefined);
@@ -282,8 +282,8 @@ const CERTIFICATE_CODE = /CERT|^UNABLE_TO/;
 const TLS_CODE = /^ERR_SSL_/;
 
 /**
- * Faults that come before the request: as tried against real servers, the certificate is judged before its first byte
- * is written. `EPROTO` is not one: it may also mean a connection that is spoilt after the request.
+ * Faults that come before the request: as tried against real servers, the certificate is judged before the first byte
+ * is written. `EPROTO` is not one: it also comes for a connection that breaks after the request.
  */
 const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
   "forbidden",

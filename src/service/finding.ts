@@ -1,4 +1,4 @@
-/** `missing` does not exist yet, which is no fault. `wrong` has to be corrected. */
+/** `missing`: the thing does not exist yet, which is no fault. `wrong`: it has to be corrected. */
 export type FindingState = "ok" | "warning" | "missing" | "wrong";
 
 /** The result of one examination; `detail` says what to do about it. */

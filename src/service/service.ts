@@ -163,8 +163,8 @@ function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDis
 }
 
 /**
- * Begins a part that reads these states: before it resolves if they are complete, and else once they are. Disposing it
- * stops the part. A part that fails to begin later is logged; the next start tries it again.
+ * Begins a part that reads these states: before it resolves if they are complete, else once they are. Disposing it
+ * stops the part. If a part fails to begin later, that is logged, and the next start tries again.
  */
 async function onceFolded<Part extends AsyncDisposable>(
   { projector, logger }: { readonly projector: Projector; readonly logger: Logger },

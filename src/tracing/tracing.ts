@@ -43,7 +43,7 @@ interface TracedDispatch {
 export interface TracingOptions {
   /** The base URL of a collector that accepts OTLP over HTTP. */
   readonly endpoint: string;
-  /** The share of the traces that begin here to collect, in [0, 1]. */
+  /** The share of the traces beginning here that is collected, in [0, 1]. */
   readonly ratio: number;
   /** In [0, 1); default: the runtime's. */
   readonly random?: () => number;

@@ -11,7 +11,7 @@ const HOPS_MAX = 16;
 
 /**
  * Returns the address of the connection's peer. If the peer is a trusted proxy, returns the last address in
- * `X-Forwarded-For` that is not one: a caller may have forged everything to the left of it.
+ * `X-Forwarded-For` that is not a trusted proxy: a caller may have forged everything to the left of it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = createBlockList(trustedProxies);

@@ -40,7 +40,7 @@ const SOON = { "retry-after": "2", refresh: "2" };
 const RANGE =
   "Of the charts: `24h`, `7d`, `30d` or `90d`. Default: the newest hours or days, from the first with data.";
 
-/** Take precedence over the range. */
+/** These days take precedence over the range. */
 const OWN_RANGE = {
   from: "The charts' first day.",
   to: "The charts' last day; of many days the newest are shown.",

@@ -54,7 +54,7 @@ export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<St
   );
 }
 
-/** `parse` gets the body's text, or undefined if the body has no bytes, which needs no media type. */
+/** `parse` gets the body's text, or undefined if the body has no bytes. Such a body needs no media type. */
 function textBody<Schema extends TSchema>(
   schema: Schema,
   type: string,

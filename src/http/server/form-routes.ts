@@ -58,7 +58,7 @@ export const commonFields = Type.Object({
 
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
 
-/** A handler of the API, in the form that forms call. */
+/** A handler of the API, typed as the forms call it. */
 type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
 /** Registers the forms that the app's routes declare, each with its route's own handler. */

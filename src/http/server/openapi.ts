@@ -186,8 +186,8 @@ function toOperation(endpoint: Endpoint, guards: Guards, refusals: Refusals): Js
 }
 
 /**
- * True if people open the endpoint in a browser: its answers are pages, or lead to one. All others do not mention their
- * error pages.
+ * True if people open the endpoint in a browser: its answers are pages, or lead to one. For all others, the document
+ * does not mention error pages.
  */
 function isVisited(answers: Answers): boolean {
   const successes: readonly Success[] = Object.values(answers);
@@ -270,7 +270,7 @@ const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "foreignSite",
 ]);
 
-/** Problems that are answered before the handler is called and the day's quota shown. */
+/** Problems that are answered before the handler is called, and before the day's quota is shown. */
 const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   ...BEFORE_CALLER,
   "tooMany",

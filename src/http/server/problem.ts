@@ -279,8 +279,8 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 };
 
 /**
- * Returns the problem that a fault is to a caller; undefined for a fault of ours. `isRead` is true if the request
- * changes nothing.
+ * Returns the problem that reports a fault to the caller; undefined for a fault of ours. `isRead` is true if the
+ * request changes nothing.
  */
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;

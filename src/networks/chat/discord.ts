@@ -108,8 +108,8 @@ const MARKERS = /[\\*_~|`<>[\]()#@:]/g;
 const LINE_MARKER = /^(\d+(?=\.)|(?=[-+]))([-+.])/;
 
 /**
- * Returns foreign text as content that shows as it was written: a backslash escapes each mark. Too long a text ends in
- * an ellipsis. Neither characters nor escapes are cut, and no part of an address becomes a link.
+ * Returns foreign text as content that shows as it was written: a backslash escapes each mark. A text that is too long
+ * ends in an ellipsis. Neither characters nor escapes are cut, and no part of an address becomes a link.
  */
 export function discordText(text: string): string {
   const words = text.split(/(\s+)/);

@@ -67,7 +67,7 @@ export function createTelegramChannel(options: {
 /** Characters as Telegram counts them, which is in UTF-16 units; https://core.telegram.org/bots/api#sendmessage */
 const TEXT_UNITS_MAX = 4096;
 
-/** Takes no room, and is no part of a name: the text after it is not joined with the text before it. */
+/** Takes no room and is not part of a name, so Telegram does not join the text after it with the text before it. */
 const WORD_JOINER = "\u2060";
 
 const LINK = /(https?:\/\/\S+)/iu;

@@ -132,7 +132,7 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
 
 /**
  * Converts a test to an event. With a test code Meta shows it under "Test events" only, so it is a PageView. Without
- * one it counts for real: its own name keeps it out of all campaigns and reports of visits.
+ * one it counts for real, so it has a separate name that no campaign optimises for and no report takes for a visit.
  */
 export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
   const name = testEventCode === undefined ? "ReachlogTest" : "PageView";
