@@ -11,15 +11,16 @@ export interface LinkDeps extends Pick<PartDeps, "eventLog" | "projector"> {
   readonly oauth: OAuth;
   readonly tokens: Tokens;
   readonly network: SocialNetwork;
-  /** The only handle that may authorize; undefined: the first account that does is linked. */
+  /** The only handle that may authorize. If undefined, the first account that authorizes is linked. */
   readonly pinnedHandle: string | undefined;
 }
 
 export type Linked = Awaited<ReturnType<typeof linkAccount>>;
 
 /**
- * Finishes an authorization: exchanges the code, asks the network whose tokens these are, and stores them, unless they
- * belong to another account than the linked or pinned one. Throws OAuthError or SocialError; nothing is stored then.
+ * Finishes an authorization: exchanges the code, asks the network whose tokens these are, and stores them. Tokens of
+ * another account than the linked or pinned one are revoked instead. Throws OAuthError or SocialError; nothing is
+ * stored then.
  */
 export async function linkAccount(
   deps: LinkDeps,
@@ -33,7 +34,7 @@ export async function linkAccount(
       await discard(deps.oauth, pair);
       throw fault;
     });
-    // A command beside the service may just have unlinked the former account.
+    // A command in another process may just have unlinked the former account.
     await deps.projector.until((await deps.eventLog.store.head()).position);
     if (!mayLink(deps, user)) {
       await discard(deps.oauth, pair);
@@ -45,7 +46,10 @@ export async function linkAccount(
   });
 }
 
-/** Revokes the grant and forgets it; true when the network confirmed. Throws a SocialError when another came meanwhile. */
+/**
+ * Revokes the grant and deletes the tokens; `revoked` is true if the network confirmed. Undefined if no account is
+ * linked and no tokens are stored. Throws a SocialError `unavailable` if the tokens were replaced meanwhile.
+ */
 export async function unlinkAccount(
   deps: Pick<LinkDeps, "oauth" | "tokens" | "eventLog" | "projector">,
   metadata: EventMetadata,
@@ -55,7 +59,8 @@ export async function unlinkAccount(
     const pair = await deps.tokens.peek();
     if (user === null && pair === undefined) return undefined;
     const revoked = pair !== undefined && (await discard(deps.oauth, pair));
-    // This process may have stood still meanwhile: what came after it is not what it was asked to end, and is not revoked.
+    // After a standstill of this process, newer tokens may be stored. The caller did not ask to unlink those, and they
+    // are not revoked.
     if (!(await deps.tokens.drop(pair?.accessToken)))
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     const data = { user_id: user?.id ?? "", revoked };
@@ -70,7 +75,7 @@ function mayLink(deps: LinkDeps, user: { id: string; username: string }): boolea
   return deps.pinnedHandle === undefined || deps.pinnedHandle.toLowerCase() === user.username.toLowerCase();
 }
 
-/** Tokens that are not kept must not stay valid. */
+/** Revokes tokens that are not kept, so that they do not stay valid. True if the network confirmed. */
 async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
   let revoked = true;
   for (const token of [pair.refreshToken, pair.accessToken]) {
@@ -84,15 +89,15 @@ async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
   return revoked;
 }
 
-/** A used state stays used for as long as its cookie could come back. */
+/** How long a used state is remembered: for as long as its cookie could come back. */
 export const STATE_TTL_MS = 10 * 60_000;
 
 export type UsedStates = ReturnType<typeof createUsedStates>;
 
-/** The outcomes of authorizations, kept across restarts and instances; expired ones are dropped. */
+/** Remembers used states and finished authorizations across restarts and instances, until they expire. */
 export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, clock: Clock) {
   return {
-    /** Marks a state as used; false when it was. */
+    /** Marks a state as used. False if it was used before. */
     claim(state: string): Promise<boolean> {
       const now = clock();
       return vault.claim(`oauth-state/${hash("sha256", state)}`, now + STATE_TTL_MS, now);
@@ -107,7 +112,7 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
   };
 }
 
-/** The code is part of the name: the same state with another code has linked no account. */
+/** Hashes the whole redirect, including its code: the same state with another code has linked no account. */
 function finishedName(redirect: URLSearchParams, userId: string): string {
   return `oauth-finished/${hash("sha256", `${userId} ${redirect.toString()}`)}`;
 }

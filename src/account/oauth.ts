@@ -4,8 +4,8 @@ import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
- * What the service asks for: DMs (write needs read), users, followers, and `offline.access` for a refresh token.
- * https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
+ * The scopes that the service requests: DMs (write needs read), users, followers, and `offline.access` for a refresh
+ * token. https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
  */
 export const SCOPES = [
   "dm.write",
@@ -17,10 +17,10 @@ export const SCOPES = [
   "offline.access",
 ];
 
-/** A refresh must not be given up early: the network may have rotated the token already. */
+/** Long, because the network may have rotated the refresh token before it answers. */
 const TOKEN_TIMEOUT_MS = 30_000;
 
-/** Where X does not say how long a token lives: its documented two hours. */
+/** Used if X does not report a token's lifetime; X documents two hours. */
 const DEFAULT_LIFETIME_S = 7200;
 
 export interface TokenPair {
@@ -32,12 +32,12 @@ export interface TokenPair {
 }
 
 /**
- * `rejected`: what was shown (a code, a refresh token) is of no use any more. `unavailable`: the network could not be
- * asked, or did not say that. `isUnsettled`: it may have done what it was asked all the same, and used up what was
- * shown. The message holds the network's own error code, never a token or a code.
+ * `rejected`: the code or refresh token no longer works. `unavailable`: any other failure, such as no answer. The
+ * message holds the network's own error code, never a token or a code.
  */
 export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   override readonly name = "OAuthError";
+  /** True if the network may have done the request all the same, and used up the code or refresh token. */
   readonly isUnsettled: boolean;
   constructor(kind: OAuthError["kind"], message: string, isUnsettled = false) {
     super(kind, message);
@@ -45,7 +45,7 @@ export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   }
 }
 
-/** One authorization under way: what the browser keeps, encrypted, until it comes back. */
+/** An authorization in progress. The browser keeps it, encrypted, until the network redirects back. */
 export interface Authorization {
   readonly state: string;
   readonly verifier: string;
@@ -54,12 +54,15 @@ export interface Authorization {
 /** Its methods throw {@link OAuthError}. */
 export type OAuth = ReturnType<typeof createOAuth>;
 
-/** How client id and secret stand in Basic: as they are, which X documents, or form-encoded, which RFC 6749 wants. */
+/**
+ * How Basic authentication encodes client id and secret: `raw`, as X documents, or `form` (form-encoded), as RFC 6749
+ * requires.
+ */
 export type BasicEncoding = "raw" | "form";
 
 export interface OAuthOptions {
   readonly clientId: string;
-  /** Undefined: a public client. */
+  /** Undefined for a public client. */
   readonly clientSecret: Secret | undefined;
   readonly basicEncoding: BasicEncoding;
   readonly apiUrl: string;
@@ -69,7 +72,7 @@ export interface OAuthOptions {
   readonly clock: () => number;
 }
 
-/** OAuth 2.0 authorization code with PKCE (RFC 7636, S256) as X speaks it. */
+/** OAuth 2.0 authorization code with PKCE (RFC 7636, S256) as X implements it. */
 export function createOAuth(options: OAuthOptions) {
   const server: oauth.AuthorizationServer = {
     issuer: new URL(options.apiUrl).origin,
@@ -86,7 +89,7 @@ export function createOAuth(options: OAuthOptions) {
   });
 
   return {
-    /** A fresh state and PKCE verifier, and the URL that sends the browser to the network. */
+    /** Returns a fresh state and PKCE verifier, and the URL that sends the browser to the network. */
     async begin() {
       const state = oauth.generateRandomState();
       const verifier = oauth.generateRandomCodeVerifier();
@@ -148,26 +151,27 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
   ): Promise<Response> => {
     const { status, headers, text } = await options.safeFetch(url, {
       method: init.method,
-      // The library names itself where nothing else is named.
+      // The library sends its own name if no user agent is given.
       headers: { ...init.headers, "user-agent": USER_AGENT },
       // The library sends forms only.
       body: init.body instanceof URLSearchParams ? init.body.toString() : undefined,
       timeoutMs: TOKEN_TIMEOUT_MS,
     });
-    // The library reads no body beside a challenge, and keeps no status where the body is not as it wants it.
+    // The library ignores the body of an answer with a challenge, and loses the status if the body is malformed.
     if (status >= 400) throw toOAuthError(options, { status, text }, ends);
     return new Response(text, { status, headers });
   };
 }
 
 /**
- * What an answer of the token endpoint with a status of 400 or more says; a 5xx may come after the work was done. A 401 is
- * about the client (RFC 6749, section 5.2, which wants it with `WWW-Authenticate` for failed Basic), unless its body says
- * otherwise. The error names the network's own code; where it has none, the status.
+ * Translates an answer of the token endpoint with a status of 400 or more; a 5xx may come after the work was done. A
+ * 401 concerns the client, unless its body says otherwise. The error names the network's own code, or the status
+ * without one.
  */
 function toOAuthError(options: OAuthOptions, { status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends) {
   const body = parseErrorBody(text);
   const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
+  // RFC 6749 (section 5.2) requires a 401 with `WWW-Authenticate` for a failed Basic authentication of the client.
   const isClients = status === 401 ? !endsGrant(body) : CLIENT_ERRORS.has(body.error ?? "");
   if (isClients) return new OAuthError("unavailable", `${code}: ${whatToCheck(options)}`);
   const isFinal = (status === 400 || status === 401) && ends(body);
@@ -178,7 +182,7 @@ function unexpected(isUnsettled: boolean, what = ""): OAuthError {
   return new OAuthError("unavailable", `the network's token endpoint did not answer as expected${what}`, isUnsettled);
 }
 
-/** Characters that are the same in both encodings of Basic. */
+/** Text that both encodings of Basic leave unchanged. */
 const SAME_ENCODED = /^[\w.*-]*$/;
 
 function whatToCheck({ clientId, clientSecret }: OAuthOptions): string {
@@ -201,12 +205,15 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
   } catch (fault) {
     if (fault instanceof OAuthError) throw fault;
     if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("rejected", toErrorCode(fault.error));
-    // A good answer that was lost or spoilt is none to us, but the network has given it.
+    // A lost or malformed answer is useless here, but the network has issued it and used up the code or token.
     throw unexpected(!(fault instanceof NetworkFault && fault.certainlyNotSent));
   }
 }
 
-/** The library reports a wrong redirect and a wrong answer by the network with one code; only the first refuses. */
+/**
+ * Throws `rejected` only for a wrong redirect; the library reports that and a wrong answer of the network with one
+ * code.
+ */
 function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {
     const parameters = check();
@@ -218,29 +225,29 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   throw new OAuthError("rejected", "the redirect does not match the authorization that was started");
 }
 
-/** The two members of an OAuth error body that are read: the code, and X's words where the code says too little. */
+/** The two members of an OAuth error body that are read: the code, and X's description where the code is ambiguous. */
 interface ErrorBody {
   readonly error: string | undefined;
   readonly description: string;
 }
 
-/** Whether an error says that what was shown (a refresh token, a code) is of no use any more. */
+/** True if an error means that the code or refresh token no longer works. */
 type Ends = (body: ErrorBody) => boolean;
 
-/** About the app's own credentials: once they are fixed, what was granted still works. */
+/** Errors about the app's own credentials. Once those are fixed, a grant still works. */
 const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthorized_client"]);
 
 /**
- * X says `invalid_request` of a refresh token that was used, revoked or has expired, where RFC 6749 wants
- * `invalid_grant`; only its words set that apart from a request that was wrong otherwise.
+ * X answers `invalid_request` for a refresh token that was used, revoked or has expired, where RFC 6749 requires
+ * `invalid_grant`. Only X's description tells it from other invalid requests.
  */
 const X_DEAD_TOKEN = /value passed for the token was invalid/i;
 
-/** Narrow on purpose: a wider reading would ask the operator to authorize again while the grant still works. */
+/** Narrow on purpose: a wider match would ask the operator to authorize again while the grant still works. */
 const endsGrant: Ends = ({ error, description }) =>
   error === "invalid_grant" || (error === "invalid_request" && X_DEAD_TOKEN.test(description));
 
-/** A code is shown once: whatever is said of the request with it, a new authorization is what helps. */
+/** A code works once: after any error with it, only a new authorization helps. */
 const endsAuthorization: Ends = ({ error }) => error !== undefined;
 
 function parseErrorBody(text: string): ErrorBody {
@@ -255,7 +262,7 @@ function parseErrorBody(text: string): ErrorBody {
   }
 }
 
-/** An error code in the form of all registered ones; any other text may be forged. */
+/** Returns an error code that has the form of all registered ones, else `unknown_error`: other text may be forged. */
 function toErrorCode(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";
 }

@@ -12,20 +12,23 @@ export interface RefreshDeps extends Pick<PartDeps, "eventLog" | "projector" | "
   readonly oauth: OAuth;
 }
 
-/** Longer than a request takes to reach the network: it must not arrive once another instance has the lease. */
+/**
+ * How long the lease must still last: longer than a request takes to reach the network. Otherwise it could arrive after
+ * another instance took the lease.
+ */
 const BEGIN_MS_MAX = 5_000;
 
 /**
- * Replaces the pair with the access token `stale` (undefined: there was none) and answers the new access token;
- * undefined when the grant is dead. Throws a SocialError when the network cannot be asked and the old token no longer
- * works, and LeaseLost when the tokens' lease, under which it runs, may have passed to another.
+ * Replaces the pair with the access token `stale` (undefined: none) and returns the new one; undefined if the grant is
+ * dead. Throws SocialError if the network is unavailable and the old token expired, LeaseLost if another may hold
+ * `lease`.
  */
 export async function refreshPair(deps: RefreshDeps, stale: string | undefined, lease: HeldLease) {
   const { pairs } = deps;
   const pair = await pairs.read();
-  // Another process was first: its pair is the one that counts.
+  // Another process was first: its pair counts.
   if (pair?.accessToken !== stale) return pair?.accessToken;
-  // Or it found the grant dead, or unlinked the account.
+  // Another process may also have found the grant dead, or unlinked the account.
   await deps.projector.until((await deps.eventLog.store.head()).position);
   if (!deps.projector.state("account").authorized) return undefined;
   if (pair === undefined) return await declareDead(deps, "its tokens are no longer in the vault", lease);
@@ -35,7 +38,7 @@ export async function refreshPair(deps: RefreshDeps, stale: string | undefined, 
     const kept = await pairs.read();
     // The account was authorized again meanwhile.
     if (kept?.accessToken !== stale) return kept?.accessToken;
-    // After a standstill another instance may be using the refresh token, which works once.
+    // After a standstill, another instance may be using the refresh token, which works only once.
     throw new LeaseLost(ROLES.tokens);
   }
   try {
@@ -52,12 +55,13 @@ export async function refreshPair(deps: RefreshDeps, stale: string | undefined, 
 
 const LOST_BEFORE = "; the answer to an earlier refresh was lost before it could be stored";
 
-/** Stores the new pair before it is used: the old refresh token is used up. */
+/** Stores the new pair before it is used, because the old refresh token is used up. */
 async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair): Promise<string | undefined> {
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   if (!(await replaceSoon(deps, old.accessToken, next))) {
     const kept = await deps.pairs.read();
-    // Another account, or none, while this process stood still. Else it was stored by a try that was not answered.
+    // While this process stood still, the account was unlinked, or another one linked. If the stored token is ours, an
+    // earlier try stored it, but its answer was lost.
     if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
   }
   const data = { user_id: userId(deps), expires_at: isoTime(next.expiresAt) };
@@ -65,7 +69,10 @@ async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair)
   return next.accessToken;
 }
 
-/** Without the new pair the operator has to authorize the account again: longer than a database takes to come back. */
+/**
+ * Storing is retried for longer than a database takes to come back: without the new pair the operator must authorize
+ * again.
+ */
 const STORE_TRIES_MAX = 120;
 const STORE_RETRY_MS = 500;
 
@@ -86,8 +93,8 @@ async function replaceSoon(
 }
 
 /**
- * The network could not be asked: the old token is used while it lives, and the next caller asks again. The mark of a
- * refresh that was begun stays where the network may have made it, since the refresh token is used up then.
+ * Returns the old token while it lives, after a refresh that failed for now; the next caller tries again. The pair
+ * stays marked as begun if the network may have refreshed it, since the refresh token is used up then.
  */
 async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthError): Promise<string> {
   if (!fault.isUnsettled) await deps.pairs.replace(pair.accessToken, pair);
@@ -98,11 +105,11 @@ async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthEr
 }
 
 /**
- * It is announced to the operator first: after a crash in between the grant is found dead again, and the key keeps it from being
- * announced twice. Fenced, so that it never counts against an authorization that came meanwhile.
+ * Announces before recording: after a crash between the two, the grant is found dead again, and the key prevents a
+ * second announcement. The lease fences the record, so it never counts against a newer authorization.
  */
 async function declareDead(deps: RefreshDeps, reason: string, lease: HeldLease): Promise<undefined> {
-  // The position at which the account was last authorized names the grant.
+  // The position of the last authorization names the grant.
   const key = `grant/${(await findLast(deps.eventLog.store, "AccountAuthorized"))?.position ?? 0}`;
   await deps.announce("the X account is no longer authorized: open /social/auth again", key);
   await recordRefresh(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, lease);
@@ -120,7 +127,10 @@ function userId({ projector }: RefreshDeps): string {
 const SECRET = "x-tokens";
 
 export interface StoredTokenPair extends TokenPair {
-  /** A refresh with it was begun and its answer is not stored: unless it still comes, the refresh token may be used up. */
+  /**
+   * True if a refresh was begun and its answer is not stored: the refresh token may be used up, unless the answer still
+   * comes.
+   */
   readonly begun: boolean;
   /** Grows with each change. */
   readonly version: number;
@@ -128,7 +138,7 @@ export interface StoredTokenPair extends TokenPair {
 
 type StoredTokens = ReturnType<typeof createStoredTokens>;
 
-/** The account's tokens in the vault. What is stored is durable, and all instances see it. */
+/** The account's tokens in the vault, durable and visible to all instances. */
 export function createStoredTokens(vault: Secrets) {
   const read = async (): Promise<StoredTokenPair | undefined> => {
     const kept = await vault.get(SECRET);
@@ -138,7 +148,7 @@ export function createStoredTokens(vault: Secrets) {
   };
   const write = ({ accessToken, refreshToken, expiresAt, scopes }: TokenPair, begun: boolean, expected: number) =>
     vault.put(SECRET, JSON.stringify({ accessToken, refreshToken, expiresAt, scopes, begun }), expected);
-  /** Changes the pair with the access token `stale`, also while others write. False: another one is there. */
+  /** Changes the pair with the access token `stale`, retrying while others write. False if another pair is stored. */
   const changeIf = async (stale: string | undefined, change: (version: number) => Promise<boolean>) => {
     for (;;) {
       const kept = await read();
@@ -149,20 +159,23 @@ export function createStoredTokens(vault: Secrets) {
 
   return {
     read,
-    /** Stores a pair in place of whatever there is. */
+    /** Stores a pair in place of any other. */
     async put(pair: TokenPair): Promise<void> {
       for (;;) if (await write(pair, false, (await read())?.version ?? 0)) return;
     },
-    /** Marks the pair before its refresh token is used. False: it changed since it was read. */
+    /** Marks the pair before its refresh token is used. False if it changed since it was read. */
     async begin(pair: StoredTokenPair): Promise<boolean> {
-      // Versions start over with another account.
+      // Versions start over with another account, so the version alone proves nothing.
       const isSame = (await read())?.accessToken === pair.accessToken;
       return isSame && (await write(pair, true, pair.version));
     },
-    /** Stores a pair in place of the one with the access token `stale`. False: that one is gone, nothing was stored. */
+    /**
+     * Stores a pair in place of the one with the access token `stale`. False if that one is gone; nothing is stored
+     * then.
+     */
     replace: (stale: string, pair: TokenPair & { readonly begun: boolean }): Promise<boolean> =>
       changeIf(stale, (version) => write(pair, pair.begun, version)),
-    /** Leaves none. False: there is another than the one with the access token `stale`, and nothing was deleted. */
+    /** Deletes the pair with the access token `stale`. False if another pair is stored; nothing is deleted then. */
     drop: (stale: string | undefined): Promise<boolean> => changeIf(stale, (version) => vault.delete(SECRET, version)),
   };
 }

@@ -21,14 +21,16 @@ export interface TokensDeps extends Omit<RefreshDeps, "pairs">, TokenLeaseDeps {
 /** A token with less life than this is refreshed before it is used. */
 const REFRESH_BELOW_MS = 5 * 60_000;
 
-/** Disposing it waits for a refresh under way: its answer, not stored, would be lost with the grant. */
+/** Disposing it waits for a refresh in progress: an answer that is not stored would be lost, and the grant with it. */
 export function createTokens(deps: TokensDeps) {
   const { projector, eventLog } = deps;
   const pairs = createStoredTokens(deps.vault);
   const tokenLease = createTokenLease(deps);
   let refreshing: Promise<string | undefined> | undefined;
 
-  /** Single flight: all callers that find the token stale wait for one refresh. It goes on when a caller leaves. */
+  /**
+   * Single flight: all callers that find the token stale wait for one refresh, which continues when a caller leaves.
+   */
   const refresh = (stale: string | undefined): Promise<string | undefined> => {
     refreshing ??= tokenLease
       .run((lease) => refreshPair({ ...deps, pairs }, stale, lease))
@@ -45,7 +47,10 @@ export function createTokens(deps: TokensDeps) {
     return isFresh(pair, deps.clock()) ? pair.accessToken : refresh(pair.accessToken);
   };
 
-  /** After a 401. */
+  /**
+   * Returns a new token after a 401; undefined if the grant is dead. Throws a SocialError `unavailable` if there is no
+   * new one.
+   */
   const renewed = async (refused: string): Promise<string | undefined> => {
     const token = await refresh(refused);
     if (token !== refused) return token;
@@ -60,7 +65,7 @@ export function createTokens(deps: TokensDeps) {
     },
     /** Runs `work` while no other process touches the tokens. */
     exclusively: <T>(work: () => Promise<T>): Promise<T> => tokenLease.run(work),
-    /** The stored pair, to revoke it. */
+    /** Returns the stored pair, for revoking it. */
     peek: (): Promise<TokenPair | undefined> => pairs.read(),
     drop: pairs.drop,
     /** Calls with a fresh token; a SocialError `unauthorized` refreshes it once and calls again. */
@@ -76,7 +81,7 @@ export function createTokens(deps: TokensDeps) {
         return await call(token);
       }
     },
-    /** The same for a send, whose failures are answers. */
+    /** Like `use`, for a send, whose failures are results rather than errors. */
     async send(call: (token: string) => Promise<SendDmResult>): Promise<SendDmResult> {
       const current = await fresh().catch(asUnreachable);
       if (current === undefined) return { outcome: "unauthorized", rate: undefined };
@@ -91,13 +96,16 @@ export function createTokens(deps: TokensDeps) {
   };
 }
 
-/** Refreshed early where that is likely to work; with a refresh token that may be used up, only when nothing else is left. */
+/**
+ * True if the token can be used without a refresh. Refreshes early, unless the refresh token is missing or may be used
+ * up; then only when the token expires.
+ */
 function isFresh({ expiresAt, refreshToken, begun }: StoredTokenPair, now: number): boolean {
   const belowMs = refreshToken === undefined || begun ? 0 : REFRESH_BELOW_MS;
   return expiresAt - now >= Math.max(1, belowMs);
 }
 
-/** A refresh that could not be made: the message was certainly not sent. */
+/** Turns a failed refresh into a result: the message was certainly not sent. */
 function asUnreachable(fault: unknown): SendDmResult {
   if (!(fault instanceof SocialError)) throw fault;
   return { outcome: "unreachable", detail: fault.message, rate: undefined };
@@ -110,27 +118,27 @@ export interface TokenLeaseDeps extends LeaseDeps {
 }
 
 /**
- * Short, since no instance can refresh while a dead process's lease lasts. Renewed, since a token request may take longer,
- * and often enough that one renewal may fail.
+ * Short, since no instance can refresh while a dead process's lease lasts. Renewed, since a token request may take
+ * longer, and often enough that one renewal may fail.
  */
 const TERMS = { name: ROLES.tokens, ttlMs: 15_000, renewMs: 5_000 };
 const POLL_MS = 200;
 
-/** Longer than a token request of another process takes, and than the lease of a dead one lasts. */
+/** Longer than another process's token request takes, and than a dead process's lease lasts. */
 const WAIT_MS_MAX = 60_000;
 
-/** To lose it more than once in a row takes more than a machine that slept. */
+/** Enough for a machine that slept, which loses the lease only once. */
 const TRIES_MAX = 3;
 
-/** One piece of work at a time, over all processes. Disposing it waits for what is under way. */
+/** Runs one piece of work at a time across all processes. Disposing it waits for the work in progress. */
 export function createTokenLease(deps: TokenLeaseDeps) {
   const stopping = new AbortController();
   const oneByOne = createSerialQueue();
   return {
     /**
-     * One after the other here, under a lease between processes. Starts again under a new lease when the work throws
-     * LeaseLost: this process stood still, or its clock was moved. Throws a SocialError `unavailable` when the others take
-     * too long, or when it loses the lease each time.
+     * Runs work in order, under a lease between processes. Retries under a new one after LeaseLost (this process stood
+     * still, or its clock was moved). Throws a SocialError `unavailable` if others take too long, or if it loses each
+     * lease.
      */
     run: <T>(work: (lease: HeldLease) => Promise<T>): Promise<T> =>
       oneByOne(() => underLease(deps, work, stopping.signal)),

@@ -14,26 +14,27 @@ import { listEndpoints, type Endpoint, type RequestContext } from "./server/endp
 import { addForms } from "./server/form-routes.ts";
 import { problemAnswer, toProblem, problemPage, problems, wantsPage } from "./server/problem.ts";
 
-/** Of the service. A client with types for all of it: `treaty<App>(url)` of `@elysiajs/eden`. */
+/** The service's Elysia app. A typed client for all of it: `treaty<App>(url)` of `@elysiajs/eden`. */
 export type App = ReturnType<typeof createApp>;
 
 /**
- * The features' plugins behind three hooks: `transform` admits a request and reads its body, `mapResponse` answers, and
- * `error` refuses. Where AUDIT_READS is on, a fourth, `afterHandle`, records reads of personal data before they are answered. Elysia parses nothing (`parse: "none"`), so `transform` runs before any of the body is read, and a
- * stranger learns nothing of a schema. The hooks cost 1 to 2 µs of the 24 that a click takes, and 2 to 8 % of intake.
+ * Puts the features behind hooks: `transform` admits a request and reads its body, `mapResponse` answers,
+ * `error` refuses. AUDIT_READS adds `afterHandle`. Elysia parses nothing (`parse: "none"`), so no body is read before
+ * `transform`.
  */
 export function createApp(deps: AppDeps) {
   const { load, clientAddress, metrics, tracing, sessions } = deps;
+  // The hooks cost 1 to 2 µs of the 24 that a click takes, and 2 to 8 % of intake.
   const admission = createAdmission(deps);
   const refuse = createRefusal(deps);
   const byRoute = new Map<string, Partial<Record<string, Endpoint>>>();
-  /** Requests as they came, which alone the server knows, by their copies with another path. */
+  /** The original requests, which alone the server knows, by their copies with another path. */
   const cameAs = new WeakMap<Request, Request>();
   const app = new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } }).decorate(
     NO_CALL,
   );
 
-  /** The host comes before all else, and the caller before the body. */
+  /** Checks the host first, and the caller before the body, so that a stranger learns nothing of a schema. */
   app.onTransform(async (context) => {
     const { request, route } = context;
     const { server } = app;
@@ -47,7 +48,7 @@ export function createApp(deps: AppDeps) {
     const looked = sessions.look(request);
     if (looked !== undefined) await looked;
     const admitted = admission.admit(call, server?.pendingRequests ?? 0);
-    // Nearly all are known at once: an await would cost each of them a turn of the event loop.
+    // Nearly all callers are known at once; an await would cost each of them a turn of the event loop.
     const { name: caller, links } = admitted instanceof Promise ? await admitted : admitted;
     follow(tracing, call, caller);
     call.links = links;
@@ -65,7 +66,7 @@ export function createApp(deps: AppDeps) {
   }
 
   app.mapResponse(({ call, set, responseValue }) => {
-    // A refusal is whole already.
+    // A refusal is a complete response already.
     if (responseValue instanceof Response) return undefined;
     showLimit(call);
     const answer = toHttpResponse(responseValue, Number(set.status));
@@ -73,7 +74,7 @@ export function createApp(deps: AppDeps) {
     return finish(metrics, answer, call);
   });
 
-  // Elysia's own refusal is that of a path that is not there.
+  // Elysia itself refuses only paths that do not exist.
   app.onError(({ request, path, code, error, call, set }) => {
     set.status = UNTOUCHED;
     if (code !== "NOT_FOUND" || call !== undefined) return refuse(error, request, call);
@@ -100,9 +101,9 @@ export function createApp(deps: AppDeps) {
   return served;
 }
 
-/** The request with single slashes in its path and none at its end; undefined: it has no others. */
+/** Returns the request with single slashes in its path and none at its end; undefined if its path is so already. */
 function withPlainPath(request: Request): Request | undefined {
-  // A Host that is no host's name makes an address that is none.
+  // A `Host` header that is not a host name makes the URL invalid.
   if (!URL.canParse(request.url)) return undefined;
   const url = new URL(request.url);
   const plain = url.pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
@@ -111,17 +112,20 @@ function withPlainPath(request: Request): Request | undefined {
   return new Request(url, request);
 }
 
-/** For Elysia, in place of the response's own: for any other it would take the response apart, to give it what it has. */
+/** The status to leave in Elysia's `set`. With any other, Elysia would take the finished response apart to apply it. */
 const UNTOUCHED = 200;
 
-/** What of a request becomes known on its way. */
+/** A request whose fields are filled in while it is processed. */
 interface InFlightRequest extends RequestContext {
   metadata: RequestContext["metadata"];
   links: RequestContext["links"];
   headers: ReturnType<typeof ownHeaders>;
 }
 
-/** From here on what the request causes stands below its own span. None for what supervisors ask every few seconds. */
+/**
+ * Starts the span that everything the request causes belongs to. Endpoints that supervisors poll every few seconds get
+ * none.
+ */
 function follow(tracing: AppDeps["tracing"], call: InFlightRequest, caller: string): void {
   const { endpoint, request, headers } = call;
   if (tracing === undefined || endpoint.exemptFromLoadShedding === true) return;
@@ -133,13 +137,13 @@ function follow(tracing: AppDeps["tracing"], call: InFlightRequest, caller: stri
 function createRefusal({ logger, metrics, tracing }: AppDeps) {
   return (fault: unknown, request: Request, call: RequestContext | undefined): Response => {
     const headers = call?.headers ?? ownHeaders(request);
-    // Refused before it was known who calls.
+    // The request was refused before its caller was known.
     if (call !== undefined && call.span === undefined) follow(tracing, call as InFlightRequest, ANONYMOUS);
     const instance = headers["x-request-id"] ?? "";
     const problem = toProblem(fault, request.method === "GET");
     if (problem === undefined) {
       const about = requestFields({ request_id: instance, traceparent: headers["traceparent"] });
-      // The path of the endpoint: what was sent may name a recipient.
+      // Logs the endpoint's path, because the requested one may name a recipient.
       logger.error("a request failed", { ...about, path: call?.endpoint.path ?? "unknown", ...errorFields(fault) });
     }
     const answer = (wantsPage(request) ? problemPage : problemAnswer)(problem ?? problems.internal(), instance);
@@ -164,7 +168,9 @@ function showLimit({ endpoint, headers }: RequestContext): void {
   if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance());
 }
 
-/** Elysia decodes parameters, and makes something of what encodes no text. */
+/**
+ * True if the path decodes to text. Elysia decodes parameters, and would turn invalid encodings into something else.
+ */
 function isText(path: string): boolean {
   try {
     decodeURIComponent(path);
@@ -174,14 +180,14 @@ function isText(path: string): boolean {
   }
 }
 
-/** The problem 404, or 405 with the methods that the path has. */
+/** Returns the problem 404, or 405 with the methods that the path has. */
 function notServed(isServed: (method: string) => boolean) {
   const methods = ["POST", "GET"].filter(isServed);
   if (methods.length === 0) return problems.notFound();
   return problems.methodNotAllowed(methods.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", "));
 }
 
-/** The headers that every answer has, and of each request alone. */
+/** Returns the headers that every answer has, with this request's own values. */
 function ownHeaders({ headers }: Request) {
   return {
     "x-request-id": requestId(headers.get("x-request-id"), makeId),
@@ -189,10 +195,10 @@ function ownHeaders({ headers }: Request) {
   };
 }
 
-/** A browser takes what is sent for what its type says. */
+/** Keeps browsers from guessing another content type than the declared one. */
 const UNSNIFFED = { "x-content-type-options": "nosniff" };
 
-/** Of nearly all answers. Copying it costs half of what making another one does. */
+/** The headers of nearly all answers. Copying them costs half of what making new ones does. */
 const HEADERS_OF_JSON = new Headers({ ...UNSNIFFED, ...JSON_HEADERS });
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -200,22 +206,22 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** W3C Trace Context, version 00: trace id and parent id must not be all zeros. */
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** The caller's request id where it is one, else a fresh one. */
+/** Returns the caller's request id if it is valid, else a fresh one. */
 export function requestId(given: string | null, make: () => string): string {
   return given !== null && REQUEST_ID.test(given) ? given : make();
 }
 
-/** The caller's `traceparent` where it is one, else the start of a trace of its own (not sampled). */
+/** Returns the caller's `traceparent` if it is valid, else the start of a new trace (not sampled). */
 export function traceparent(given: string | null): string {
   if (given !== null && TRACEPARENT.test(given)) return given;
   const random = randomHex();
   return `00-${random.slice(0, 32)}-${random.slice(32)}-00`;
 }
 
-/** A trace id and a parent id. */
+/** Bytes of a trace id and a parent id. */
 const ID_BYTES = 16 + 8;
 
-/** Asking the system for randomness costs a microsecond, however little is asked for. */
+/** Random bytes in stock, because each call for randomness costs a microsecond, however little is asked for. */
 const pool = Buffer.alloc(ID_BYTES * 256);
 let used = pool.length;
 

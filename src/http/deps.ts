@@ -28,11 +28,13 @@ import type { EventIntake } from "./server/event-intake.ts";
 import type { StreamPace } from "./streams/event-stream.ts";
 import type { PartDeps } from "../log/event-log.ts";
 
-/** What the server works with. Each feature closes over its part of it, and touches it only when a request comes. */
+/**
+ * The server's dependencies. Each feature closes over those that it needs, and touches them only when a request comes.
+ */
 export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "clock" | "logger"> {
   readonly clientAddress: ClientAddress;
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
-  /** Undefined: no collector takes traces. */
+  /** Undefined if no collector takes traces. */
   readonly tracing: Pick<Tracing, "request"> | undefined;
   readonly config: Pick<Config, "http" | "auditReads" | "links" | "bots" | "outreach" | "outreachWith">;
   readonly idempotency: Idempotency;
@@ -41,9 +43,9 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly eventIntake: EventIntake;
   readonly delivery: Delivery;
   readonly placeVisitor: PlaceVisitor;
-  /** Undefined: X is not configured. */
+  /** Undefined if X is not configured. */
   readonly runner: Runner | undefined;
-  /** Undefined: X is not configured. */
+  /** Undefined if X is not configured. */
   readonly account: AccountParts | undefined;
   readonly quota: DailyQuota;
   readonly hashesOf: HashesOf;
@@ -57,26 +59,26 @@ export interface AppDeps extends AdmissionDeps, HandleDeps, Pick<PartDeps, "cloc
   readonly notices: Notices;
   readonly visits: Visits;
   readonly streamPace: StreamPace;
-  /** Those that serve this log now, this one first. */
+  /** The instances that serve this log now, this one first. */
   readonly instances: () => readonly Instance[];
-  /** What one of them does for all, with the id of that one; nothing while the log is unreachable. */
+  /** The roles that one instance holds for all, each with that instance's id; empty while the log is unreachable. */
   readonly roles: () => Promise<Readonly<Record<string, string>>>;
-  /** Since when the log is unreachable, in ms since 1970; undefined: it is reachable. */
+  /** When the log became unreachable, in ms since 1970; undefined while it is reachable. */
   readonly awaySince: () => number | undefined;
   /** Aborts when the service begins to stop. */
   readonly stopping: AbortSignal;
 }
 
-/** How the account is linked that the outreach agent acts for. */
+/** How the outreach agent's account is linked. */
 export interface AccountParts extends LinkDeps {
   readonly cookie: EncryptedCookie<Authorization>;
   readonly states: UsedStates;
 }
 
-/** Of a path that is not there: what an endpoint is asked is put in its place before its handler is called. */
+/** Placeholder; app.ts sets `call` before any handler runs. */
 export const NO_CALL = { call: undefined as unknown as RequestContext };
 
-/** A plugin for the endpoints of one feature. Elysia parses none of their bodies: app.ts does, after admission. */
+/** Creates the plugin of one feature's endpoints. Elysia parses none of their bodies: app.ts does, after admission. */
 export function feature<const Prefix extends string>(name: string, prefix: Prefix) {
   return new Elysia({ name, prefix }).guard({ parse: ["none"] }).decorate(NO_CALL);
 }

@@ -49,7 +49,7 @@ import { serveRead, serveWrite } from "./server/serve-operation.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms, readConfirmed } from "./server/form-routes.ts";
 
-/** Every feature there is. A plugin declares and registers its endpoints; what no plugin registers does not exist. */
+/** All features. A plugin declares and registers its endpoints; an endpoint that no plugin registers does not exist. */
 export function features(deps: AppDeps) {
   return new Elysia({ name: "features" })
     .use(healthEndpoints(deps))
@@ -130,7 +130,10 @@ function openReader(deps: AppDeps) {
   };
 }
 
-/** The table that results, of plugins without dependencies: they touch none before a request comes. Takes 20 ms. */
+/**
+ * Returns the table of endpoints, from plugins without dependencies: they touch none before a request comes. Takes 20
+ * ms.
+ */
 export function describeEndpoints(): readonly Endpoint[] {
   const none = {} as AppDeps;
   const app = features(none).use(documentEndpoints(() => [], none));
@@ -138,7 +141,7 @@ export function describeEndpoints(): readonly Endpoint[] {
   return listEndpoints(app);
 }
 
-/** What an operator may open by OPEN_ROUTES, and what not. */
+/** Returns the paths that OPEN_ROUTES may open, and those that it may not. */
 export function describePaths(): RoutePaths {
   const endpoints = describeEndpoints();
   const protectedBy = (...protections: Protection[]): string[] =>

@@ -4,7 +4,7 @@ import { classifyError } from "../log/error-kind.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { createCounter, createHistogram, lookUp } from "./instruments.ts";
 
-/** Seconds. A fast disk syncs in half a millisecond; past a few seconds callers give up. */
+/** In seconds. A fast disk syncs in half a millisecond; after a few seconds callers give up. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** Measures how long events take to become durable. */

@@ -11,7 +11,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createCounter, createHistogram, lookUpEach } from "./instruments.ts";
 
-/** Events read to find the oldest of a lane; usually the first one is. */
+/** Events read to find the oldest pending one of a lane; usually it is the first. */
 const OLDEST_EVENTS_MAX = 10_000;
 
 const CIRCUITS: readonly Circuit[] = ["closed", "open", "half_open"];
@@ -26,7 +26,7 @@ export interface ChannelSources {
   readonly clock: Clock;
 }
 
-/** The state of each channel by the log; every instance reports the same. */
+/** Reports the state of each channel by the log. Every instance reports the same. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
   const channels = () => channelsOf(projector.state("deliveries"));
   const pending = "Dispatches that were requested and have no final outcome.";
@@ -71,7 +71,7 @@ const OUTCOMES: Readonly<Record<OutcomeType, string>> = {
 /** Seconds, up to the deadline of an attempt. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Requests to networks by this process; `webhooks`: those that are configured. */
+/** Measures this process's requests to networks. `webhooks` are those that are configured. */
 export function createDispatchMetrics(registry: Registry, webhooks: readonly WebhookChannel[] = []): DispatchMetrics {
   const dispatches = createCounter(
     registry,

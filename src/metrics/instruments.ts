@@ -1,11 +1,11 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** Name, help, and the names of the labels where there are any. */
+/** Name, help, and the names of the labels if there are any. */
 type About<Label extends string> = readonly [name: string, help: string, labelNames?: readonly Label[]];
 
 /**
- * Figures that are looked up at each scrape, and cost nothing else. One that cannot be looked up, say because the log is
- * out of reach, has no value, and the scrape still gives the other figures.
+ * Registers figures that are looked up at each scrape, and cost nothing else. One that cannot be looked up, say because
+ * the log is unreachable, has no value; the scrape still gives the other figures.
  */
 export function lookUp(
   registry: Registry,
@@ -21,7 +21,7 @@ export function lookUp(
 
 type Figure<Label extends string> = readonly [labels: Partial<Record<Label, string>>, value: number];
 
-/** One with labels, of which `read` gives all figures: there are none where it cannot. */
+/** Like {@link lookUp}, for one figure with labels. `read` returns its values; if it fails, the figure has none. */
 export function lookUpEach<Label extends string>(
   registry: Registry,
   [name, help, labelNames = []]: About<Label>,
@@ -34,7 +34,7 @@ export function lookUpEach<Label extends string>(
     registers: [registry],
     async collect() {
       const figures = await Array.fromAsync(read()).catch(() => []);
-      // At once: another scrape may look it up meanwhile.
+      // Reset only now, because another scrape may look it up meanwhile.
       gauge.reset();
       for (const [labels, value] of figures) gauge.set(labels, value);
     },

@@ -12,18 +12,18 @@ import { lookUp, lookUpEach } from "./instruments.ts";
 export interface LogSources {
   readonly store: LogStore;
   readonly projector: Pick<Projector, "position" | "folding">;
-  /** Streams of events that are open. */
+  /** Open streams of events. */
   readonly load: { readonly streams: number };
-  /** Since when the log is unreachable, in ms since 1970. */
+  /** When the log became unreachable, in ms since 1970; undefined while it is reachable. */
   readonly awaySince: () => number | undefined;
   /** How far this machine's clock is ahead of the log's time. */
   readonly skewMs: () => number;
   readonly clock: Clock;
-  /** Up to which event a witness has cosigned the log; undefined: none is configured. */
+  /** The event up to which a witness has cosigned the log; undefined if no witness is configured. */
   readonly cosigned?: (() => Promise<number>) | undefined;
 }
 
-/** Position, followers, reachability and clock skew of the log. */
+/** Reports position, followers, reachability and clock skew of the log. */
 export function observeLog(registry: Registry, sources: LogSources): void {
   const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
@@ -58,14 +58,14 @@ export function observeLog(registry: Registry, sources: LogSources): void {
 }
 
 export interface InstanceSources {
-  /** Those that serve this log now, this one first. */
+  /** The instances that serve this log now, this one first. */
   readonly instances: () => readonly Instance[];
-  /** Role -> id of the instance that holds it now. */
+  /** Each role, with the id of the instance that holds it now. */
   readonly roles: () => Promise<Readonly<Record<string, string>>>;
   readonly delivery: Pick<Delivery, "configured">;
 }
 
-/** The instances of the log, and the roles of this one among those that always have a holder. */
+/** Reports the instances of the log, and which roles this one holds of those that always have a holder. */
 export function observeInstances(registry: Registry, { instances, roles, delivery }: InstanceSources): void {
   const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
   const serving = "Instances that serve this log, as this one sees it.";

@@ -16,18 +16,18 @@ import { VERSION } from "../platform/version.ts";
 export type Metrics = ReturnType<typeof createMetrics>;
 
 interface Observed extends ChannelSources, InstanceSources, Omit<LogSources, "projector">, OutreachSources {
-  /** Those of callers, as they are configured now. */
+  /** The callers' tokens, as they are configured now. */
   readonly tokens: () => readonly ApiToken[];
   readonly delivery: Pick<Delivery, "configured" | "circuit">;
-  /** Of the log; undefined: it is on a database server. */
+  /** The log's file; undefined if the log is on a database server. */
   readonly file: string | undefined;
 }
 
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /**
- * What is counted as it happens. All else is looked up at each scrape, so that a click pays only for figures that could
- * not be found later.
+ * Creates the figures that are counted as things happen. All others are looked up at each scrape, so that a click pays
+ * only for figures that could not be found later.
  */
 export function createMetrics(webhooks: readonly WebhookChannel[] = []) {
   const registry = new Registry();
@@ -44,7 +44,7 @@ export function createMetrics(webhooks: readonly WebhookChannel[] = []) {
       observeTokens(registry, parts);
       observeProcess(registry, parts.file);
     },
-    /** All figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
+    /** Returns all figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
     text: (): Promise<string> => registry.metrics(),
   };
 }
@@ -62,10 +62,10 @@ interface OutreachSources {
   readonly quota: { readonly limit: number; readonly used: () => number };
 }
 
-/** The end of a run whose process died. */
+/** The reason of a run that ended with its process. */
 const ABANDONED = "abandoned";
 
-/** The account, the day's quota and the run, by the log. */
+/** Reports the account, the day's quota and the run, by the log. */
 function observeOutreach(registry: Registry, { projector, quota }: OutreachSources): void {
   const run = () => projector.state("run");
   const account = () => projector.state("account");
@@ -93,7 +93,7 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
     "Runs that ended while this process ran, by reason; dry runs are not counted.",
     ["reason"],
   );
-  // From the start on: of a figure that begins at 1, Prometheus sees no increase.
+  // From the start, because Prometheus sees no increase in a figure that begins at 1.
   for (const reason of [...runEnd.anyOf.map((end) => end.const), ABANDONED]) ended.inc({ reason }, 0);
   projector.listen(({ type, data }) => {
     if (type === "RunFinished") ended.inc({ reason: data.reason });
@@ -101,12 +101,12 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
   });
 }
 
-/** Linux lists open descriptors here. */
+/** Where Linux lists open descriptors. */
 const DESCRIPTORS = "/proc/self/fd";
 
 /**
- * The process and the disk of the log, by the names that dashboards of every client library expect. Not the library's own:
- * those wake the process a hundred times a second to measure the event loop.
+ * Reports the process and the disk of the log, by the names that dashboards of every client library expect. Does not
+ * use the library's own figures: they wake the process a hundred times a second to measure the event loop.
  */
 function observeProcess(registry: Registry, file: string | undefined): void {
   const startedAt = Math.round(Date.now() / 1_000 - process.uptime());
@@ -149,15 +149,15 @@ async function measureTurn(): Promise<number> {
   return (performance.now() - askedAt) / 1_000;
 }
 
-/** One object for each endpoint. */
+/** An endpoint. Each has one object, which identifies it. */
 interface CountedEndpoint {
   readonly method: string;
   readonly path: string;
 }
 
 /**
- * Counts an answer of this status; undefined: the endpoint is none of ours. Counted by hand and handed over at each
- * scrape: the library would look up its labels as text for every request.
+ * Returns a function that counts an answer; its endpoint is undefined for an unknown path. Counted by hand and handed
+ * over at each scrape, because the library would look up its labels as text for every request.
  */
 function createAnswerCount(registry: Registry): (endpoint: CountedEndpoint | undefined, status: number) => void {
   const counts = new Map<CountedEndpoint | undefined, Map<number, number>>();

@@ -4,7 +4,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** The body as `schema` describes it, undefined for anything else: what a network answers is not trusted. */
+/** Returns the body if `schema` describes it, else undefined: a network's answer is not trusted. */
 export function parseAnswer<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -14,18 +14,18 @@ export function parseAnswer<T extends TSchema>(schema: T, text: string): Static<
   }
 }
 
-/** Never at once, whatever a network says. */
+/** The shortest wait, even if a network asks for none. */
 const RETRY_AFTER_MIN_MS = 1000;
 
 /**
- * The widest windows of any network are a day, and Telegram's flood waits are not known to be longer: what asks for more
- * is broken, and must not silence a channel for good. It is asked once a day then.
+ * The longest windows of any network are a day, and Telegram's flood waits are not known to be longer. A network that
+ * asks for more is broken, and must not silence a channel for good: it is asked once a day.
  */
 export const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
 /**
- * Seconds as a network gives them (`Retry-After`, Telegram's `retry_after`), in ms and within bounds; undefined for
- * what is no number: the caller's own back-off applies then.
+ * Converts seconds as a network gives them (`Retry-After`, Telegram's `retry_after`) to ms within bounds. Undefined if
+ * it is not a number: the caller's own back-off applies then.
  */
 export function retryAfterMs(seconds: string | number | null | undefined): number | undefined {
   const text = String(seconds).trim();
@@ -33,8 +33,8 @@ export function retryAfterMs(seconds: string | number | null | undefined): numbe
 }
 
 /**
- * The answer's `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3), which counts from the answer's own `Date`,
- * so that a clock that differs from the network's makes the wait neither longer nor shorter.
+ * Returns the answer's `Retry-After` in ms: seconds, or a date (RFC 9110, section 10.2.3). A date counts from the
+ * answer's own `Date`, so that a clock that differs from the network's does not change the wait.
  */
 export function parseRetryAfter(headers: Headers): number | undefined {
   const asked = headers.get("retry-after")?.trim();
@@ -48,42 +48,45 @@ function bounded(ms: number): number {
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(RETRY_AFTER_MIN_MS, ms));
 }
 
-/** What is sent today, and two forms from before 1995 that are still to be read: RFC 9110, section 5.6.7. */
+/** The form that is sent today, and two from before 1995 that must still be read: RFC 9110, section 5.6.7. */
 const HTTP_DATES = [
   /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/,
   /^\w{6,9}, \d\d-\w{3}-\d\d \d\d:\d\d:\d\d GMT$/,
   /^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
 ];
 
-/** A date of a header, in ms since the epoch, undefined for anything else. */
+/** Parses a header's date to ms since the epoch; undefined for anything else. */
 function readHttpDate(text: string): number | undefined {
   if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
-  // The last of the forms does not name its zone.
+  // The last form does not name its zone.
   const date = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
   return Number.isNaN(date) ? undefined : date;
 }
 
-/** What the answers of one network mean: all in which it differs from the others. */
+/** How the answers of one network are read: everything in which it differs from the others. */
 export interface AnswerRules {
-  /** What of a {@link DispatchResult} a delivered dispatch has; undefined: the answer does not prove that it was taken. */
+  /**
+   * Returns what a delivered {@link DispatchResult} adds; undefined if the answer does not prove that the network
+   * accepted it.
+   */
   accepted(
     answer: NetworkAnswer,
   ): { readonly networkId?: string | undefined; readonly pauseMs?: number | undefined } | undefined;
-  /** The answer in a few words, which hold neither a credential nor personal data. */
+  /** Describes the answer in a few words, without a credential or personal data. */
   describe(answer: NetworkAnswer): string;
-  /** Whether a refusal would meet every other dispatch too: a revoked credential, an archived channel. */
+  /** True if every other dispatch would be refused too: a revoked credential, an archived channel. */
   refusesChannel(answer: NetworkAnswer): boolean;
-  /** Whether the network asks to slow down, so that nothing was delivered. Absent: it does so by a 429. */
+  /** True if the network asks to slow down, so that nothing was delivered. Default: true for a 429. */
   isRateLimit?(answer: NetworkAnswer): boolean;
-  /** Whether the dispatch may have arrived. Absent: the status decides. */
+  /** True if the dispatch may have arrived. Default: the status decides. */
   isUncertain?(answer: NetworkAnswer): boolean;
-  /** How long to wait before the next attempt. Absent: what `Retry-After` asks for. */
+  /** Returns the wait before the next attempt, in ms. Default: what `Retry-After` asks for. */
   retryAfterMs?(answer: NetworkAnswer): number | undefined;
 }
 
 /**
- * What an answer means for a dispatch. Only a rate limit and a plain refusal prove that nothing was delivered; the rest
- * may be repeated only where the network recognises a repeat (`deduplicates`).
+ * Returns the result of a dispatch by its answer. Only a rate limit and a plain refusal prove that nothing was
+ * delivered. The rest may be repeated only if the network recognises a repeat (`deduplicates`).
  */
 export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, deduplicates = false): DispatchResult {
   const { status } = answer;
@@ -93,14 +96,14 @@ export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, dedupl
   const wait = rules.retryAfterMs === undefined ? parseRetryAfter(answer.headers) : rules.retryAfterMs(answer);
   const retryable = { outcome: "retryable", ...failed, ...omitUndefined({ retryAfterMs: wait }) } as const;
   if (rules.isRateLimit?.(answer) ?? status === 429) return retryable;
-  // By its status everything but a refusal; 408 leaves open how much the server understood.
+  // By its status, everything but a refusal is uncertain. 408 leaves open how much the server understood.
   if (rules.isUncertain?.(answer) ?? (status < 400 || status === 408 || status >= 500)) {
     return deduplicates ? { ...retryable, mayHaveArrived: true } : { outcome: "in_doubt", ...failed };
   }
   return { outcome: "refused", ...failed, channel: rules.refusesChannel(answer) };
 }
 
-/** What one request means for a dispatch, whether an answer comes or not. */
+/** Returns the result of a dispatch by its request, whether an answer comes or not. */
 export async function toDispatchResult(
   request: Promise<NetworkAnswer>,
   rules: AnswerRules,
@@ -116,7 +119,7 @@ export async function toDispatchResult(
   }
 }
 
-/** What a check finds; where no answer comes, that is the finding. */
+/** Returns the result of a check. A missing answer is a result too. */
 export async function checked(check: () => Promise<CredentialCheck>): Promise<CredentialCheck> {
   try {
     return await check();
@@ -125,7 +128,7 @@ export async function checked(check: () => Promise<CredentialCheck>): Promise<Cr
   }
 }
 
-/** Anything else is a defect of ours and thrown on. */
+/** Returns a network's fault. Anything else is a defect of ours, and is thrown. */
 function expectNetworkFault(fault: unknown): NetworkFault {
   if (fault instanceof NetworkFault) return fault;
   throw fault;

@@ -1,20 +1,23 @@
 import { compile, TreeInterpreter } from "@jmespath-community/jmespath";
 import type { Recorded } from "../../events/catalog.ts";
 
-/** Characters of a filter: a dozen comparisons. It is parsed once, and evaluated for each event. */
+/** Characters of a filter, enough for a dozen comparisons. A filter is parsed once, and evaluated for each event. */
 export const FILTER_CHARS_MAX = 1_000;
 
 /**
- * Nodes that one event may make an expression evaluate: an outcome of a thousand requests takes some 8,000, in 10 ms. Lists
- * within lists would take seconds of the thread that answers requests.
+ * Nodes that an expression may evaluate for one event. An outcome of a thousand requests takes some 8,000, in 10 ms.
+ * Lists within lists would take seconds of the thread that answers requests.
  */
 export const STEPS_MAX = 20_000;
 
-/** Characters of a text, and elements of a list, that cost as much as a node when a function or a slice makes one. */
+/**
+ * A text of this many characters, or a list of this many elements, costs as much as a node when a function or a slice
+ * makes it.
+ */
 const CHARACTERS_PER_STEP = 256;
 const ELEMENTS_PER_STEP = 16;
 
-/** What a webhook posts, and what a filter is evaluated over. */
+/** The content that a webhook posts, and that a filter is evaluated over. */
 export interface PostedEvent {
   readonly type: string;
   /** ISO 8601. */
@@ -22,15 +25,18 @@ export interface PostedEvent {
   readonly data: Pick<Recorded, "position" | "id" | "stream" | "version" | "type" | "time" | "data" | "meta" | "hash">;
 }
 
-/** Whether an event is posted. Throws {@link FilterFailed} where the expression cannot be evaluated for it. */
+/** True if an event is posted. Throws {@link FilterFailed} if the expression cannot be evaluated for it. */
 export type EventFilter = (event: PostedEvent) => boolean;
 
-/** Not valid JMESPath, or uses a feature that filters do not support. The message says what is wrong, and where. */
+/**
+ * The filter is not valid JMESPath, or uses a feature that filters do not support. The message says what is wrong, and
+ * where.
+ */
 export class FilterRefused extends Error {
   override readonly name = "FilterRefused";
 }
 
-/** The message names types and functions, and no value of the event. */
+/** The filter cannot be evaluated for an event. The message names types and functions, and no value of the event. */
 export class FilterFailed extends Error {
   override readonly name = "FilterFailed";
 }
@@ -58,7 +64,7 @@ export function compileFilter(expression: string): EventFilter {
   };
 }
 
-/** An interpreter for one event, which throws past {@link STEPS_MAX}. */
+/** Returns an interpreter for one event, which throws after {@link STEPS_MAX} steps. */
 function createInterpreter(): typeof TreeInterpreter {
   let steps = 0;
   const bounded: typeof TreeInterpreter = Object.create(TreeInterpreter);
@@ -77,7 +83,7 @@ function createInterpreter(): typeof TreeInterpreter {
 const QUOTED = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/gs;
 
 function parse(expression: string): Expression {
-  // The library takes a text whose quote has no end.
+  // The library accepts a text whose quote has no end.
   const open = expression.replace(QUOTED, (quoted) => " ".repeat(quoted.length)).search(/['"`]/);
   if (open >= 0) throw new FilterRefused(`not valid JMESPath from character ${open + 1} on: a quote has no end`);
   try {
@@ -89,7 +95,10 @@ function parse(expression: string): Expression {
   }
 }
 
-/** The library does not say where an error is: it is behind the longest beginning that is an expression by itself. */
+/**
+ * Returns the length of the longest beginning that is an expression by itself. The error is behind it; the library does
+ * not say where.
+ */
 function understoodUpTo(expression: string): number {
   for (let length = expression.length - 1; length > 0; length--) {
     try {
@@ -103,8 +112,8 @@ function understoodUpTo(expression: string): number {
 }
 
 /**
- * What reads a part of the event and makes nothing larger of it, so that the time grows no faster than event and
- * expression. Left out are multiselects, variables and the root, by which an expression multiplies its input.
+ * Nodes that read a part of the event and make nothing larger, so that the time grows no faster than event and
+ * expression. Multiselects, variables and the root are left out, because they let an expression multiply its input.
  */
 const NODES: ReadonlySet<string> = new Set([
   "Field",
@@ -127,7 +136,7 @@ const NODES: ReadonlySet<string> = new Set([
   "Function",
 ]);
 
-/** The functions that filters have, with the number of their arguments. */
+/** The functions that filters support, with the number of their arguments. */
 const FUNCTIONS: ReadonlyMap<string, number> = new Map([
   ["contains", 2],
   ["ends_with", 2],
@@ -142,20 +151,20 @@ const FUNCTIONS: ReadonlyMap<string, number> = new Map([
   ["values", 1],
 ]);
 
-/** What a filter may not use; undefined: all of it is allowed. */
+/** Describes what a filter may not use; undefined if all of it is allowed. */
 function findRefused(node: unknown): string | undefined {
   if (Array.isArray(node)) return node.map(findRefused).find((refused) => refused !== undefined);
   if (typeof node !== "object" || node === null || !("type" in node)) return undefined;
   const { type, ...parts } = node as Node;
   if (!NODES.has(type)) return `a filter cannot use ${type}`;
   if (type === "Literal") return undefined;
-  // It reads a field of true or false: there is none, so that no event would match.
+  // This reads a field of true or false, which have none, so that no event would match.
   if (isNegation(parts.left ?? parts.child) && READING.has(type))
     return "! binds tighter than what follows: write !(…)";
   return (type === "Function" ? findWrongCall(parts) : undefined) ?? findRefused(Object.values(parts));
 }
 
-/** What reads a part of its left side. */
+/** Nodes that read a part of their left side. */
 const READING: ReadonlySet<string> = new Set([
   "Subexpression",
   "IndexExpression",
@@ -173,7 +182,7 @@ interface Node {
   readonly type: string;
   readonly left?: unknown;
   readonly child?: unknown;
-  /** Of a function. */
+  /** The name of a function. */
   readonly name?: string;
   readonly children?: readonly unknown[];
 }

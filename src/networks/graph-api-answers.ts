@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { retryAfterMs, parseRetryAfter, parseAnswer } from "./classify-answer.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
-/** Published 2026-11-04; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
+/** Published 2026-11-04. A version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
 export const API_VERSION = "v27.0";
 
 const ERROR = Type.Object({
@@ -11,36 +11,41 @@ const ERROR = Type.Object({
   is_transient: Type.Optional(Type.Boolean()),
 });
 
-/** The error of an answer, whatever its status; undefined where there is none in the form of the Graph API. */
+/** Returns the error of an answer with any status; undefined if it has none in the form of the Graph API. */
 export function parseError({ text }: NetworkAnswer): Static<typeof ERROR> | undefined {
   return parseAnswer(Type.Object({ error: ERROR }), text)?.error;
 }
 
-/** Unknown error, service down. */
+/** Codes of an unknown error, and of a service that is down. */
 const PASSING_CODES: ReadonlySet<number> = new Set([1, 2]);
 
-/** Of app, user, page, and of calls to one object; those of business use cases are 80000 to 80014. */
+/** Codes for app, user, page, and calls to one object. Those of business use cases are 80000 to 80014. */
 const RATE_LIMIT_CODES: ReadonlySet<number> = new Set([4, 17, 32, 341, 613]);
 
-/** Missing capability or permission, expired or revoked token, blocked for policy; 200 to 299 are permissions too. */
+/**
+ * Codes of a missing capability or permission, an expired or revoked token, and a block for policy. 200 to 299 are
+ * permissions too.
+ */
 const CREDENTIAL_CODES: ReadonlySet<number> = new Set([3, 10, 102, 190, 368]);
 
-/** Code 100 with this subcode: the object in the address does not exist, or not for this token. */
+/** With code 100: the object in the address does not exist, or not for this token. */
 const UNKNOWN_OBJECT_SUBCODE = 33;
 
-/** Whether the Graph API asks for fewer calls: it does so with its own codes rather than with a 429. */
+/** True if the Graph API asks for fewer calls, which it does with its own codes rather than with a 429. */
 export function isRateLimit(answer: NetworkAnswer): boolean {
   const { code = 0 } = parseError(answer) ?? {};
   return answer.status === 429 || RATE_LIMIT_CODES.has(code) || (code >= 80_000 && code <= 80_014);
 }
 
-/** Whether a fault of the moment is reported, by status or by code. */
+/** True if the answer reports a temporary fault, by status or by code. */
 export function isPassing(answer: NetworkAnswer): boolean {
   const { code = 0, is_transient } = parseError(answer) ?? {};
   return answer.status >= 500 || answer.status === 408 || is_transient === true || PASSING_CODES.has(code);
 }
 
-/** Whether the token, what it may do, or the object in the address is refused rather than what was sent. */
+/**
+ * True if the token, its permissions, or the object in the address is refused, rather than the content that was sent.
+ */
 export function isCredentialFault(answer: NetworkAnswer): boolean {
   const error = parseError(answer);
   if (error === undefined) return [401, 403, 404].includes(answer.status);
@@ -52,7 +57,7 @@ export function isCredentialFault(answer: NetworkAnswer): boolean {
   );
 }
 
-/** Status and codes. Never Meta's message, which can repeat the token. */
+/** Describes status and codes. Never repeats Meta's message, which can hold the token. */
 export function describe(network: string, answer: NetworkAnswer): string {
   const error = parseError(answer);
   if (error === undefined) return `${network} answered ${answer.status} without a result`;
@@ -60,10 +65,10 @@ export function describe(network: string, answer: NetworkAnswer): string {
   return `${network} answered ${answer.status}, error ${error.code}${subcode}`;
 }
 
-/** A rate limit that does not say for how long: the windows are rolling hours, so a minute gives something back. */
+/** The pause after a rate limit that names no duration: the windows are rolling hours, so a minute frees some room. */
 const RATE_LIMIT_PAUSE_MS = 60_000;
 
-/** How long to wait after a rate limit: the longest of what its headers ask for. */
+/** Returns the wait after a rate limit, in ms: the longest that its headers ask for. */
 export function rateLimitPauseMs(headers: Headers): number {
   const asked = [parseRetryAfter(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
   return asked.length === 0 ? RATE_LIMIT_PAUSE_MS : Math.max(...asked);
@@ -76,16 +81,15 @@ const USAGE = Type.Object({
   estimated_time_to_regain_access: Type.Optional(Type.Number()),
 });
 
-/** By the id of the business, one entry for each kind of call. */
+/** Usage by the id of the business, with one entry for each kind of call. */
 const BUSINESS_USAGE = Type.Record(Type.String(), Type.Array(USAGE));
 
 /** Per cent of an allowance from which on we slow down: at 100 everything is refused, for up to an hour. */
 const USAGE_PERCENT_MAX = 95;
 
 /**
- * The pause that Meta's account of our use suggests; undefined while there is room. Shares are whole per cents of a
- * rolling hour, the time to regain access is in minutes.
- * https://developers.facebook.com/docs/graph-api/overview/rate-limiting
+ * Returns the pause in ms that Meta's report of our use suggests, if any. Shares are whole per cents of a rolling hour,
+ * the time to regain access is in minutes. https://developers.facebook.com/docs/graph-api/overview/rate-limiting
  */
 export function usagePauseMs(headers: Headers): number | undefined {
   const app = parseAnswer(USAGE, headers.get("x-app-usage") ?? "");

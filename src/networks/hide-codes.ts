@@ -3,8 +3,8 @@ import { ERASED } from "../../events/encryption.ts";
 import { hideCode } from "../template/short-link.ts";
 
 /**
- * An event as readers see it: a holder of the code of a recipient's own link can click as that recipient. The code stands in
- * the message, in the stored log, and in an export by the holder of its keys.
+ * Hides the codes of recipients' own links in an event for readers: a holder of the code can click as that recipient.
+ * It remains in the message, in the stored log, and in an export by the holder of its keys.
  */
 export function hideCodes<E extends { readonly type: string; readonly data: unknown }>(event: E): E {
   if (event.type === "PersonalLinkClicked") return { ...event, data: showClick(event.data as Click) };
@@ -19,7 +19,9 @@ function showClick({ code }: Click): Click {
   return { code: code === ERASED ? code : hideCode(code) };
 }
 
-/** Shown as they are. A new member does not compile until it is decided here whether it may hold a code. */
+/**
+ * Members that are shown unchanged. A new member does not compile until it is decided here whether it may hold a code.
+ */
 const WITHOUT_CODES: Readonly<Record<Exclude<keyof Attempt, "text" | "personal_links">, true>> = {
   attempt_id: true,
   run_id: true,

@@ -1,6 +1,6 @@
 /**
- * The port to the outside: what the service asks of a network, and the only answers it understands.
- * One file a network implements it; nothing else knows their URLs, bodies or error codes.
+ * The port to the outside: what the service asks of a network, and the only answers it understands. Only a network's
+ * own files know its URLs, bodies and error codes.
  */
 
 import type { Recorded } from "../../events/catalog.ts";
@@ -8,11 +8,11 @@ import type { ChannelName } from "../../events/channel.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** What a channel can be asked to deliver. The channel words it for its own network. */
+/** A delivery that a channel can be asked to make. The channel words it for its own network. */
 export type Dispatch = {
-  /** Of a click its event's; the de-duplication key where a network has one. */
+  /** For a click, the id of its event. The de-duplication key, if a network has one. */
   readonly id: string;
-  /** When it was recorded, of a digest the last of its clicks; ISO 8601. */
+  /** When it was recorded, in ISO 8601; for a digest, when its last click was. */
   readonly time: string;
 } & (
   | {
@@ -22,7 +22,7 @@ export type Dispatch = {
       readonly shortCode: string;
       /** As it was posted. */
       readonly originalUrl: string;
-      /** As a browser asks for it. */
+      /** As a browser requests it. */
       readonly normalizedUrl: string;
       readonly ip: string | undefined;
       readonly userAgent: string | undefined;
@@ -31,16 +31,16 @@ export type Dispatch = {
   | { readonly kind: "notification"; readonly message: string; readonly service: string; readonly level: string }
   | { readonly kind: "message"; readonly text: string }
   | {
-      /** Many clicks in one message, where a channel cannot keep up with each. */
+      /** Many clicks in one message, if a channel cannot keep up with each. */
       readonly kind: "digest";
       readonly clicks: number;
-      /** Of these, by bots. */
+      /** Clicks by bots among them. */
       readonly bots: number;
       /** The most clicked first. */
       readonly links: readonly DigestLink[];
     }
   | { readonly kind: "test" }
-  /** For a program, whatever it is. */
+  /** An event of the log, for a program. */
   | { readonly kind: "event"; readonly event: Recorded }
 );
 
@@ -56,42 +56,42 @@ export interface DigestLink {
 
 export type Click = Extract<Dispatch, { kind: "click" }>;
 
-/**
- * `delivered`: the network took it.
- * `retryable`: certainly not delivered (or the network de-duplicates: `mayHaveArrived`), may be sent again.
- * `in_doubt`: it may have arrived and a repeat could double it.
- * `refused`: this one will never be taken; `channel` says whether the channel as a whole is at fault
- * (revoked credential, archived channel) rather than this dispatch.
- * `skipped`: must not be sent by the network's own rules.
- * `detail` never holds a credential or personal data.
- */
+/** The result of a dispatch. `detail` never holds a credential or personal data. */
 export type DispatchResult =
   | {
+      /** The network accepted it. */
       readonly outcome: "delivered";
       readonly status: number;
       readonly networkId?: string;
-      /** The network's account of our use suggests to wait so long before the next request. */
+      /** How long to wait before the next request, as the network's report of our use suggests. */
       readonly pauseMs?: number;
     }
+  /** The network's own rules forbid sending it. */
   | { readonly outcome: "skipped"; readonly reason: "no_user_agent" | "too_old" }
   | ({ readonly detail: string; readonly status?: number } & (
       | {
+          /** Certainly not delivered, or de-duplicated by the network (`mayHaveArrived`): it may be sent again. */
           readonly outcome: "retryable";
           readonly retryAfterMs?: number;
-          /** It may have arrived: a repeat doubles nothing for {@link Channel.recognisesMs}, and by the same id only. */
+          /** True if it may have arrived. A repeat by the same id doubles nothing for {@link Channel.recognisesMs}. */
           readonly mayHaveArrived?: true;
-          /** Of a batch that ended early: no request was made for this one, so it is no attempt. */
+          /** True if its batch ended early: no request was made for it, so this is no attempt. */
           readonly unasked?: true;
         }
+      /** It may have arrived, and a repeat could double it. */
       | { readonly outcome: "in_doubt" }
+      /**
+       * It will never be accepted. `channel` is true if the whole channel is at fault (revoked credential, archived
+       * channel) rather than this dispatch.
+       */
       | { readonly outcome: "refused"; readonly channel: boolean }
     ));
 
-/** `now` in ms since the epoch. */
+/** `now` is in ms since the epoch. */
 export interface SendOptions {
   readonly timeoutMs: number;
   readonly now: number;
-  /** Asked before each further request; default: all are made. */
+  /** Called before each further request; false ends the sending. Default: all are made. */
   readonly goesOn?: () => boolean;
 }
 
@@ -99,26 +99,29 @@ export interface Channel {
   readonly name: ChannelName;
   /** The network's name, e.g. `slack`. */
   readonly network: string;
-  /** What the network knows us by: when it changes, a suspended channel is tried again. Never shown. */
+  /** Identifies us to the network. When it changes, a suspended channel is tried again. Never shown. */
   readonly credential: Secret;
-  /** For how long after the first request the network takes a repeat for what it is; absent: it never does. */
+  /** How long after the first request the network recognises a repeat; absent if it never does. */
   readonly recognisesMs?: number;
-  /** Of a webhook: an event waits while an earlier one of its stream is pending. */
+  /** For a webhook: true if an event waits while an earlier one of its stream is pending. */
   readonly isInOrder?: boolean;
-  /** Of a webhook: whether an event is posted; absent: each is. Throws {@link FilterFailed}. */
+  /** For a webhook: true if an event is posted; absent if each is. Throws {@link FilterFailed}. */
   readonly filter?: (event: Recorded) => boolean;
-  /** Several clicks in one request, for a network that takes them: a result for each, in their order. Never throws. */
+  /**
+   * Sends several clicks in one request, for a network that accepts them. Returns a result for each, in their order.
+   * Never throws.
+   */
   readonly batch?: {
     readonly max: number;
     send(clicks: readonly Click[], options: SendOptions): Promise<readonly DispatchResult[]>;
   };
-  /** Makes exactly one attempt within `timeoutMs`. Never throws for what a network can do. */
+  /** Makes exactly one attempt within `timeoutMs`. Never throws because of the network. */
   send(dispatch: Dispatch, options: SendOptions): Promise<DispatchResult>;
-  /** Checks the credential without sending anything where the network allows it (`doctor --online`). */
+  /** Checks the credential, without sending anything if the network allows that (`doctor --online`). */
   check(timeoutMs: number): Promise<CredentialCheck>;
 }
 
-/** `detail`: what answered, or what to put right. */
+/** `detail` says what answered, or what to correct. */
 export interface CredentialCheck {
   readonly ok: boolean;
   readonly detail: string;
@@ -128,34 +131,35 @@ export interface SocialUser {
   readonly id: string;
   readonly username: string;
   readonly name: string;
-  /** Undefined where the network does not say. */
+  /** Undefined if the network does not say. */
   readonly receivesOurDm: boolean | undefined;
   readonly protected: boolean | undefined;
 }
 
-/**
- * The window to keep to after an answer, by its rate-limit headers: of exhausted ones the one that resets last, else
- * the shortest. `resetAt` is in ms since the epoch of our clock: the difference to the network's (its `Date` header) is
- * already taken out.
- */
+/** The rate-limit window to respect after an answer: of exhausted ones the one that resets last, else the shortest. */
 export interface RateWindow {
   readonly limit: number;
   readonly remaining: number;
+  /**
+   * Ms since the epoch of our clock. The difference to the network's clock (its `Date` header) is already taken out.
+   */
   readonly resetAt: number;
 }
 
-/**
- * `in_doubt`: it may have arrived; never send it again unread.
- * `unreachable`: no connection came about, so it certainly did not arrive, and the recipient may be tried again.
- * `recipient_closed`: refused for this person, which a code or the words say. `not_permitted`: refused without saying why;
- * many in a row are refused for the account.
- * `rejected`: the network refused this message for what it is.
- * `rate_limited`: certainly not delivered; the same message may be sent from `retryAt` (ms since the epoch) on.
- */
+/** The result of sending one direct message. */
 export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   | { readonly outcome: "sent"; readonly messageId: string }
+  /** Certainly not delivered. The same message may be sent from `retryAt` (ms since the epoch) on. */
   | { readonly outcome: "rate_limited"; readonly retryAt: number }
+  /**
+   * `in_doubt`: it may have arrived; never send it again without reading the conversation. `unreachable`: no connection
+   * came about, so it certainly did not arrive, and the recipient may be tried again.
+   */
   | {
+      /**
+       * `recipient_closed`: refused for this recipient, by a code or words. `not_permitted`: refused without a reason;
+       * many in a row are refused for the account. `rejected`: the network refused this message for its content.
+       */
       readonly outcome: "recipient_closed" | "not_permitted" | "rejected" | "in_doubt" | "unreachable";
       readonly detail: string;
     }
@@ -164,11 +168,11 @@ export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   | { readonly outcome: "stopped"; readonly reason: StopReason; readonly detail: string }
 );
 
-/** Why the network stops an account, as the end of the run records it; `app_not_enrolled`: the app's access is at fault. */
+/** Why the network stops an account, as the end of the run records it. `app_not_enrolled` blames the app's access. */
 export type StopReason =
   "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope" | "app_not_enrolled";
 
-/** A read failed: what kind, so that the run knows whether to wait, to refresh or to end. */
+/** A failed read. Its kind tells the run whether to wait, to refresh the token, or to end. */
 export class SocialError extends ServiceError<
   "unauthorized" | "rate_limited" | "stopped" | "unavailable" | "rejected"
 > {
@@ -194,27 +198,27 @@ export interface SentDm {
   readonly createdAt: number;
 }
 
-/** A message of any of our conversations, ours too. */
+/** A message of any of our conversations, including our own messages. */
 export interface InboxMessage extends SentDm {
-  /** Undefined where the network does not say. */
+  /** Undefined if the network does not say. */
   readonly senderUsername: string | undefined;
-  /** Of a conversation of several people: it was not written to us alone. */
+  /** True if the conversation has several people, so that the message was not written to us alone. */
   readonly inGroup?: true;
 }
 
-/** Which part of a long list is wanted. `limit`: at most so many entries, as near as the network allows. */
+/** The requested part of a long list. `limit` is the most entries, as near as the network allows. */
 export interface PageRequest {
   readonly limit: number;
   readonly cursor?: string;
 }
 
-/** `next`: the cursor of the page behind this one; absent at the end. */
+/** `next` is the cursor of the following page; absent on the last one. */
 export interface UserPage {
   readonly users: readonly SocialUser[];
   readonly next?: string;
 }
 
-/** What a network charges for each, in millionths of a dollar: sums of whole numbers do not drift. */
+/** A network's price for each, in millionths of a dollar: sums of whole numbers do not drift. */
 export interface Prices {
   readonly send: number;
   readonly user: number;
@@ -228,29 +232,29 @@ export interface Prices {
 export interface SocialNetwork {
   readonly network: string;
   me(token: string): Promise<Pick<SocialUser, "id" | "username" | "name">>;
-  /** Up to 100 at once; those the network does not know, or could not know by their form, are absent. */
+  /** Looks up 100 users at most. Users that the network does not know, or whose names it cannot have, are absent. */
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;
   /** Newest first, like the two below. */
   followers(token: string, userId: string, page: PageRequest): Promise<UserPage>;
   listMembers(token: string, listId: string, page: PageRequest): Promise<UserPage>;
   /**
-   * Authors of recent posts that match, each once a page. `since`: only posts newer than that one. `newest` is the
-   * newest post of the page, `posts` how many were read.
+   * Returns the authors of recent posts that match, each once a page; with `since`, only of posts newer than that one.
+   * `newest` is the newest post of the page, `posts` how many were read.
    */
   searchAuthors(
     token: string,
     query: string,
     page: PageRequest & { readonly since?: string },
   ): Promise<UserPage & { readonly newest?: string; readonly posts: number }>;
-  /** Makes exactly one POST. Never throws for what a network can do. */
+  /** Makes exactly one POST. Never throws because of the network. */
   sendDm(token: string, recipientId: string, text: string): Promise<SendDmResult>;
   /**
-   * The newest messages of our conversation with one person, newest first, `limit` at the most. An answer that does
-   * not say so for certain throws `unavailable`: an absent message counts as not delivered.
+   * Returns the newest messages of our conversation with one recipient, newest first, at most `limit`. Throws
+   * `unavailable` if the answer is not certain, because an absent message counts as not delivered.
    */
   conversation(token: string, recipientId: string, limit: number): Promise<readonly SentDm[]>;
-  /** The newest messages of all our conversations, newest first. */
+  /** Returns the newest messages of all our conversations, newest first. */
   inbox(
     token: string,
     page: PageRequest,

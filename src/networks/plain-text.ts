@@ -1,71 +1,74 @@
 import type { Click, Dispatch } from "./network.ts";
 
-/** Control characters but tab and line feed, and the marks that turn the direction of text around. */
+/** Control characters other than tab and line feed, and the marks that turn the direction of text around. */
 const INVISIBLE = /(?![\t\n])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 export const ELLIPSIS = "…";
 
-/** Of visible ASCII, with single spaces in between: most of what is clicked, and nothing is to be done about it. */
+/** Visible ASCII with single spaces, which needs no change: most of what is clicked. */
 const PLAIN_LINE = /^[!-~]+(?: [!-~]+)*$/;
 
-/** Text that any network takes: no control characters, no half characters; line breaks stay, as line feeds. */
+/**
+ * Returns text that any network accepts: without control characters and half characters, and with line feeds as line
+ * breaks.
+ */
 export function plainText(text: string): string {
   return text.toWellFormed().replace(/\r\n?/g, "\n").replace(INVISIBLE, "");
 }
 
-/** The same on one line, so that a value cannot pose as further lines of the message around it. */
+/** Like {@link plainText}, on one line, so that a value cannot pose as further lines of the message around it. */
 export function oneLine(text: string): string {
   if (PLAIN_LINE.test(text)) return text;
   return plainText(text).replace(/\s+/g, " ").trim();
 }
 
-/** At most `maxUnits` UTF-16 units, never half a character; what was cut off is marked by an ellipsis. */
+/** Shortens text to `maxUnits` UTF-16 units, never to half a character. An ellipsis marks what was cut off. */
 export function truncate(text: string, maxUnits: number): string {
   if (text.length <= maxUnits) return text;
   const cut = text.slice(0, maxUnits - ELLIPSIS.length);
   return cut.replace(/[\ud800-\udbff]$/, "") + ELLIPSIS;
 }
 
-/** Enough to see what a network complains of; details are stored with events for ever. */
+/** Enough to see what a network complains about. Details are stored with events for ever. */
 const EXCERPT_UNITS_MAX = 200;
 
 /**
- * What looks like a value rather than a word: text in brackets or quotes (networks show the offending value so),
+ * Text that looks like a value rather than a word: text in brackets or quotes (as networks show the offending value),
  * handles and addresses, long numbers, anything of 20 characters without a space.
  */
 const VALUES = /\[[^\]]*\]|"[^"]*"|[\w.+-]{0,64}@[\w.-]+|\d{5,}|[\w.~+/:=%-]{20,}/g;
 
-/** A network's own words, fit for the log: one short line without credentials, ids or names of people. */
+/** Returns a network's own words, fit for the log: one short line without credentials, ids or names of people. */
 export function excerpt(text: string): string {
-  // Cut before matching as well: the answer may be 64 KB of anything.
+  // Cut before matching as well, because the answer may be 64 KB of anything.
   return truncate(oneLine(text.slice(0, 10 * EXCERPT_UNITS_MAX)).replace(VALUES, "[…]"), EXCERPT_UNITS_MAX);
 }
 
-/** Formatting characters that two networks share, and what looks like each without being one. */
+/** Formatting characters that two networks share, each with a look-alike that formats nothing. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = { "*": "∗", _: "ˍ", "~": "∼", "`": "ˋ" };
 
-/** What these networks make a link of, with a scheme or without; inside of it nothing is formatted. */
+/** Text that these networks turn into a link, with a scheme or without. Nothing is formatted inside it. */
 const LINK = /(https?:\/\/\S+|(?<![\p{L}\d])(?:[\p{L}\d-]+\.)+\p{L}{2,}\/\S*)/iu;
 
-/** At the beginning of a line a quotation, which shows as a bar beside what follows. */
+/** Makes a line a quotation, which shows as a bar next to its text. */
 const QUOTE = /^>(?= )/gm;
 
-/** What makes an item of a list of a line that it begins. */
+/** Makes a line that begins with it an item of a list. */
 const BULLET = /^(\s*)([*-])(?= )/gm;
 
 const BULLETS: Readonly<Record<string, string>> = { "*": "∗", "-": "‐" };
 
 /**
- * Text that shows as it was written on a network that has no escape. What its apps make of invisible characters beside
- * a marker is nowhere stated, so markers become look-alikes; all of them are one unit, as the markers are. A marker
- * that stands alone formats nothing, and links have to stay what they are.
+ * Returns text that shows as written on a network that has no escape. Markers become look-alikes of one unit, because
+ * the apps' handling of invisible characters is undocumented. A lone marker formats nothing; links are left as they
+ * are.
  */
 export function withLookAlikes(text: string): string {
   const unquoted = text
     .replace(QUOTE, "›")
     .replace(BULLET, (_line, indent: string, mark: string) => indent + (BULLETS[mark] ?? mark));
   const repeated = Object.keys(LOOK_ALIKES).filter((marker) => unquoted.split(marker).length > 2);
-  // By the group in the expression every second piece is a link.
+  // The group in the expression makes every second piece a link.
   const pieces = unquoted.split(LINK).map((piece, at) => (at % 2 === 1 ? piece : disarm(piece, repeated)));
   return pieces.join("");
 }
@@ -75,8 +78,8 @@ function disarm(text: string, markers: readonly string[]): string {
 }
 
 /**
- * A dispatch in words for people, as plain text. The visitor's address is left out on purpose: it is personal data,
- * a chat keeps it outside the reach of `forget` and `RETENTION_DAYS`, and is of no use to readers of a chat.
+ * Words a dispatch for people, as plain text. The visitor's address is left out on purpose: it is personal data that a
+ * chat keeps outside the reach of `forget` and `RETENTION_DAYS`, and of no use to readers of a chat.
  */
 export function wordDispatch(dispatch: Dispatch): string {
   if (dispatch.kind === "click") return wordClick(dispatch);
@@ -87,7 +90,7 @@ export function wordDispatch(dispatch: Dispatch): string {
   return `[${oneLine(dispatch.level).toUpperCase()}] ${oneLine(dispatch.service)}: ${plainText(dispatch.message)}`;
 }
 
-/** Links named one by one in a digest; the rest is a number. */
+/** Links that a digest names one by one; the rest is a number. */
 const DIGEST_LINKS_MAX = 20;
 
 function wordDigest({ clicks, bots, links }: Extract<Dispatch, { kind: "digest" }>): string {
@@ -107,7 +110,7 @@ function byBots(bots: number): string {
   return bots === 0 ? "" : ` (${bots} by bots)`;
 }
 
-/** Chat and messaging announce the same clicks. */
+/** Cached, because chat and messaging announce the same clicks. */
 const words = new WeakMap<Click, string>();
 
 function wordClick(click: Click): string {

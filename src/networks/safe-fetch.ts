@@ -2,13 +2,13 @@ import { systemClock, type Clock } from "../platform/clock.ts";
 import { isBun } from "../platform/bun-or-node.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** Bytes kept of an answer, unpacked, where the caller expects no more: most answers are under 1 KB. */
+/** Bytes kept of an answer, decompressed, unless the caller expects more: most answers are under 1 KB. */
 export const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** Whatever a caller expects: a few such answers at once still fit into a small machine's memory. */
+/** The most that a caller can expect: a few such answers at once still fit into a small machine's memory. */
 export const EXPECTED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Of most calls; by this one object they are known without looking. */
+/** Shared by most calls, so comparing identity is enough. */
 export const JSON_BODY: Readonly<Record<string, string>> = { "content-type": "application/json" };
 
 export const USER_AGENT = `reachlog/${VERSION}`;
@@ -19,10 +19,10 @@ export interface SafeRequest {
   readonly method: string;
   readonly headers?: Readonly<Record<string, string>> | Headers | undefined;
   readonly body?: string | undefined;
-  /** For connecting, headers and body together. */
+  /** Covers connecting, headers and body together. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Bytes kept of the answer, {@link EXPECTED_BYTES_MAX} at the most; absent: {@link ANSWER_BYTES_MAX}. */
+  /** Bytes kept of the answer, at most {@link EXPECTED_BYTES_MAX}. Default: {@link ANSWER_BYTES_MAX}. */
   readonly answerBytesMax?: number | undefined;
 }
 
@@ -30,7 +30,9 @@ export interface NetworkAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body broke off, came too late or was too large: `text` is its beginning, the status stands all the same. */
+  /**
+   * True if the body broke off, came too late or was too large. `text` is its beginning then, and the status is valid.
+   */
   readonly truncated: boolean;
 }
 
@@ -53,16 +55,16 @@ export type ObjectFetch = (url: string, request: ObjectRequest) => Promise<Objec
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface SafeFetchOptions {
-  /** Origins (or URLs of which only the origin counts) that the configuration names. */
+  /** Origins that the configuration names, or URLs of which only the origin counts. */
   readonly allowedOrigins: readonly string[];
   readonly fetch?: Fetch;
-  /** Dates an answer that comes without a date; default: the system's. */
+  /** Dates an answer that comes without a date. Default: the system's clock. */
   readonly clock?: Clock;
 }
 
 /**
- * The only way out of the service. It calls configured origins only (which is why addresses need no check of their
- * own: the operator may point one at this machine), follows no redirect, and bounds time and memory of each call.
+ * The only way out of the service. Calls configured origins only, follows no redirect, and bounds time and memory of
+ * each call. Origins are not checked further, because the operator may point one at this machine.
  */
 export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
   const call = createCall(options, METHODS);
@@ -80,8 +82,8 @@ export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
 }
 
 /**
- * The same for the files of an object store: bytes in both directions, PUT and DELETE too. The runtime may send these twice,
- * so a repeat of what is asked must do no harm.
+ * Like {@link createSafeFetch}, for the files of an object store: bytes in both directions, PUT and DELETE too. The
+ * runtime may send these twice, so a repeat must do no harm.
  */
 export function createObjectFetch(options: SafeFetchOptions): ObjectFetch {
   const call = createCall(options, OBJECT_METHODS);
@@ -105,10 +107,10 @@ function createCall(options: SafeFetchOptions, methods: ReadonlySet<string>) {
   };
 }
 
-/** Loaded where it is wanted: Bun, which does without, starts a third faster then. */
+/** Loaded on first use, because Bun does without it, and starts a third faster that way. */
 const sendUnpooled: Fetch = async (url, init) => (await import("./unpooled-fetch.ts")).unpooledFetch(url, init);
 
-/** An answer without a date gets that of its arrival (RFC 9110, section 6.6.1), from which others in it are counted. */
+/** Dates an answer without a date by its arrival (RFC 9110, section 6.6.1): other times in it count from there. */
 function dated(headers: Headers, clock: Clock): Headers {
   if (headers.has("date")) return headers;
   const all = new Headers(headers);
@@ -117,18 +119,20 @@ function dated(headers: Headers, clock: Clock): Headers {
 }
 
 /**
- * Starts the runtime's HTTP client. Bun 1.4.5 ends the whole process when it starts it, at the first call, with no file
- * descriptor left: a client with enough connections to the service could cause that. No server listens on port 0.
+ * Starts the runtime's HTTP client, by a call to port 0, where no server listens. If no file descriptor is left at its
+ * start, Bun 1.4.5 ends the process, and a client with enough connections to the service could cause that.
  */
 export async function startClient(): Promise<void> {
   if (isBun) await fetch("http://127.0.0.1:0/").catch(() => undefined);
 }
 
-/** The runtime sends PUT and DELETE a second time, without a word, when a kept-alive connection dies under them. */
+/**
+ * Without PUT and DELETE, which the runtime silently sends a second time when a kept-alive connection dies under them.
+ */
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST"]);
 const OBJECT_METHODS: ReadonlySet<string> = new Set(["GET", "PUT", "DELETE"]);
 
-/** Everything that can be wrong before a byte is sent. */
+/** Makes the options of the call. Throws for everything that can be wrong before a byte is sent. */
 function prepare(url: string, request: SafeRequest | ObjectRequest, isAllowed: (url: string) => boolean): RequestInit {
   if (request.signal?.aborted === true) throw new NetworkFault("aborted", true);
   if (!(request.timeoutMs > 0)) throw new NetworkFault("timeout", true);
@@ -143,7 +147,7 @@ function prepare(url: string, request: SafeRequest | ObjectRequest, isAllowed: (
   };
 }
 
-/** Most calls go to the few addresses of the last ones. */
+/** Addresses that are remembered as allowed. Most calls go to the few addresses of the last ones. */
 const REMEMBERED_URLS_MAX = 32;
 
 function allowOnly(urls: readonly string[]): (url: string) => boolean {
@@ -164,7 +168,7 @@ function checkedHeaders(headers: SafeRequest["headers"]): Headers {
   try {
     return named(new Headers(headers));
   } catch {
-    // A line break in a token, for example; the runtime's error may repeat it.
+    // A line break in a token, for example. The runtime's error is dropped, because it may repeat the token.
     throw new NetworkFault("forbidden", true);
   }
 }
@@ -174,10 +178,10 @@ function named(headers: Headers): Headers {
   return headers;
 }
 
-/** What makes a body of another length than its header says: it is packed, or sent in chunks. */
+/** Headers of a body whose length differs from `content-length`: it is compressed, or sent in chunks. */
 const LENGTH_CHANGING = ["content-encoding", "transfer-encoding"];
 
-/** Whether the body is known to be small before it is read. */
+/** True if the body is known to be small before it is read. */
 function isWithin(headers: Headers, bytesMax: number): boolean {
   const length = headers.get("content-length");
   if (length === null || LENGTH_CHANGING.some((name) => headers.has(name))) return false;
@@ -186,11 +190,11 @@ function isWithin(headers: Headers, bytesMax: number): boolean {
 
 async function readText(response: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
   const { bytes, truncated } = await readBytes(response, bytesMax);
-  // The half of a character at the end is left out.
+  // Leaves out half a character at the end.
   return { text: new TextDecoder().decode(bytes, { stream: truncated }), truncated };
 }
 
-/** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. */
+/** Reads at most `bytesMax` and hangs up on the rest. If the body breaks off, returns what came before. */
 async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
   const reader = body?.getReader();
   const chunks: Uint8Array[] = [];
@@ -203,9 +207,9 @@ async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes:
       left -= value.length;
     }
   } catch {
-    // Nothing more comes.
+    // Nothing more arrives.
   } finally {
-    // Also ends the download; a body that already failed rejects here, and there is nothing left to report.
+    // Also ends the download. A body that failed before rejects here, and there is nothing left to report.
     await reader?.cancel().catch(() => undefined);
   }
   return { bytes: Buffer.concat(chunks), truncated: true };
@@ -224,21 +228,21 @@ const MESSAGES = {
   timeout: "no answer in time",
   aborted: "the call was given up",
   redirect: "the network answered with a redirect, which is not followed",
-  /** Or unforeseen. */
+  /** Also for any fault that is not foreseen. */
   invalid: "the answer is not valid HTTP",
 } as const;
 
-/** What went wrong below HTTP. */
+/** The kinds of fault below HTTP. */
 export type NetworkFaultKind = keyof typeof MESSAGES;
 
 /**
- * A call without an answer. `certainlyNotSent`: no byte of the request left, so that a repeat cannot double anything;
- * false means "unknown". The message is ours and the runtime's error is not even kept as the cause, because Bun
+ * A call without an answer. The message is ours. The runtime's error is not kept, not even as the cause, because Bun
  * puts the URL into it, and the URLs of Slack and Telegram are credentials.
  */
 export class NetworkFault extends Error {
   override readonly name = "NetworkFault";
   readonly kind: NetworkFaultKind;
+  /** True if no byte of the request left, so that a repeat cannot double anything; false if that is unknown. */
   readonly certainlyNotSent: boolean;
   constructor(kind: NetworkFaultKind, certainlyNotSent: boolean) {
     super(MESSAGES[kind]);
@@ -248,8 +252,8 @@ export class NetworkFault extends Error {
 }
 
 /**
- * Error codes of fetch in Bun 1.4.5 and of `node:https` in Deno 2.9.6, as tried against real servers; what is missing
- * here counts as `invalid`.
+ * Error codes of fetch in Bun 1.4.5 and of `node:https` in Deno 2.9.6, as tried against real servers. All others count
+ * as `invalid`.
  */
 const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
   ECONNREFUSED: "refused",
@@ -264,19 +268,22 @@ const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
   ETIMEDOUT: "timeout",
   UnexpectedRedirect: "redirect",
   EPROTO: "tls",
-  // A host that Deno's permissions do not name, which is not even looked up.
+  // Deno's permissions do not name the host, which is then not even looked up.
   EPERM: "forbidden",
 };
 
-/** OpenSSL's verdicts (`DEPTH_ZERO_SELF_SIGNED_CERT`, `CERT_HAS_EXPIRED`, `UNABLE_TO_GET_ISSUER_CERT`, `ERR_TLS_…`). */
+/**
+ * OpenSSL's verdicts on certificates (`DEPTH_ZERO_SELF_SIGNED_CERT`, `CERT_HAS_EXPIRED`, `UNABLE_TO_GET_ISSUER_CERT`,
+ * `ERR_TLS_…`).
+ */
 const CERTIFICATE_CODE = /CERT|^UNABLE_TO/;
 
-/** What the protocol itself fails of, and alerts of the other side: some of them (TLS 1.3) come after the request. */
+/** Failures of the TLS protocol itself, and alerts of the other side. Some (TLS 1.3) come after the request. */
 const TLS_CODE = /^ERR_SSL_/;
 
 /**
- * All that comes before the request. The certificate is judged before its first byte is written, as tried against real
- * servers; `EPROTO` comes for a handshake that fails as well as for a connection that is spoilt after the request.
+ * Faults that come before the request: as tried against real servers, the certificate is judged before the first byte
+ * is written. `EPROTO` is not one: it also comes for a connection that breaks after the request.
  */
 const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
   "forbidden",

@@ -11,27 +11,26 @@ export interface StandardWebhookOptions {
   readonly name: WebhookChannel;
   /** May hold a credential. */
   readonly url: Secret;
-  /** Each `whsec_` and base64, separated by spaces; a delivery is signed with all of them. */
+  /** Secrets of `whsec_` and base64, separated by spaces. A delivery is signed with all of them. */
   readonly secrets: Secret;
   /** An event waits while an earlier one of its stream is pending. */
   readonly isInOrder: boolean;
-  /** What is posted of all events, for {@link compileFilter}; undefined: all. */
+  /** Selects the events that are posted, for {@link compileFilter}; undefined for all. */
   readonly filter: string | undefined;
-  /** Sent beside those of Standard Webhooks, by name. */
+  /** Sent in addition to those of Standard Webhooks, by name. */
   readonly headers: ReadonlyMap<string, Secret>;
   readonly safeFetch: SafeFetch;
 }
 
 /**
- * A program of the operator's as a webhook channel, by Standard Webhooks (https://www.standardwebhooks.com): its
- * receivers know a repeat by `webhook-id`, the event's own id, for as long as they like. Asking it to send anything but
- * events is a defect: it throws.
+ * A program of the operator's as a webhook channel, by Standard Webhooks (https://www.standardwebhooks.com). Receivers
+ * know a repeat by `webhook-id`, the event's id, for as long as they like. Throws if asked to send anything but events.
  */
 export function createStandardWebhookChannel(options: StandardWebhookOptions): Channel {
   const { name, url, secrets, isInOrder, safeFetch } = options;
   const own = Object.fromEntries([...options.headers].map(([header, value]) => [header, value.reveal()]));
   const matches = options.filter === undefined ? undefined : compileFilter(options.filter);
-  // At once: an upgrade in place may have taken the library away by the first event.
+  // Loaded now, because an upgrade in place may have removed the library by the first event.
   const signing = createSign(secrets);
   signing.catch(() => {});
   return {
@@ -62,11 +61,11 @@ function toPosted(recorded: Recorded): PostedEvent {
   return { type, timestamp: time, data: { position, id, stream, version, type, time, data, meta, hash } };
 }
 
-/** The receiver wants nothing any more. */
+/** The receiver wants nothing more. */
 const GONE = 410;
 
 /**
- * Any 2xx is a delivery. A 410 ends the webhook until the operator resumes it; all else is tried again, since what a
+ * Any 2xx is a delivery. A 410 ends the webhook until the operator resumes it; all else is retried, since what a
  * receiver did before its error is unknown. Its text is not repeated: it may be of any length, and about people.
  */
 const ANSWERS: AnswerRules = {
@@ -77,8 +76,8 @@ const ANSWERS: AnswerRules = {
 };
 
 /**
- * Makes the headers by which a receiver knows the sender, the event, and that it is not an old request once more. Loads the
- * library, which most services do without.
+ * Makes the headers by which a receiver knows the sender, the event, and that it is no replay of an old request. Loads
+ * the library, which most services do without.
  */
 async function createSign(secrets: Secret) {
   const { Webhook } = await import("standardwebhooks");

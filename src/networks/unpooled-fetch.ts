@@ -12,18 +12,17 @@ const UNPACKERS = new Map<string | undefined, () => Duplex>([
   ["zstd", createZstdDecompress],
 ]);
 
-/** Sent by every runtime's own `fetch` as well. */
+/** Headers that every runtime's own `fetch` sends as well. */
 const HEADERS = { "accept-encoding": [...UNPACKERS.keys()].join(", ") };
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** A `Response` with one of these takes no body. */
+/** Statuses with which a `Response` takes no body. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
- * `fetch` on a connection of its own for each request, as far as `safe-fetch.ts` wants it: the body a text, redirects
- * refused. Deno's makes a POST once more, without a word, when the connection that it kept dies under it, and its errors
- * have no code that tells whether anything was sent. `ca`: authorities to trust in place of the usual ones, PEM.
+ * Like `fetch`, with a new connection for each request and no redirects. Deno's own repeats a POST silently when a kept
+ * connection dies, and its errors do not tell whether anything was sent. `ca` replaces the trusted authorities (PEM).
  */
 export async function unpooledFetch(url: string, { method, headers, body, signal }: RequestInit, ca?: string) {
   const send = url.startsWith("https:") ? requestByHttps : requestByHttp;
@@ -34,7 +33,7 @@ export async function unpooledFetch(url: string, { method, headers, body, signal
   });
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     request.once("response", resolve);
-    // We asked for no upgrade.
+    // No upgrade was requested.
     request.once("upgrade", (answer) => reject(answer.destroy(new Error("upgraded"))));
     request.on("error", (fault) => reject(signal?.aborted === true ? signal.reason : fault));
     request.end(body);

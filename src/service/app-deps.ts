@@ -62,7 +62,7 @@ interface Served extends Pick<
   readonly isWritable: () => boolean;
 }
 
-/** What is served, with what the server alone needs. */
+/** Returns the server's dependencies: the given parts, and those that the server alone needs. */
 export function appDeps(served: Served): AppDeps {
   const { config, eventLog, projector, logger, delivery, load, openedLog, instances, stopping, authentication } =
     served;
@@ -98,7 +98,7 @@ export function appDeps(served: Served): AppDeps {
     hosts: listHosts(http, config.links.base),
     clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
-    // Each lets its part through: a load balancer sends an address here and there.
+    // Each instance admits its share, because a load balancer spreads one address over all of them.
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     sessions: createSessions({ masterKey: master, authentication, site, isLocal, claims: served.vault, clock }),
     notices: createNotices(master, site, clock),
@@ -135,7 +135,10 @@ export function appDeps(served: Served): AppDeps {
   };
 }
 
-/** While the deliveries are folded, those of the channels are not known; while the log is out of reach, none is. */
+/**
+ * Returns the holders of the roles: without those of channels while the deliveries are folded, and none while the log
+ * is unreachable.
+ */
 function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps["roles"]> {
   const channels = projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : [];
   return listHolders(eventLog, channels).catch(() => ({}));

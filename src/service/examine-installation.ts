@@ -30,8 +30,8 @@ import { describeExpiries } from "../config/tokens.ts";
 const CHECK_TIMEOUT_MS = 10_000;
 
 /**
- * Examines configuration, log, keys and vault, and whether a crash would write a core dump. `isOnline`: also asks each
- * network and the witness; nothing is posted.
+ * Examines configuration, log, keys and vault, and whether a crash would write a core dump. `isOnline` also asks each
+ * network and the witness, without posting anything.
  */
 export async function examineInstallation(
   config: Config,
@@ -49,7 +49,7 @@ export async function examineInstallation(
   ];
 }
 
-/** Nothing is required, but an operator wants to see what is missing. */
+/** Lists what is not configured. Nothing is required, but an operator wants to see what is missing. */
 function checkCompleteness(config: Config): string | { readonly missing: string } {
   const { missing } = listPartNames(config);
   return missing.length === 0 ? "complete" : { missing: `without faults; not configured: ${missing.join(", ")}` };
@@ -114,7 +114,7 @@ async function checkClock(config: Config): Promise<string> {
   const { now, skewMs } = store.logClock;
   const newest = newestTime(projector);
   const apartMs = skewMs(newest);
-  // Another clock is wrong where the two agree, and not the newest event with them.
+  // If the two clocks agree and the newest event is ahead of both, another clock was wrong.
   const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
   if (isAhead)
     throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);
@@ -148,7 +148,7 @@ async function checkNetworks(config: Config, logger: Logger): Promise<Finding[]>
 
 const NO_ACCOUNT = { missing: "no account is authorized yet: open /social/auth of the running service in a browser" };
 
-/** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
+/** Asks X who the authorized account is. Refreshes an expired token for that, as the service does. */
 async function checkAccount(config: Config, logger: Logger): Promise<string | { readonly missing: string }> {
   if (!(await locateLog(config).store.isThere())) return NO_ACCOUNT;
   await using session = await openSessionWith(config);
@@ -173,7 +173,7 @@ async function checkCollector({ endpoint }: TracingOptions): Promise<string> {
   );
 }
 
-/** Has the log's head cosigned as it is now: a witness that knows another history of the log, or a longer one, refuses. */
+/** Has the log's current head cosigned. A witness that knows another history of the log, or a longer one, refuses. */
 async function checkWitness(config: Config, witness: WitnessConfig): Promise<string> {
   if (!(await locateLog(config).store.isThere())) return "there is no log yet";
   await using log = await openStoredLog(config);
@@ -190,14 +190,14 @@ async function checkWitness(config: Config, witness: WitnessConfig): Promise<str
   throw new Error(witnessed.result === "split" ? `${witnessed.detail}; ${remedy}` : witnessed.detail);
 }
 
-/** Limits of this process on Linux; absent on other systems. */
+/** Where Linux lists the limits of this process; absent on other systems. */
 const LIMITS = "/proc/self/limits";
 
 const WARNING =
   "core dumps are on: a crash of the runtime itself would write the service's memory, and all secrets in it, to a file; " +
   "start it with ulimit -c 0 (systemd: LimitCORE=0; containers: --ulimit core=0)";
 
-/** A warning if crash dumps are on: a program of this runtime cannot switch them off itself. */
+/** Returns a warning if core dumps are on; a program of this runtime cannot switch them off itself. */
 function coreDumpWarning(): string | undefined {
   if (!existsSync(LIMITS)) return undefined;
   const soft = /^Max core file size\s+(\S+)/m.exec(readFileSync(LIMITS, "utf8"))?.[1];

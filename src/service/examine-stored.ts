@@ -8,12 +8,12 @@ import { finding, type Finding } from "./finding.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
 import { locateFiles, locateLog } from "../privacy/log-place.ts";
 
-/** Examines whether this version reads the log, the vault and the keys, and changes nothing. */
+/** Examines whether this version reads the log, the vault and the keys. Changes nothing. */
 export async function examineStored(config: Config): Promise<readonly Finding[]> {
   return [...(await examineLog(config)), ...(await examineSecrets(config))];
 }
 
-/** Each table has a version, which only a role that may change tables compares. */
+/** The tables of a server are not examined: only a role that may change them compares their versions. */
 const ON_A_SERVER =
   "on PostgreSQL, not examined: the first start updates its tables, and refuses an event or a table of a newer version";
 
@@ -39,7 +39,7 @@ function checkFormat({ format, currentFormat }: ExaminedLog): string {
   return `format ${format}: the first start converts it to ${currentFormat}, which older versions cannot open; back up first`;
 }
 
-/** The newest event of a type has its newest version, since versions only grow. */
+/** Checks the newest event of each type. It has the type's newest version, since versions only grow. */
 async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   const faults: string[] = [];
   for (const event of newest) {
@@ -54,9 +54,9 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   return `this version reads the newest event of each of ${newest.length} types`;
 }
 
-/** Opening them changes nothing if they have this version's format, and fails otherwise. */
+/** Opens vault and keys. This changes nothing if they have this version's format, and fails otherwise. */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
-  // To open them on a server makes their tables.
+  // Opening them on a server creates their tables.
   if (config.log.kind === "postgres") return [];
   const { vault, keys } = locateLog(config).secrets;
   const examine = (what: string, place: SecretPlace): Promise<Finding> =>

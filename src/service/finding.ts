@@ -1,17 +1,17 @@
-/** `missing`: it is not there yet, and nothing is wrong with that; `wrong`: what has to be corrected. */
+/** `missing`: the thing does not exist yet, which is no fault. `wrong`: it has to be corrected. */
 export type FindingState = "ok" | "warning" | "missing" | "wrong";
 
-/** One thing looked at; `detail` says what to do about it. */
+/** The result of one examination; `detail` says what to do about it. */
 export interface Finding {
   readonly what: string;
   readonly state: FindingState;
   readonly detail: string;
 }
 
-/** A detail alone is that of what is ok. */
+/** A string is the detail of a result that is ok. */
 type Judged = string | { readonly missing: string };
 
-/** The result of `check`; wrong if it throws. */
+/** Returns the result of `check`; `wrong` if it throws. */
 export async function finding(what: string, check: () => Judged | Promise<Judged>): Promise<Finding> {
   try {
     const judged = await check();

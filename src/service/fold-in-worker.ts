@@ -8,8 +8,8 @@ export interface ThreadOrder extends PartOrder {
 }
 
 /**
- * Folds a part of a rebuild in a thread of its own, which opens the log by the same settings. Resolves once it has kept
- * its work, also that of an interrupted one; rejects when the thread failed.
+ * Folds a part of a rebuild in a separate thread, which opens the log by the same settings. Resolves once the work is
+ * stored, even if it was interrupted. Rejects if the thread failed.
  */
 export async function foldInWorker(order: ThreadOrder, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

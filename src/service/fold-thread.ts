@@ -1,4 +1,4 @@
-// Folds a part of a rebuild, and keeps the work; started by fold-in-worker.ts.
+// Folds a part of a rebuild and stores the work; started by fold-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { loadConfig } from "../config/config.ts";
 import { readSettingsFile } from "../config/load-env-file.ts";

@@ -15,10 +15,10 @@ import { createWhatsappChannel } from "../networks/messaging/whatsapp.ts";
 import { createX } from "../networks/x/x-api.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 
-/** The network in which recipients are written to, and how an account of it is linked. */
+/** The network of the recipients, and the way to link an account of it. */
 export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 
-/** The clients of all that is configured. Nothing is asked of a network yet. */
+/** Creates the clients of all that is configured. Asks no network yet. */
 export function connectNetworks(config: Config, clock: Clock = systemClock, safeFetch = outbound(config, clock)) {
   const { x, meta, chat, messaging, webhooks } = config;
   const ads = meta && createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
@@ -29,7 +29,7 @@ export function connectNetworks(config: Config, clock: Clock = systemClock, safe
   return {
     /** The channels that have credentials. */
     channels: [ads, chats, messages, ...receivers].filter((channel) => channel !== undefined),
-    /** Undefined: X is not configured. */
+    /** Undefined if X is not configured. */
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
       oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),
@@ -55,12 +55,12 @@ function createMessagingChannel(config: MessagingConfig, safeFetch: SafeFetch): 
   }
 }
 
-/** The one way out, open to the configured networks only. */
+/** Returns the only way to send requests out, which reaches the configured networks only. */
 export function outbound(config: Config, clock: Clock = systemClock): SafeFetch {
   return createSafeFetch({ allowedOrigins: outboundUrls(config), clock });
 }
 
-/** URLs of the configured networks, of which some are secrets: only their origins are called. */
+/** Returns the URLs of the configured networks. Some are secrets; only their origins are called. */
 export function outboundUrls({ x, meta, chat, messaging, webhooks, witness }: Config): readonly string[] {
   const urls = [
     x?.apiUrl,

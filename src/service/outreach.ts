@@ -12,10 +12,10 @@ import { parseTemplate } from "../template/template.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Social } from "./networks.ts";
 
-/** 128 bits: no code that follows from them can be guessed. */
+/** 128 bits, so that no code derived from it can be guessed. */
 const LINK_SECRET_BYTES = 16;
 
-/** What the account and the outreach agent work with. */
+/** The dependencies that the account and the outreach agent share. */
 interface WorkDeps
   extends
     Pick<OutreachContext, "eventLog" | "projector" | "logger" | "announce" | "leaseScale" | "wallClock">,
@@ -24,10 +24,10 @@ interface WorkDeps
   readonly sleep?: OutreachContext["sleep"] | undefined;
 }
 
-/** The account that the service acts for: its network, and the right to call it. */
+/** The account that the service acts for: its network, and the tokens to call it. */
 export type Account = ReturnType<typeof openAccount>;
 
-/** Disposing it waits for a refresh of the tokens under way. */
+/** Disposing it waits for a refresh of the tokens in progress. */
 export function openAccount(deps: WorkDeps & { readonly social: Social; readonly vault: Vault }) {
   const { social } = deps;
   const timing = { clock: deps.logClock.now, sleep: deps.sleep ?? sleep };
@@ -40,7 +40,7 @@ interface OutreachDeps extends WorkDeps, RuleParts {
   readonly account: Pick<Account, "network" | "tokens">;
 }
 
-/** What the outreach agent works with, in the service and in commands. */
+/** Returns the outreach agent's dependencies, in the service and in commands. */
 export function outreachContext(deps: OutreachDeps): OutreachContext {
   const { config, account, logClock, projector } = deps;
   const { outreach } = config;
@@ -54,7 +54,7 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     skewMs: () => logClock.skewMs(newestTime(projector)),
     sleep: deps.sleep ?? sleep,
     sources: openSources(outreach),
-    // Never rendered where no template is configured: then no run starts.
+    // The fallback is never rendered: no run starts without a template.
     rules: toOutreachRules(deps, outreach.template ?? parseTemplate("-")),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),

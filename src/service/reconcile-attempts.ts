@@ -8,7 +8,7 @@ import { connectNetworks } from "./networks.ts";
 import { openAccount, outreachContext } from "./outreach.ts";
 import type { Session } from "./session.ts";
 
-/** Shows an operator the work, for as long as it takes. */
+/** Shows an operator the work while it lasts. */
 export interface ReconcileView extends Disposable {
   readonly logger: Logger;
 }
@@ -20,15 +20,15 @@ export interface Reconciled {
   readonly sent: number;
   readonly not_delivered: number;
   readonly still_in_doubt: readonly OpenAttempt[];
-  /** A run whose process had died. */
+  /** The run that was closed because its process had died. */
   readonly closed_run: string | null;
   /** True if nothing was in doubt, and no run was open. */
   readonly isIdle: boolean;
 }
 
 /**
- * Settles messages in doubt beside a running service, by reading the conversations, and closes the run of a process that
- * died. `running`: a run is in progress, which does it itself. Throws a ServiceError (configuration) without X.
+ * Settles messages in doubt by reading the conversations, also while a service runs, and closes the run of a process
+ * that died. `running` means that a run in progress does it itself. Throws a ServiceError (configuration) without X.
  */
 export async function reconcileAttempts(
   session: Session,
@@ -60,7 +60,7 @@ async function settle(session: Session, openView: () => ReconcileView, interrupt
     const problem = "not set, so X cannot be asked";
     throw configurationError([{ variable: "X_CLIENT_ID", problem, wanted: "the app's id" }]);
   }
-  // An append, which the service delivers: only this command has found the grant dead.
+  // Appends the announcement for the service to deliver: only this command has found the grant dead.
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
   const base = { ...session, logger, announce };
   await using account = openAccount({ ...base, social });

@@ -46,8 +46,8 @@ import { openAccount, outreachContext } from "./outreach.ts";
 import { ownInstance } from "./shown-configuration.ts";
 
 /**
- * Positions that are folded before the service listens: about a second. A service saves each state more often than that, so
- * only a changed projection is further behind, or one of a log whose snapshots are lost.
+ * Positions that are folded before the service listens: about a second. A service saves each state more often, so only
+ * a changed projection is further behind, or that of a log whose snapshots are lost.
  */
 const LATE_POSITIONS = 250_000;
 
@@ -55,25 +55,25 @@ const LATE_POSITIONS = 250_000;
 export type Service = Awaited<ReturnType<typeof startService>>;
 
 export interface ServiceOptions {
-  /** Goes on with a log that does not hold what its checkpoint knew, and records that. */
+  /** Continues with a log that lacks what its checkpoint knew, and records that. */
   readonly acceptLoss?: boolean;
-  /** Goes on without the keys of personal data, or without the vault, where they are lost. */
+  /** Continues without the keys of personal data, or without the vault, if they are lost. */
   readonly acceptLostKeys?: boolean;
-  /** Goes on with vault and keys that belong to another log, or to a later life of this one. */
+  /** Continues with vault and keys that belong to another log, or to a later life of this one. */
   readonly takeOverKeys?: boolean;
-  /** Opens a log in a file as one that other instances have open too, which only a test does. */
+  /** Opens a log in a file as if other instances had it open too. For tests only. */
   readonly isShared?: boolean;
-  /** Positions behind the log from which a projection is folded beside the service, for tests with short logs. */
+  /** Positions behind the log from which a projection is folded while the service runs, for tests with short logs. */
   readonly lateAfter?: number;
-  /** In place of the machine's; for the demo, which lets the service write a history. */
+  /** Replaces the machine's clock, for the demo, which lets the service write a history. */
   readonly clock?: Clock;
-  /** Of all leases, for tests in real time. */
+  /** A factor for the durations of all leases, for tests in real time. */
   readonly leaseScale?: number;
 }
 
 /**
- * Opens the log, wires all parts, listens; top to bottom, and stopped from the bottom up.
- * Throws what {@link openLog} throws, a ServiceError (configuration), or the port's error.
+ * Opens the log, wires all parts and listens, from top to bottom; stops from the bottom up. Throws what {@link openLog}
+ * throws, a ServiceError (configuration), or the port's error.
  */
 export async function startService(given: Config, logger: Logger, options: ServiceOptions = {}) {
   await using stack = new AsyncDisposableStack();
@@ -86,7 +86,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const { vault, keyring, logClock } = store;
   const clock = logClock.now;
 
-  // The networks, and what is delivered to them.
+  // The networks, and the deliveries to them.
   await startClient();
   const { channels, social } = connectNetworks(config, clock);
   const configured = channels.map(({ name }) => name);
@@ -117,7 +117,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   );
   const delivery = createDelivery({ eventLog, projector, clock }, channels);
 
-  // The account, and who writes to people in its name.
+  // The account, and the outreach agent that writes in its name.
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
   const findLinkKeys = createFindLinkKeys(keyring);
   const people = { vault, hashesOf, findLinkKeys, keyring };
@@ -134,15 +134,15 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const http = { awaySince, ...access, load, metrics, tracing, isWritable, stopping: stopping.signal };
   const served = { ...base, ...http, openedLog: store, instances, delivery, account, runner };
   stack.use(await listen(createApp(appDeps(served)), config.http, load));
-  // Before the server, which waits for its answers: streams of events have no end of their own.
+  // Aborts before the server stops, which waits for its answers: streams of events never end by themselves.
   stack.defer(() => stopping.abort());
   if (runner !== undefined) {
-    // Stopped before the server: callers that wait for a run are answered when it ends.
+    // Stops before the server, so that callers that wait for a run are answered when it ends.
     stack.use(runner);
     const recover = async () => startRecovery(runner, leasing.isAlone, logger);
     stack.use(await onceFolded({ projector, logger }, RUN_STATES, recover));
   }
-  // First of all: what is in flight completes while the run and the requests end, and does not wait for its turn after.
+  // Stops first: clicks in flight complete while the run and the requests end, not after them.
   stack.defer(() => dispatchers.begun?.holdClicks());
   logger.info("listening", { url: publicUrl, position: projector.position });
 
@@ -150,21 +150,21 @@ export async function startService(given: Config, logger: Logger, options: Servi
   return {
     url: publicUrl,
     projector,
-    /** Resolves with the fault after which the service must exit: the log takes nothing more. */
+    /** Resolves with the fault after which the service must exit, because the log accepts no more appends. */
     failed: Promise.race([watch.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
 
-/** Closes the run of a dead process; the runner waits for it when it stops. */
+/** Closes the run of a dead process. The runner waits for this when it stops. */
 function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDisposable {
   void runner.recover({ steal }).catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
   return { async [Symbol.asyncDispose]() {} };
 }
 
 /**
- * Begins what reads these states: before it resolves where they are complete, and else once they are. Disposing it stops
- * what has begun. What cannot begin later is logged; the next start tries it again.
+ * Begins a part that reads these states: before it resolves if they are complete, else once they are. Disposing it
+ * stops the part. If a part fails to begin later, that is logged, and the next start tries again.
  */
 async function onceFolded<Part extends AsyncDisposable>(
   { projector, logger }: { readonly projector: Projector; readonly logger: Logger },
@@ -196,7 +196,7 @@ async function onceFolded<Part extends AsyncDisposable>(
   };
 }
 
-/** Loads the libraries only where traces are collected. */
+/** Loads the libraries only if traces are collected. */
 async function openTraces(
   stack: AsyncDisposableStack,
   { tracing }: Config,
@@ -213,14 +213,14 @@ interface OpenStateOptions extends ServiceOptions {
   readonly metrics: Pick<Metrics, "appends">;
 }
 
-/** The log with its keys and its vault, and what it adds up to; what does not belong together is refused here. */
+/** Opens the log with its keys, its vault and its projections. Refuses parts that do not belong together. */
 async function openState(
   stack: AsyncDisposableStack,
   config: Config,
   { logger, metrics, tracing, isShared = false, leaseScale, lateAfter = LATE_POSITIONS, ...accepted }: OpenStateOptions,
 ) {
   const own = ownInstance(config);
-  // The owner of the log knows that no other instance lives.
+  // A process that owns the log knows that no other instance lives.
   const isAlone = config.log.kind === "sqlite" && !isShared;
   const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
   await noticeCopy(locateLog(config).store, own.id, logger);
@@ -275,7 +275,7 @@ async function openState(
   return { store, instances, leasing, roles, eventLog, projector, watch };
 }
 
-/** Authenticates callers, and limits those that fail. `stack` ends it: what was used and what failed until then is recorded. */
+/** Authenticates callers, and limits those that fail. Disposing `stack` records all uses and failures until then. */
 function openAuthenticator(
   { limit, ...deps }: Pick<PartDeps, "eventLog" | "clock" | "logger"> & { readonly limit: FailureLimit },
   { http }: Config,
@@ -291,14 +291,14 @@ function openAuthenticator(
   return { authentication, failureLimit };
 }
 
-/** A log in a file has one service; of a database server's log, all count together. */
+/** A log in a file has one service. All services of a log on a database server count together. */
 function createLogFailureLimit({ log }: Config, { master, vault, logClock: { now: clock } }: OpenedLog): FailureLimit {
   if (log.kind === "sqlite") return createFailureLimit(clock);
   const key = deriveKey(master, "failed-authentications");
   return shareFailures({ claim: vault.claim, key, clock });
 }
 
-/** False once a fault has stopped the log, and while it is out of reach. */
+/** Returns a function that is false once a fault has stopped the log, and while it is unreachable. */
 function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
   let hasFailed = false;
   void failed.then(() => (hasFailed = true));
@@ -308,7 +308,7 @@ function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
 /** Refuses to start with placeholders that no contact can fill: a run would skip all recipients. */
 function checkTemplate(config: Config, projector: Projector): void {
   const { template } = config.outreach;
-  // While the recipients are not known, the runs say what each of them lacks.
+  // While the recipients are not known yet, the runs say what each of them lacks.
   if (!projector.isFolded("contacts")) return;
   const { people, fields } = projector.state("contacts");
   if (template === undefined || people.size === 0) return;
@@ -321,7 +321,7 @@ function checkTemplate(config: Config, projector: Projector): void {
   }
 }
 
-/** For each type of event that gets a line for the operator: its level, its message, and the data that it shows. */
+/** The types of event that get a line for the operator, each with level, message, and the data that it shows. */
 const LOGGED: {
   readonly [Type in EventType]?: readonly ["info" | "warn", string, readonly (keyof DataOf<Type>)[]];
 } = {
@@ -334,8 +334,8 @@ const LOGGED: {
 };
 
 /**
- * Logs a line for the operator when a channel is suspended or resumed and when a run begins or ends: by this service, by
- * a command, or by another instance.
+ * Logs a line for the operator when a channel is suspended or resumed, and when a run begins or ends, whether by this
+ * service, a command, or another instance.
  */
 export function logChanges(projector: Pick<Projector, "listen">, logger: Logger): Disposable {
   const log = ({ type, position, data, meta }: Recorded): void => {

@@ -7,10 +7,10 @@ import { startProjector } from "../projector/projector.ts";
 import { createFindLinkKeys } from "../recipients/record-consent.ts";
 import { createSuppressionHashes } from "../recipients/suppress.ts";
 
-/** A log, what belongs to it, and its projections: for work beside a running service. */
+/** A log, what belongs to it, and its projections, for work while a service may run. */
 export type Session = Awaited<ReturnType<typeof openSessionWith>>;
 
-/** Opens the configured log, and creates a missing one. Disposing the session closes it. */
+/** Opens the configured log, or creates a missing one. Disposing the session closes it. */
 export async function openSessionWith(config: Config) {
   await using opening = new AsyncDisposableStack();
   const encryptedLog = opening.use(await openLog(config));

@@ -9,7 +9,7 @@ import { VERSION } from "../platform/version.ts";
 type Channels = Pick<ConsoleSettings, "configured" | "recognisesMs">;
 type Given = Pick<ConsoleSettings, "hashesOf" | "wantsToken" | "tokens">;
 
-/** What the console's pages know of the configuration: no secret. */
+/** Returns the configuration that the console's pages show, without secrets. */
 export function consoleSettings(config: Config, { configured, recognisesMs }: Channels, given: Given): ConsoleSettings {
   const { dailyLimit, timezone, window, template, requireConsent, sources } = config.outreach;
   const callback = `${config.http.publicUrl}/social/callback`;
@@ -18,7 +18,7 @@ export function consoleSettings(config: Config, { configured, recognisesMs }: Ch
   return { ...given, configured, recognisesMs, ...outreach, parts: listParts(config), callback, traceUrl };
 }
 
-/** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */
+/** Describes this instance to all others of its log. Neither the description nor its digest holds a secret. */
 export function ownInstance(config: Config): Instance {
   const { outreach, bots, digestAfterSeconds, retentionDays, archiveAfterDays, auditReads, webhooks, http } = config;
   const carried = webhooks.map(({ name, types, filter, isInOrder }) => ({ name, types, filter, isInOrder }));

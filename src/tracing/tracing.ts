@@ -24,10 +24,10 @@ import type { EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** Export timeout, at shutdown too: traces are not worth a delay. */
+/** The timeout of an export, also at shutdown: traces are not worth a delay. */
 const EXPORT_TIMEOUT_MS = 2_000;
 
-/** Clicks of a batch that its span links to; the log has all of them. */
+/** The most clicks of a batch that its span links to; the log has all of them. */
 const LINKS_MAX = 128;
 
 export type Tracing = ReturnType<typeof openTracing>;
@@ -41,9 +41,9 @@ interface TracedDispatch {
 }
 
 export interface TracingOptions {
-  /** Base URL of a collector that takes OTLP over HTTP. */
+  /** The base URL of a collector that accepts OTLP over HTTP. */
   readonly endpoint: string;
-  /** Of the traces that begin here, in [0, 1]. */
+  /** The share of the traces beginning here that is collected, in [0, 1]. */
   readonly ratio: number;
   /** In [0, 1); default: the runtime's. */
   readonly random?: () => number;
@@ -60,7 +60,7 @@ function createProvider({ endpoint, ratio, logger }: TracingOptions): TracerProv
   });
 }
 
-/** Records the service's work as spans. Opened only where traces are collected. */
+/** Records the service's work as spans. Opened only if traces are collected. */
 export function openTracing(options: TracingOptions) {
   const { ratio, random = Math.random } = options;
   const provider = createProvider(options);
@@ -92,8 +92,8 @@ export function openTracing(options: TracingOptions) {
 
   return {
     /**
-     * A request; `given` is the `traceparent` that it came with, if any. Its flag decides whether the trace is collected
-     * where the caller is known. A stranger's is followed as often as one that begins here, whatever trace id they chose.
+     * Starts the span of a request; `given` is its `traceparent`, if any. From a known caller, its flag decides whether
+     * the trace is collected. A stranger's is followed as often as one that begins here, regardless of its trace id.
      */
     request(endpointName: string, given: string | null, isKnown: boolean) {
       const attributes = {
@@ -110,14 +110,14 @@ export function openTracing(options: TracingOptions) {
         },
       };
     },
-    /** The same event log, with a span for each append that a sampled request causes. */
+    /** Returns the event log, with a span for each append that a sampled request causes. */
     traced: (eventLog: EventLog): EventLog => ({ ...eventLog, append: append(eventLog) }),
-    /** One request to a network; `traceparents`: of what requested each dispatch that it carries. */
+    /** Starts the span of one request to a network. `traceparents` are those of the requests behind its dispatches. */
     dispatch({ channel, network, mode }: TracedDispatch, traceparents: readonly (string | undefined)[]) {
       const sampled = traceparents.filter(isSampled);
       const [only] = traceparents.length === 1 ? traceparents : [];
       const links = only === undefined ? sampled.slice(0, LINKS_MAX).flatMap(linkTo) : [];
-      // Without a sampled cause the request begins no trace of its own.
+      // Without a sampled cause, the request begins no trace.
       if (sampled.length === 0) return UNTRACED;
       const attributes = {
         "reachlog.channel": channel,
@@ -127,14 +127,14 @@ export function openTracing(options: TracingOptions) {
       };
       const span = tracer.startSpan(`dispatch ${channel}`, { kind: SpanKind.CLIENT, attributes, links }, below(only));
       return {
-        /** `outcomes`: of each dispatch. */
+        /** `outcomes` holds one for each dispatch. */
         end(outcomes: readonly string[]): void {
           span.setAttribute("reachlog.outcome", [...new Set(outcomes)].sort().join(" "));
           (outcomes.every((outcome) => outcome === "delivered" || outcome === "skipped") ? span : failed(span)).end();
         },
       };
     },
-    /** Sends what waits, and never rejects. */
+    /** Sends what waits. Never rejects. */
     flush: () => provider.forceFlush().catch(() => {}),
     async [Symbol.asyncDispose](): Promise<void> {
       await provider.shutdown().catch(() => {});
@@ -142,7 +142,7 @@ export function openTracing(options: TracingOptions) {
   };
 }
 
-/** Says once that the collector takes no traces, and once that it does again. */
+/** Logs once that the collector accepts no traces, and once that it does again. */
 function reportFaults(exporter: OTLPTraceExporter, url: string, logger: TracingOptions["logger"]): SpanExporter {
   let isFailing = false;
   return {
@@ -177,7 +177,7 @@ function isSampled(traceparent: string | undefined): traceparent is string {
   return parseTraceparent(traceparent)?.traceFlags === TraceFlags.SAMPLED;
 }
 
-/** The context of a child of `traceparent`; a root without it. */
+/** Returns the context of a child of `traceparent`, or a root without one. */
 function below(traceparent: string | null | undefined): Context {
   const parent = parseTraceparent(traceparent);
   return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
@@ -190,7 +190,7 @@ function linkTo(traceparent: string): Link[] {
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** The last part of a `traceparent`. */
+/** The flags, which are the last part of a `traceparent`. */
 const FLAGS = /[^-]*$/;
 
 function parseTraceparent(traceparent: string | null | undefined): SpanContext | undefined {

@@ -10,9 +10,9 @@ import type { Sessions } from "./session.ts";
 
 export interface AdmissionDeps {
   readonly authentication: Authentication;
-  /** Host names (without ports, lower case) under which the service may be asked. */
+  /** Host names (without ports, lower case) that the service answers to. */
   readonly hosts: ReadonlySet<string>;
-  /** Whether only this machine can reach the service. */
+  /** True if only this machine can reach the service. */
   readonly isLocal: boolean;
   readonly anonymousLimit: RateLimit;
   readonly failureLimit: FailureLimit;
@@ -20,29 +20,29 @@ export interface AdmissionDeps {
   readonly sessions: Sessions;
 }
 
-/** A request before it is known who calls; `headers` are those of its answer. */
+/** A request whose caller is not known yet; `headers` are those of its answer. */
 type Arrival = Pick<RequestContext, "request" | "endpoint" | "headers" | "readAddress">;
 
-/** Who calls, and the domains whose clicks they may record; absent: all. */
+/** The caller, and the domains whose clicks they may record (all if absent). */
 export type Caller = Pick<ApiToken, "name" | "links">;
 
 const STRANGER: Caller = { name: ANONYMOUS };
 
-/** Decides which requests are served. Its functions throw the problem of a refused one. */
+/** Decides which requests are served. Its functions throw a problem to refuse one. */
 export function createAdmission(deps: AdmissionDeps) {
   let goodHost: string | undefined;
   return {
-    /** Refuses a host that is not ours; `endpoint`: undefined where nothing is. */
+    /** Refuses a host that is not ours. `endpoint` is undefined if the path has none. */
     checkHost(endpoint: Endpoint | undefined, { headers }: Request): void {
       const host = headers.get("host") ?? "";
-      // Nearly all requests name the same host: the last good one needs no second look.
+      // Nearly all requests name the same host, so the last good one is not looked up again.
       if (host === goodHost) return;
       if (deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
       else if (endpoint?.anyHost !== true) throw problems.misdirected();
     },
     /**
-     * Refuses under overload, then callers without permission; returns the caller, at once unless the token is
-     * wrong. `pending`: the requests in flight, this one included.
+     * Refuses requests under overload, then callers without permission. Returns the caller, synchronously unless the
+     * token is wrong. `pending` counts the requests in flight, including this one.
      */
     admit(arrival: Arrival, pending: number): Caller | Promise<never> {
       if (arrival.endpoint.exemptFromLoadShedding !== true) deps.load.admit(pending);
@@ -58,23 +58,22 @@ function anonymous(deps: AdmissionDeps, arrival: Arrival): Caller {
   const { endpoint, request, readAddress, headers } = arrival;
   if (authentication.guards(endpoint)) throw problems.unauthorized();
   if (isBehindAPage(endpoint, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
-  // The address costs a call into the socket: not asked for where all callers are on this machine.
+  // Reading the address costs a call into the socket, so it is skipped where all callers are on this machine.
   const address = isLocal ? undefined : readAddress();
   if (address !== undefined && !isLoopback(address)) {
     const wait = anonymousLimit.take(address);
     setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
     if (wait !== undefined) throw problems.tooMany(wait);
   }
-  // A page of the console asks for a token itself.
+  // Console pages are admitted: they ask for a token themselves.
   const isRead = endpoint.protection === "session" && endpoint.tag !== "console";
   if (isRead && !deps.sessions.admits(request)) throw problems.unauthorized();
   return endpoint.protection === "form" ? admitForm(deps, arrival) : STRANGER;
 }
 
 /**
- * A signed-in operator acts with the scopes of their token, and in its name. Throws 401 for a form without a session, and
- * 403 for a token without the scope or a form that no page of ours can have shown to this browser, before any of it is
- * read.
+ * Admits a signed-in operator, with the scopes and in the name of their token. Throws 401 without a session, and 403 if
+ * the token lacks the scope or no page of ours can have shown this browser a form. Runs before the body is read.
  */
 function admitForm({ authentication, sessions }: AdmissionDeps, { endpoint, request }: Arrival): Caller {
   if (!sessions.admits(request)) throw problems.unauthorized();
@@ -85,17 +84,17 @@ function admitForm({ authentication, sessions }: AdmissionDeps, { endpoint, requ
 }
 
 /**
- * What only pages of ours have a reason to send: whatever changes something, and each reading of the console that is no
- * page opened in a tab. A foreign page could not read the answer, but start one export after the other.
+ * True if only our own pages have a reason to send this: every POST, and session-protected reads other than a page
+ * opened in a tab. A foreign page could not read the answer, but it could start one export after another.
  */
 function isBehindAPage({ protection }: Endpoint, { method, headers }: Request): boolean {
   return method === "POST" || (protection === "session" && headers.get("sec-fetch-mode") !== "navigate");
 }
 
 /**
- * Whether a browser sends this for a page of another site (CSRF): a form or script anywhere can make it POST without a
- * body, and to this machine too. `Sec-Fetch-Site` says so; older browsers, and all over plain http but to this machine,
- * have only `Origin`. Programs send neither.
+ * True if a page of another site makes the browser send this (CSRF), as a form or script can, even to this machine.
+ * `Sec-Fetch-Site` tells; older browsers, and all on plain http to other machines, send only `Origin`, and programs
+ * neither.
  */
 function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): boolean {
   const site = headers.get("sec-fetch-site");
@@ -106,8 +105,8 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
 }
 
 /**
- * The caller with this token, whatever others failed with from the same address. Throws 401 for a wrong or expired one on
- * any path, 429 after too many wrong ones, and 403 for one without the scope.
+ * Returns the caller with this token, even if others failed from the same address. Throws 401 for a wrong or expired
+ * token on any path, 429 after too many wrong ones, and 403 for one without the scope.
  */
 function authenticated(
   { authentication, failureLimit }: AdmissionDeps,
@@ -121,7 +120,7 @@ function authenticated(
   return token;
 }
 
-/** A header of another scheme brings no token. */
+/** Throws 401, or 429 over the limit. The 401 calls the token invalid only if the header is a bearer header. */
 async function refuseToken(failureLimit: FailureLimit, authorization: string, address: string): Promise<never> {
   const wait = await failureLimit.fail(address);
   if (wait !== undefined) throw problems.tooMany(wait);

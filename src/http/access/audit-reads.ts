@@ -11,12 +11,14 @@ import type { RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import { ANONYMOUS } from "./bearer-tokens.ts";
 
-/** With personal data: an answer, or a page of now in place of one of a moment that there is not. All else shows none. */
+/**
+ * Statuses that show personal data: an answer (200), or the current page in place of one as of an invalid moment (400).
+ */
 const DISCLOSING: readonly number[] = [200, 400];
 
 /**
- * Records who reads personal data, after an answer is made and before any of it is sent. Where the log does not take that,
- * the caller gets the problem 503 in place of the answer.
+ * Records who reads personal data, after an answer is made and before any of it is sent. If the log does not accept the
+ * record, the caller gets the problem 503 instead of the answer.
  */
 export function createReadHook({ eventIntake, clock, sessions }: AppDeps) {
   const append: Append = (stream, newEvents, metadata) =>
@@ -26,11 +28,11 @@ export function createReadHook({ eventIntake, clock, sessions }: AppDeps) {
     const { personalRead } = call.endpoint;
     if (!personalRead || call.disclosed === "nothing") return;
     const { status, stream } = toHttpResponse(returned);
-    // A search that leads to the only page says that there is one.
+    // A search that redirects to the only match discloses that it exists.
     const isLeading = status === 303 && call.disclosed !== undefined;
     const { request, metadata } = call;
     if (!isLeading && (request.method === "HEAD" || !DISCLOSING.includes(status))) return;
-    // A page is asked for with a session, which is no caller of events.
+    // A session is no caller of events, so the reader is named by the token that opened it.
     const signedIn = metadata.caller === ANONYMOUS ? sessions.tokenOf(request)?.name : undefined;
     const read = {
       resource: personalRead,
@@ -42,32 +44,36 @@ export function createReadHook({ eventIntake, clock, sessions }: AppDeps) {
       await record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);
     } catch (fault) {
       await stream?.cancel();
-      // The caller sees nothing and may ask again, also where the read may be recorded.
+      // The caller saw nothing and may ask again, even if the read was recorded.
       throw classifyError(fault) === "in_doubt" ? problems.logUnavailable(true) : fault;
     }
   };
 }
 
-/** Only names that the endpoint declares: what else a caller writes there may name a recipient. */
+/**
+ * Returns the declared query parameters that are set. Others are left out, because a caller may write a recipient's
+ * name there.
+ */
 function filtersIn({ request, endpoint }: RequestContext): string[] | undefined {
   const { searchParams } = new URL(request.url);
   const names = Object.keys(endpoint.query ?? {}).filter((name) => (searchParams.get(name) ?? "") !== "");
   return names.length === 0 ? undefined : names;
 }
 
-/** An open page of the console asks for itself whenever the log grows: that is one read in so much time. */
+/** An open page of the console reloads whenever the log grows. Its reads within this time count as one. */
 export const SAME_READ_MS = 15 * 60_000;
 
-/** Recorded each time: no open page asks for them by itself, and what one shows another one may not. */
+/** Recorded on each request: no open page repeats these by itself, and each answer may show something else. */
 const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "preview"];
 
-/** Reads that are remembered: with 44 characters each they stay below 2 MiB. Past that, one may be recorded twice. */
+/**
+ * Reads that are remembered: at 44 characters each they stay below 2 MiB. Beyond this, a read may be recorded twice.
+ */
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Returns what records reads for the requests of one instance, and resolves once a read is on disk. The same request of the
- * same caller, about the same recipient, is recorded once in each {@link SAME_READ_MS} of the clock, an export or a preview each time.
- * Throws what `append` throws.
+ * Records the reads of one instance; resolves once a read is on disk. Repeats by the same caller about the same
+ * recipient count once per {@link SAME_READ_MS}, except {@link RECORDED_EACH_TIME}. Throws what `append` throws.
  */
 function createReadAudit(append: Append, clock: Clock) {
   let interval = -1;
@@ -77,7 +83,7 @@ function createReadAudit(append: Append, clock: Clock) {
     const now = Math.floor(clock() / SAME_READ_MS);
     if (now !== interval || recorded.size >= REMEMBERED_MAX) recorded = new Map();
     interval = now;
-    // A hash, since it names a recipient.
+    // Hashed, because the request names a recipient.
     const text = JSON.stringify([metadata.caller, request, read.recipient]);
     const hash = createHash("sha256").update(text).digest("base64");
     const known = RECORDED_EACH_TIME.includes(read.resource) ? undefined : recorded.get(hash);

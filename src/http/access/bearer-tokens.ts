@@ -11,8 +11,8 @@ export const ANONYMOUS = "anonymous";
 export type Authentication = ReturnType<typeof createAuthentication>;
 
 /**
- * Knows callers by their bearer token, and which endpoints want one. `isSame` compares two digests in a time that does not
- * depend on what is in them.
+ * Identifies callers by bearer token, and decides which endpoints require one. `isSame` compares two digests in a time
+ * that does not depend on their content.
  */
 export function createAuthentication(
   config: Pick<HttpConfig, "tokens" | "authPolicy" | "openRoutes">,
@@ -23,15 +23,15 @@ export function createAuthentication(
   let known = withDigests(config.tokens);
   const hasExpired = ({ expiresAt = Infinity }: ApiToken, now: number): boolean => expiresAt <= now;
   return {
-    /** Whose token it is; undefined when no token is that one. Takes as long for any wrong token. */
+    /** Returns the matching token, if any. Takes equally long for any wrong token. */
     identify(token: string): ApiToken | undefined {
       const digest = createHash("sha256").update(token).digest();
       let found: ApiToken | undefined;
-      // Every token is compared, so that the time says nothing of which one was close.
+      // Every token is compared, so that the time does not reveal which one was close.
       for (const one of known) if (isSame(one.digest, digest)) found = one.token;
       return found;
     },
-    /** The token as it is configured now; undefined: it was taken out since, or has expired. */
+    /** Returns the token as it is configured now; undefined if it was removed or has expired. */
     find({ name, sha256 }: Pick<ApiToken, "name" | "sha256">): ApiToken | undefined {
       const token = known.find((one) => one.token.name === name && one.token.sha256 === sha256)?.token;
       return token === undefined || hasExpired(token, clock()) ? undefined : token;
@@ -43,7 +43,7 @@ export function createAuthentication(
       if (scope !== undefined && !hasScope(token, scope)) throw problems.missingScope(scope);
       onUse(token, now);
     },
-    /** Whether an endpoint wants a token. */
+    /** True if the endpoint requires a token. */
     guards({ path, protection }: Pick<Endpoint, "path" | "protection">): boolean {
       if (protection === "token") return true;
       return protection === "strict" && config.authPolicy === "strict" && !config.openRoutes.includes(path);
@@ -63,22 +63,22 @@ function withDigests(tokens: readonly ApiToken[]) {
 }
 
 /**
- * A scheme in any case (RFC 9110), and one token. The plugin alone would not do: it knows the scheme in one case only, and
- * takes what is no scheme of its own (`BearerXtoken`) and more than one token.
+ * The scheme in any case (RFC 9110), and one token. The plugin alone is not enough: it knows the scheme in one case
+ * only, and accepts other schemes (`BearerXtoken`) and more than one token.
  */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 
 /**
- * The bearer plugin's own function. As a hook it would be called for each request, and Elysia would make an object of all
- * headers and of the query for it.
+ * The bearer plugin's own function, called directly. As a hook it would run for each request, and Elysia would build
+ * objects of all headers and of the query for it.
  */
 const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).event.transform?.[0]?.fn as
   | ((context: { headers: { authorization: string }; query: object }) => { readonly bearer: string | undefined })
   | undefined;
 
 /**
- * The token of an `Authorization` header; undefined: it holds none, or more than one. A token anywhere else is not
- * looked at.
+ * Returns the token of an `Authorization` header; undefined if it holds none, or more than one. Tokens elsewhere are
+ * ignored.
  */
 export function bearerToken(authorization: string): string | undefined {
   const token = BEARER.exec(authorization.trim())?.[1];

@@ -6,12 +6,12 @@ export type ClientAddress = (request: Request, server: Pick<Server, "requestIP">
 
 const LOOPBACK = "127.0.0.1";
 
-/** Proxies that a request may pass; a longer list is forged. */
+/** Entries of `X-Forwarded-For` that are read, from the right. A longer list is forged. */
 const HOPS_MAX = 16;
 
 /**
- * The address at the other end of the connection or, where that is one of our own proxies, the last one in
- * `X-Forwarded-For` that is not: a caller may have forged everything to the left of it.
+ * Returns the address of the connection's peer. If the peer is a trusted proxy, returns the last address in
+ * `X-Forwarded-For` that is not a trusted proxy: a caller may have forged everything to the left of it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = createBlockList(trustedProxies);
@@ -22,7 +22,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
     const hops = (request.headers.get("x-forwarded-for") ?? "").split(",").slice(-HOPS_MAX).map(addressIn);
     let last = peer;
     for (const hop of hops.toReversed()) {
-      // The proxy that was asked last is ours and says nothing readable: then the request is its own.
+      // `last` is a proxy of ours whose entry is unreadable, so the request is its own.
       if (hop === undefined) return last;
       last = hop;
       if (!isTrusted(hop)) return hop;
@@ -42,7 +42,7 @@ function createBlockList(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** One entry of the header; some proxies write the port too. Undefined when it is no address. */
+/** Parses one entry of the header; some proxies include the port. Undefined if it is not an address. */
 function addressIn(entry: string): string | undefined {
   const text = entry.trim();
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1");

@@ -7,9 +7,9 @@ import { deriveKey } from "../../vault/derive-keys.ts";
 
 export interface EncryptedCookieOptions {
   readonly name: string;
-  /** Which key is derived from the master key. */
+  /** Selects the key that is derived from the master key. */
   readonly keyName: string;
-  /** Default: all of the service. */
+  /** Default: all paths of the service. */
   readonly path?: string;
   readonly lifetimeSeconds: number;
 }
@@ -20,8 +20,8 @@ export type CookieSite = Pick<URL, "protocol" | "port">;
 export type EncryptedCookie<Content extends object> = ReturnType<typeof createEncryptedCookie<Content>>;
 
 /**
- * What only this service can read and write, kept by the browser, so that any instance can resume it. A link from another
- * site brings it along, as X does after an authorization; a form or script of another site does not (SameSite=Lax).
+ * State that the browser keeps and only this service can read and write, so that any instance can resume it. Links from
+ * other sites bring it along, as X does after an authorization; their forms and scripts do not (SameSite=Lax).
  */
 export function createEncryptedCookie<Content extends object>(
   options: EncryptedCookieOptions,
@@ -32,24 +32,24 @@ export function createEncryptedCookie<Content extends object>(
   const { name: purpose, lifetimeSeconds } = options;
   const isSecure = site.protocol === "https:";
   const key = deriveKey(masterKey, options.keyName);
-  // Over TLS the prefix keeps neighbours out: a browser takes such a cookie from this very host alone, for all of its
-  // paths, so that no other host of the domain can slip one in (RFC 6265bis, section 4.1.3.2).
+  // Over TLS the prefix makes browsers accept the cookie from this very host only, for all of its paths. No other host
+  // of the domain can plant one (RFC 6265bis, section 4.1.3.2).
   const prefix = isSecure ? "__Host-" : "";
-  // A browser keeps one jar for all ports of a host: two services there would take each other's cookie away.
+  // A browser shares cookies between all ports of a host: two services there would overwrite each other's.
   const name = prefix + (site.port === "" ? purpose : `${purpose}_${site.port}`);
   const path = isSecure ? "/" : (options.path ?? "/");
   const setCookie = (value: string, maxAge: number) =>
     stringifySetCookie({ name, value, path, maxAge, sameSite: "lax", httpOnly: true, secure: isSecure });
   return {
     name,
-    /** The `Set-Cookie` value that takes it away. */
+    /** The `Set-Cookie` value that deletes the cookie. */
     cleared: setCookie("", 0),
-    /** The `Set-Cookie` value that hands it to the browser. */
+    /** Returns the `Set-Cookie` value that stores the content in the browser. */
     give(content: Content): string {
       const text = JSON.stringify({ ...content, expires: clock() + lifetimeSeconds * 1000 });
       return setCookie(Buffer.from(encrypt(key, text, purpose)).toString("base64url"), lifetimeSeconds);
     },
-    /** Undefined: no cookie, another key, or too old. */
+    /** Undefined if there is no cookie, its key differs, or it is too old. */
     read({ headers }: Pick<Request, "headers">): Content | undefined {
       const value = parseCookie(headers.get("cookie") ?? "")[name];
       const text = value === undefined ? undefined : open(key, Buffer.from(value, "base64url"), purpose);
@@ -61,8 +61,8 @@ export function createEncryptedCookie<Content extends object>(
 }
 
 /**
- * State and PKCE verifier, in the browser that started, so that any instance can finish: for as long as a person may take
- * on the network's consent page.
+ * State and PKCE verifier, kept by the browser that started, so that any instance can finish. They last as long as the
+ * operator may take on the network's consent page.
  */
 const AUTHORIZATION_COOKIE = {
   name: "reachlog_oauth",

@@ -4,16 +4,16 @@ import { toNetwork } from "../../platform/ip-address.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";
 
-/** Wrong tokens a minute from one address that get 401; further wrong ones get 429. */
+/** Wrong tokens per minute from one address that get 401. Further wrong ones get 429. */
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 10;
 
 /** Chooses between 401 and 429 for a wrong token. Every token is compared before, so a valid one always passes. */
 export interface FailureLimit {
-  /** Counts one wrong token; answers the seconds to wait when the limit was passed before it. */
+  /** Counts one wrong token. Returns the seconds to wait if the limit was reached before, else undefined. */
   fail(address: string): Promise<number | undefined>;
 }
 
-/** Counts in memory: for a service that is the only one of its log. */
+/** Counts in memory, for a service that is the only instance of its log. */
 export function createFailureLimit(clock: Clock, limit = FAILED_AUTHENTICATIONS_PER_MINUTE): FailureLimit {
   const { take } = createRateLimit(() => limit, clock);
   return { fail: async (address) => take(address) };
@@ -27,9 +27,8 @@ export interface SharedFailuresDeps {
 }
 
 /**
- * Counts with all instances: each minute has so many places for an address, and a wrong token claims one of them. An
- * address that tries tokens at several instances gets no more 401. While the claims are out of reach, each instance
- * counts for itself.
+ * Counts across all instances: each minute has `limit` places per address, and each wrong token claims one. Trying
+ * tokens at several instances yields no more 401. While the claims are unreachable, each instance counts for itself.
  */
 export function shareFailures(
   { claim, key, clock }: SharedFailuresDeps,
@@ -37,13 +36,13 @@ export function shareFailures(
 ): FailureLimit {
   const own = createFailureLimit(clock, limit);
   let minute = 0;
-  /** Of each network the lowest place that may be free. */
+  /** The lowest place of each network that may be free. */
   let free = new Map<string, number>();
 
   const takePlace = (network: string): number | undefined => {
     const place = free.get(network) ?? 1;
     if (place > limit) return undefined;
-    // At once: of two that fail together each tries another place.
+    // Advanced before the claim, so that concurrent failures try different places.
     free.set(network, place + 1);
     return place;
   };
@@ -62,7 +61,7 @@ export function shareFailures(
         try {
           if (await claim(`failed-authentication/${name}/${place}`, endsAt, now)) return undefined;
         } catch {
-          // It was counted here.
+          // The claim failed, but this instance has counted the failure.
           return undefined;
         }
       }
@@ -71,5 +70,5 @@ export function shareFailures(
   };
 }
 
-/** Networks of which a place is remembered; past it, places that are taken are tried once more. */
+/** Networks whose next place is remembered. Beyond this, taken places are tried once more. */
 const ADDRESSES_MAX = 50_000;

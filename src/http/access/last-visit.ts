@@ -8,7 +8,7 @@ const COOKIE = {
   lifetimeSeconds: 30 * 86_400,
 };
 
-/** A browser that asked for no page for so long was away; an open page asks whenever the log grows. */
+/** A browser that requested no page for this long was away. An open page reloads whenever the log grows. */
 export const VISIT_PAUSE_MS = 30 * 60_000;
 
 interface Visit extends LastVisit {
@@ -17,10 +17,10 @@ interface Visit extends LastVisit {
 
 export type Visits = ReturnType<typeof createVisits>;
 
-/** How far the log was when a browser last looked at the console, kept by the browser. */
+/** Remembers in the browser how long the log was when it last looked at the console. */
 export function createVisits(masterKey: Uint8Array, site: CookieSite, clock: Clock) {
   const cookie = createEncryptedCookie<Visit>(COOKIE, masterKey, site, clock);
-  /** Takes note that the browser is here now, and answers when it was before. `position`: of the log. */
+  /** Notes that the browser is here now, and returns its visit before this one. `position` is the log's. */
   return (request: Pick<Request, "headers">, position: number) => {
     const at = clock();
     const known = cookie.read(request);

@@ -1,15 +1,15 @@
 import { problems } from "../server/problem.ts";
 
 /**
- * Requests answered at the same time. Most take a millisecond; those that wait for a network hold some 10 KB for up to
- * six seconds. Past it it is better for a caller to come back than to wait.
+ * Requests in flight at the same time. Most take a millisecond; those that wait for a network hold some 10 KB for up to
+ * six seconds. Beyond this, callers do better to come back than to wait.
  */
 export const IN_FLIGHT_MAX = 4_096;
 
-/** Streams of events that are open at the same time: a browser tab has one. */
+/** Event streams that are open at the same time; a browser tab has one. */
 export const STREAMS_MAX = 1_000;
 
-/** How many of these one reader may have, so that one cannot keep all others out. */
+/** Event streams that one reader may have, so that one cannot keep all others out. */
 export const STREAMS_PER_READER_MAX = 100;
 
 const ANOTHER_LIST =
@@ -33,26 +33,29 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
   };
   const lists = createSlot(ANOTHER_LIST);
   return {
-    /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
+    /** Throws the problem 503 over the limit. `pending` counts all requests in flight, including this one. */
     admit(pending: number): void {
       arrivals += 1;
-      // A slow upload takes no place: a few thousand of them would keep all other requests out.
+      // Slow uploads do not count toward the limit; a few thousand would block all other requests.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
-    /** Counts a request as one that is still coming, while its body is read. */
+    /** Counts a request as still arriving while its body is read. */
     whileComing<T>(read: Promise<T>): Promise<T> {
       coming += 1;
       read.then(bodyEnded, bodyEnded);
       return read;
     },
-    /** Takes one list of recipients at a time, since each may fill a core and much memory. Throws the problem 503 while one is. */
+    /**
+     * Imports one list at a time, since each may fill a core and much memory. Throws the problem 503 while another one
+     * is imported.
+     */
     whileTaking: lists.take,
     get isTaking() {
       return lists.isTaken;
     },
     /**
-     * Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken, and 429 when no
-     * more is taken of this reader.
+     * Counts an event stream until the returned function is called. Throws the problem 503 if too many are open, and
+     * 429 if this reader has too many.
      */
     openStream(reader: string): () => void {
       if (streams >= STREAMS_MAX) throw problems.overloaded();
@@ -64,11 +67,11 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
         isOpen = false;
       };
     },
-    /** Streams that are open: they are under way for as long as their readers like. */
+    /** Open streams. They stay open for as long as their readers like. */
     get streams() {
       return streams;
     },
-    /** Requests of which not all has come: nothing was done for them. */
+    /** Requests whose body is still arriving. No work was done for them yet. */
     get coming() {
       return coming;
     },
@@ -78,7 +81,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
   };
 }
 
-/** Lets one piece of work go on at a time. Throws the problem 503, in these words for people, while one does. */
+/** Runs one piece of work at a time. Throws the problem 503 while one runs, with `words` as the message for people. */
 export function createSlot(words: string) {
   let isTaken = false;
   return {

@@ -5,7 +5,7 @@ export interface Allowance {
   readonly limit: number;
   readonly windowSeconds: number;
   readonly left: number;
-  /** Until the limit is whole again. */
+  /** Seconds until the full limit is available again. */
   readonly seconds: number;
 }
 
@@ -29,14 +29,14 @@ export function quotaAllowance(quota: DailyQuota, now: number): Allowance {
 
 export const WINDOW_MS = 60_000;
 
-/** Addresses counted at once; past it the window is cut short, so that a flood cannot fill the memory. */
+/** Addresses counted at once. Beyond this the window is cut short, so that a flood cannot fill the memory. */
 const ADDRESSES_MAX = 50_000;
 
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /**
- * Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. `limitNow`: asked each
- * time, since it may change.
+ * Counts requests per address in fixed windows of a minute; the addresses of one IPv6 network count together.
+ * `limitNow` is called each time, since the limit may change.
  */
 export function createRateLimit(limitNow: () => number, clock: () => number) {
   let counts = new Map<string, number>();
@@ -48,7 +48,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number) {
     endsAt = now + WINDOW_MS;
   };
   return {
-    /** Counts one and answers the seconds to wait when the limit is passed, else undefined. */
+    /** Counts one request. Returns the seconds to wait if the limit is passed, else undefined. */
     take(address: string): number | undefined {
       const now = clock();
       refresh(now);
@@ -57,7 +57,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number) {
       counts.set(network, used);
       return used <= limitNow() ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
     },
-    /** What the address may still ask in this window, without counting. */
+    /** Returns what the address has left in this window, without counting. */
     allowance(address: string): Allowance {
       const now = clock();
       refresh(now);
@@ -69,7 +69,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number) {
   };
 }
 
-/** Adds a limit to `RateLimit-Policy` and `RateLimit` (IETF draft), or updates it there. */
+/** Adds a limit to the headers `RateLimit-Policy` and `RateLimit` (IETF draft), or updates it there. */
 export function setRateLimitHeaders(
   headers: Record<string, string>,
   name: string,
@@ -79,7 +79,7 @@ export function setRateLimitHeaders(
   headers["ratelimit"] = withItem(headers["ratelimit"], name, `r=${left};t=${seconds}`);
 }
 
-/** A list of items as the header holds it; an item of the same name is replaced. */
+/** Adds an item to a header's list, replacing one of the same name. */
 function withItem(list: string | undefined, name: string, parameters: string): string {
   const others = list?.split(", ").filter((item) => !item.startsWith(`"${name}";`)) ?? [];
   return [...others, `"${name}";${parameters}`].join(", ");

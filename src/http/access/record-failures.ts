@@ -9,12 +9,12 @@ export interface FailureRecordDeps extends Pick<PartDeps, "eventLog" | "clock" |
   readonly limit: FailureLimit;
 }
 
-/** So long after the first failure they are recorded, all of that time together. */
+/** How long failures are collected after the first one, to be recorded together. */
 const RECORDED_AFTER_MS = 60_000;
 
 /**
- * A limit that records the wrong tokens it counts: a few events a minute at most, whatever is tried. Disposing it records
- * those that are pending; a kill loses them.
+ * Adds a record of wrong tokens to a limit: a few events a minute at most, however many tokens are tried. Disposing it
+ * records the pending ones; a kill loses them.
  */
 export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDisposable {
   const { limit, clock, sleep } = deps;
@@ -43,7 +43,10 @@ export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDis
   };
 }
 
-/** A log that cannot take them is no reason to fail: they are in the operator's log too, without addresses. */
+/**
+ * Records failures as events. If the event log is unavailable, they are at least in the operator's log, without
+ * addresses.
+ */
 async function append({ eventLog, logger }: FailureRecordDeps, summaries: readonly Summary[]): Promise<void> {
   const newEvents = summaries.map((data) => ({ type: "AuthenticationsFailed", data }) as const);
   const failed = summaries.reduce((sum, summary) => sum + summary.failed, 0);
@@ -56,10 +59,13 @@ async function append({ eventLog, logger }: FailureRecordDeps, summaries: readon
   }
 }
 
-/** Addresses with an event of their own in a minute; more share one, so that a caller with many cannot fill the log. */
+/**
+ * Addresses that get an event each per minute. The rest share one, so that a caller with many addresses cannot fill the
+ * log.
+ */
 const ADDRESSES_ALONE_MAX = 8;
 
-/** What a request with a wrong token got: 401, or 429 once the limit was passed. */
+/** The result of a request with a wrong token: 401, or 429 once the limit was passed. */
 type Failure = "failed" | "turned_away";
 
 type Summary = DataOf<"AuthenticationsFailed">;
@@ -73,7 +79,7 @@ interface Count {
 }
 
 function createFailureTally() {
-  /** By address; undefined: of all others together. */
+  /** Counts by address; the key undefined collects all other addresses. */
   let counts = new Map<string | undefined, Count>();
 
   return {
@@ -100,5 +106,5 @@ function createFailureTally() {
   };
 }
 
-/** Addresses distinguished among those that share an event; past it the number stays, so that they cannot fill the memory. */
+/** Addresses that the shared event distinguishes. Beyond this the number stays, so that they cannot fill the memory. */
 const OTHERS_COUNTED_MAX = 10_000;

@@ -12,20 +12,20 @@ const COOKIE = {
   lifetimeSeconds: 12 * 3600,
 };
 
-/** Of each page of the console. A token without it opens no session. */
+/** The scope that each page of the console requires. A token without it opens no session. */
 const SCOPE = "read";
 
 export type Sessions = ReturnType<typeof createSessions>;
 
 /**
- * Signs browsers in to the console with a token that is asked for once. A session has the scopes of that token, and ends
- * with it.
+ * Signs browsers in to the console with a token that is asked for once. A session has the token's scopes, and ends with
+ * the token.
  */
 export function createSessions(options: {
   readonly masterKey: Uint8Array;
   readonly authentication: Authentication;
   readonly site: CookieSite;
-  /** Only this machine can reach the service. */
+  /** True if only this machine can reach the service. */
   readonly isLocal: boolean;
   readonly claims: Pick<Vault, "claim" | "isClaimed">;
   readonly clock: Clock;
@@ -47,29 +47,32 @@ export function createSessions(options: {
   };
   return {
     cookie: cookie.name,
-    /** Resolves once it is known whether the browser's session was ended at another instance; undefined: that is known. */
+    /**
+     * Resolves once this instance knows whether the browser's session was ended at another one; undefined if it knows
+     * already.
+     */
     look(request: Pick<Request, "headers">): Promise<void> | undefined {
       const session = request.headers.has("cookie") ? cookie.read(request) : undefined;
       return session && ended.look(session.id);
     },
     /**
-     * Ends the session at all instances, also for a copy of its cookie; returns the `Set-Cookie` value that clears it. Throws
-     * what the vault throws.
+     * Ends the session at all instances, also for a copy of its cookie. Returns the `Set-Cookie` value that clears the
+     * cookie. Throws what the vault throws.
      */
     async signOut(request: Request): Promise<string> {
       const session = cookie.read(request);
       if (session !== undefined) await ended.end(session.id);
       return cookie.cleared;
     },
-    /** True when this browser may see the console: signed in, or no token is configured at all. */
+    /** True if this browser may see the console: it is signed in, or the console requires no token. */
     admits: (request: Pick<Request, "headers">): boolean =>
       !authentication.guardsConsole || readSession(request) !== undefined,
-    /** The token that this browser signed in with, as it is configured now; undefined: there is no session. */
+    /** Returns the token that this browser signed in with, as it is configured now; undefined without a session. */
     tokenOf: (request: Pick<Request, "headers">): ApiToken | undefined => readSession(request)?.token,
     /**
-     * The CSRF token that proves a form to be one of our pages' to this browser; undefined: this browser may not act.
-     * Without any token configured only browsers of this machine may, on a service that no other machine can reach. Another
-     * one at each call, so that the length of a compressed page tells nothing of it (BREACH).
+     * Returns a CSRF token for this browser's forms; undefined if it may not act. With no token configured, only this
+     * machine's browsers may, on a local service. Differs at each call, so a compressed page's length reveals nothing
+     * (BREACH).
      */
     formToken(request: Request): string | undefined {
       const mac = macFor(request);
@@ -77,7 +80,7 @@ export function createSessions(options: {
       const mask = randomBytes(mac.length);
       return Buffer.concat([mask, xor(mac, mask)]).toString("base64url");
     },
-    /** True for a token that this browser was given. Compares in a time that does not depend on it. */
+    /** True if this browser was given the form token. The time does not depend on the token's content. */
     isFormToken(request: Request, given: string): boolean {
       const mac = macFor(request);
       const bytes = Buffer.from(given, "base64url");
@@ -85,8 +88,8 @@ export function createSessions(options: {
       return timingSafeEqual(mac, xor(bytes.subarray(mac.length), bytes.subarray(0, mac.length)));
     },
     /**
-     * The `Set-Cookie` value for a right token, also with the spaces of a paste around it; undefined for a wrong one. Throws 401 for an expired one, 403 for one that
-     * may not read.
+     * Returns the `Set-Cookie` value for a right token, also with spaces around it; undefined for a wrong one. Throws
+     * 401 for an expired one, 403 for one that may not read.
      */
     signIn(given: string): string | undefined {
       const token = authentication.identify(given.trim());
@@ -98,15 +101,15 @@ export function createSessions(options: {
   };
 }
 
-/** How long an instance goes without asking whether a session was ended at another one. */
+/** How long an instance waits before it asks again whether a session was ended at another one. */
 export const LOOK_AGAIN_MS = 2_000;
 
-/** Sessions that an instance remembers: 100 bytes each. Past that, each one is looked up once more. */
+/** Sessions that an instance remembers, at 100 bytes each. Beyond this, each one is looked up once more. */
 const REMEMBERED_MAX = 10_000;
 
 /**
- * The sessions that were signed out, kept for all instances until they would have expired. While the claims are out of
- * reach, an instance goes by what it knew last.
+ * The sessions that were signed out, kept for all instances until they would have expired. While the claims are
+ * unreachable, an instance uses what it knew last.
  */
 function createEndedSessions(claims: Pick<Vault, "claim" | "isClaimed">, lifetimeMs: number, clock: Clock) {
   let looked = new Map<string, { readonly at: number; readonly isEnded: boolean }>();
@@ -116,7 +119,7 @@ function createEndedSessions(claims: Pick<Vault, "claim" | "isClaimed">, lifetim
   };
   return {
     isEnded: (id: string): boolean => looked.get(id)?.isEnded === true,
-    /** Resolves once it is known whether the session was ended at any instance; undefined: that is known. */
+    /** Resolves once this instance knows whether the session was ended at any one; undefined if it knows already. */
     look(id: string): Promise<void> | undefined {
       const known = looked.get(id);
       if (known !== undefined && (known.isEnded || clock() - known.at < LOOK_AGAIN_MS)) return undefined;
@@ -125,7 +128,10 @@ function createEndedSessions(claims: Pick<Vault, "claim" | "isClaimed">, lifetim
         () => {},
       );
     },
-    /** Ends the session at all instances. Throws what the vault throws; it has ended here then. */
+    /**
+     * Ends the session at all instances. Throws what the vault throws; the session has then ended at this instance
+     * only.
+     */
     async end(id: string): Promise<void> {
       remember(id, true);
       const now = clock();
@@ -142,13 +148,16 @@ function xor(one: Uint8Array, other: Uint8Array): Uint8Array {
   return one.map((byte, at) => byte ^ (other[at] ?? 0));
 }
 
-/** True behind a proxy of this machine that is not configured here: its callers come from anywhere. */
+/**
+ * True if a proxy passed the request on. Behind a proxy of this machine that is not configured, callers may come from
+ * anywhere.
+ */
 function cameByProxy({ headers }: Request): boolean {
   return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));
 }
 
 interface Session {
   readonly token: Pick<ApiToken, "name" | "sha256">;
-  /** Random: each session's forms have a token of their own. */
+  /** Random, so that each session's forms have their own token. */
   readonly id: string;
 }

@@ -9,12 +9,12 @@ export interface TokenUseDeps {
   readonly logger: Pick<Logger, "warn">;
 }
 
-/** After a failure the next use is recorded this much later: a log out of reach gets few lines about it. */
+/** After a failure, a token's next use is recorded this much later, so that an unreachable log causes few log lines. */
 const RETRY_MS = 60_000;
 
 /**
- * Records the first use of each token on each day of UTC, once for all instances of a log. `note` waits for nothing.
- * Disposing it waits until what was noted is recorded.
+ * Records the first use of each token on each UTC day, once for all instances of a log. `note` returns at once.
+ * Disposing it waits until all noted uses are recorded.
  */
 export function recordTokenUse({ eventLog, sleep, logger }: TokenUseDeps) {
   let noted = new Set<ApiToken>();

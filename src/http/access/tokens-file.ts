@@ -6,7 +6,7 @@ import type { Authentication } from "./bearer-tokens.ts";
 import { repeatUntilDisposed } from "../../platform/signals.ts";
 import type { PartDeps } from "../../log/event-log.ts";
 
-/** `fixed`: the tokens that are not in the file; `tokens`: those in force at the start. */
+/** `fixed` are the tokens that are not in the file, `tokens` those in force at the start. */
 export interface TokensFileDeps
   extends Pick<PartDeps, "sleep" | "logger">, Pick<HttpConfig, "tokens">, NonNullable<HttpConfig["tokensFile"]> {
   readonly authentication: Authentication;
@@ -14,21 +14,21 @@ export interface TokensFileDeps
 }
 
 /**
- * The file is read so often, and a change counts when two readings agree: an editor that writes in pieces is waited for.
- * Its bytes are compared and not its time, which says nothing where a volume is exchanged as a whole.
+ * How often the file is read. A change counts once two readings agree, because an editor may write in pieces. The bytes
+ * are compared, because the file's time proves nothing if a whole volume is exchanged.
  */
 const READ_EVERY_MS = 1_000;
 
 /**
  * Keeps the callers' tokens as the file has them. A missing, empty or faulty file changes nothing, so that a slip locks
- * no caller out; a log line says so, without the file's content.
+ * no caller out; a log line reports it, without the file's content.
  */
 export function followTokensFile(deps: TokensFileDeps): AsyncDisposable {
   const { fixed, authentication, logger } = deps;
   let inForce = deps.tokens;
   let seen: string | undefined;
   let judged: string | undefined;
-  /** Puts in force what the file says, if it says something. */
+  /** Puts the file's tokens in force if they are valid and differ. */
   const judge = (text: string | undefined): void => {
     const report = createReport();
     const tokens = text === undefined ? [] : [...fixed, ...readTokenLines(text, fixed, report)];

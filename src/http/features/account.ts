@@ -10,20 +10,23 @@ import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/pr
 import { text } from "../../platform/common-schemas.ts";
 
 interface Account extends AccountParts {
-  /** Links in progress, by the redirect that brought them: a browser that asks again meanwhile waits for the same. */
+  /** Links in progress, by the redirect that began them: a browser that repeats it waits for the same result. */
   readonly underway: Map<string, Promise<Linked | undefined>>;
 }
 
 const CONSOLE_PATH = "/";
 
-/** Answers of the OAuth flow are for this browser only: no cache, no referrer. */
+/** Keeps answers of the OAuth flow to this browser: no cache, no referrer. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
 
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
-/** In the query of an address that this service led to: behind a proxy that renames the host, it leads there once only. */
+/**
+ * Query of an address that this service redirected to. It redirects only once, because a proxy that renames the host
+ * would cause a loop.
+ */
 const LED = "?led=1";
 
 export function accountEndpoints({ account: parts, config }: AppDeps) {
@@ -35,7 +38,7 @@ export function accountEndpoints({ account: parts, config }: AppDeps) {
         const { oauth, cookie } = configured(account);
         const publicUrl = new URL(config.http.publicUrl);
         const { search } = new URL(request.url);
-        // X leads back to PUBLIC_URL, and a browser has another jar of cookies for each name of this host.
+        // X redirects to PUBLIC_URL, and a browser keeps separate cookies for each name of this host.
         if (search !== LED && request.headers.get("host")?.toLowerCase() !== publicUrl.host) {
           return whole(redirect(303, `${config.http.publicUrl}/social/auth${LED}`, CLOSED_PAGE));
         }
@@ -125,7 +128,7 @@ function linkOnce(account: Account, given: URLSearchParams, begun: Authorization
   return linking;
 }
 
-/** Undefined when the state was used before, and not by this very redirect for the account that is linked. */
+/** Undefined if the state was used before, unless this very redirect linked the current account. */
 async function link(account: Account, given: URLSearchParams, begun: Authorization, metadata: EventMetadata) {
   if (!(await account.states.claim(begun.state))) return linkedBefore(account, given);
   const linked = await linkAccount(account, given, begun, metadata);
@@ -133,7 +136,7 @@ async function link(account: Account, given: URLSearchParams, begun: Authorizati
   return linked;
 }
 
-/** For a browser that did not hear of its success: its connection broke, or it sent the redirect twice. */
+/** Returns the earlier result to a browser that missed it: its connection broke, or it sent the redirect twice. */
 async function linkedBefore(
   { states, projector, eventLog }: Account,
   given: URLSearchParams,
@@ -145,7 +148,7 @@ async function linkedBefore(
   return isFinished ? { kind: "linked", user: linked, scopes } : undefined;
 }
 
-/** Why a callback is refused, in the words of the flow for programs and in plain ones for people. */
+/** Why a callback is refused: `detail` in the terms of OAuth for programs, `words` in plain ones for people. */
 const REFUSALS = {
   notBegun: {
     detail: "This browser has no authorization in progress.",
@@ -166,7 +169,7 @@ function refused(why: keyof typeof REFUSALS, headers: Record<string, string>): P
   return problems.authorizationFailed(detail).with(headers, { words });
 }
 
-/** What X says of a person who declined. */
+/** X's error code if the operator declined. */
 const DECLINED = "access_denied";
 
 function callbackFault(fault: unknown, headers: Record<string, string>): unknown {

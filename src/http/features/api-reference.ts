@@ -8,7 +8,10 @@ import { route, reply, textReply, type Endpoint } from "../server/endpoint.ts";
 import { createDocument, forPrograms } from "../server/openapi.ts";
 import { text } from "../../platform/common-schemas.ts";
 
-/** The document for programs and for people, each made when it is first asked for: few callers ask, and a start is quicker. */
+/**
+ * The API document for programs and for people. Each is built on its first request: few callers ask, and the service
+ * starts faster.
+ */
 export function documentEndpoints(
   endpoints: () => readonly Endpoint[],
   { version, authentication, sessions }: AppDeps,

@@ -27,7 +27,7 @@ import { closedObject, id, orNull } from "../../platform/common-schemas.ts";
 FormatRegistry.Set("ip-address-or-blank", (value) => isIP(value) !== 0 || isBlank(value));
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 
-/** Both become part of a stream's name, which holds no control character. */
+/** Domain and short code become part of a stream's name, which holds no control character. */
 const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 const USER_AGENT_CHARS_MAX = 1_024;
@@ -92,10 +92,13 @@ export function trackingEndpoints(deps: AppDeps) {
   );
 }
 
-/** What stands for the code of a recipient who was forgotten: recorded as it is, their clicks could be told from others'. */
+/** Recorded in place of a forgotten recipient's code, which would set their clicks apart from others'. */
 const FORGOTTEN = "forgotten";
 
-/** The click as it may be recorded: with `codes` only if the log knows one of them, or if they are another shortener's. */
+/**
+ * Returns the click as it may be recorded. Its code is hidden if the log knows none of `codes`, unless they are another
+ * shortener's.
+ */
 async function hideForgotten(deps: AppDeps, click: Click, codes: readonly string[]): Promise<Click> {
   for (const code of codes) {
     const found = findLink(deps.projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
@@ -110,7 +113,7 @@ async function findLinkAtHead({ projector, eventLog }: AppDeps, code: string): P
   return findLink(projector.state("links"), code);
 }
 
-/** `GET /l/CODE`, for operators without a shortener. It leads nowhere but where the log says. */
+/** `GET /l/CODE`, for operators without a shortener. It redirects only to targets in the log. */
 export function redirectEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);
   const { projector, logger } = deps;
@@ -141,7 +144,7 @@ export function redirectEndpoints(deps: AppDeps) {
   );
 }
 
-/** For a visitor, who knows nothing of a console. */
+/** For visitors, so it does not mention the console. */
 const NO_LINK = whole(
   html(404, '<!doctype html><html lang="en"><title>Link not found</title><p>There is no such link.</p></html>\n'),
 );
@@ -162,11 +165,11 @@ function toVisit(short_code: string, { domain, target }: SharedLink, { request, 
 
 type ClickBody = Static<typeof trackingBody>;
 
-/** A click whose members have one spelling each. `bot`: default by its user agent. */
+/** A click in normal spelling. `bot` defaults to what the user agent says. */
 type Click = Omit<ClickBody, "ip" | "user_agent"> &
   Partial<Pick<DataOf<"LinkClicked">, "ip" | "user_agent" | "bot" | "probe" | "anonymous">>;
 
-/** The link and the address in one spelling; a blank or null member is absent. */
+/** Puts link and address into normal spelling, and leaves out a blank or null member. */
 export function normalizeClick({ ip, user_agent, ...body }: ClickBody): Click {
   const { domain, shortCode: short_code } = normalizeLink(body.domain, body.short_code);
   const click: Click = { ...body, domain, short_code };
@@ -176,8 +179,8 @@ export function normalizeClick({ ip, user_agent, ...body }: ClickBody): Click {
 }
 
 /**
- * Records clicks, for the redirect and for another shortener. A click on a recipient's own link counts for the shared one;
- * that it was theirs is recorded only while they grant tracking.
+ * Records clicks, for the redirect and for another shortener. A click on a recipient's own link counts for the shared
+ * one. Whose it was is recorded only while they grant tracking.
  */
 function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<EventIntake["append"]> {
   const { delivery, eventIntake, projector, encryptedLog, placeVisitor } = deps;
@@ -185,8 +188,8 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
     !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
   /**
-   * True if a message or an operator gave the link out: visitors are counted for those links alone. Of any link while that
-   * is not known yet, since no later event could say it.
+   * True if a message or an operator gave the link out: visitors are counted for those links alone. Also true until the
+   * projections are folded, since no later event could add the visitor.
    */
   const isGivenOut = (link: string): boolean =>
     !projector.isFolded("links") ||
@@ -195,7 +198,8 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     projector.state("referrers").links.has(link);
   return (click, by) => {
     const codes = listPersonalCodes(click.short_code);
-    // Until the links are folded, the log alone is enough for a click on any link that is not a recipient's own.
+    // Until the links are folded, only a click on a recipient's own link needs the projection. All others are recorded
+    // without it.
     const isLookedUp = codes.length > 0 || projector.isFolded("links");
     const found = isLookedUp ? findOwnLink(projector.state("links"), click.short_code, codes) : undefined;
     const isTheirs = found !== undefined && toLinkHost(click.domain) === toLinkHost(found.domain);
@@ -217,7 +221,10 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
   };
 }
 
-/** The click without the code of a recipient's own link. It is one on the shared link only if it came by that one's host. */
+/**
+ * Returns the click without the code of a recipient's own link. It counts for the shared link only if it came by that
+ * link's host.
+ */
 function nameShared(click: Click, { own, domain, code, target }: NamedLink, isTheirs: boolean): Click {
   const original_url = click.original_url.includes(own) ? target : click.original_url;
   return { ...click, original_url, domain: isTheirs ? domain : click.domain, short_code: code };
@@ -226,8 +233,8 @@ function nameShared(click: Click, { own, domain, code, target }: NamedLink, isTh
 type NamedLink = Pick<SharedLink, "domain" | "target"> & { readonly own: string; readonly code: string };
 
 /**
- * The event data of a click. Not checked again: a body that fits its schema gives data that fits the event's.
- * `normalized_url` is what a browser asks for (https://url.spec.whatwg.org): a raw space is escaped, a host is in Punycode.
+ * Returns a click's event data, unchecked: a body that fits its schema gives data that fits the event's.
+ * `normalized_url` is what a browser requests (https://url.spec.whatwg.org): raw spaces escaped, the host in Punycode.
  */
 export function toClick(click: Click, bot: boolean, channels: readonly ClickChannel[]) {
   const normalized_url = isHttpUrl(click.original_url) ? URL.parse(click.original_url)?.href : undefined;
@@ -235,12 +242,12 @@ export function toClick(click: Click, bot: boolean, channels: readonly ClickChan
   return { ...click, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
 }
 
-/** No browser gets one into an address: they come from what was cut or glued wrongly. */
+/** No browser puts one into a URL. They come from text that was cut or joined wrongly. */
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * Whether a browser takes it for an address of http or https. Costs less than to make the address. A browser leaves out
- * spaces before it, and nothing else that is taken here.
+ * True if a browser accepts it as an http or https URL. Cheaper than building the URL. A browser strips spaces before
+ * it, and nothing else that is accepted here.
  */
 function isHttpUrl(raw: string): boolean {
   return HTTP.test(raw) && !CONTROL_CHARACTER.test(raw) && URL.canParse(raw);

@@ -34,19 +34,19 @@ const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as c
   number
 >;
 
-/** Programs obey the first, browsers the second. */
+/** Programs obey the first header, browsers the second. */
 const SOON = { "retry-after": "2", refresh: "2" };
 
 const RANGE =
   "Of the charts: `24h`, `7d`, `30d` or `90d`. Default: the newest hours or days, from the first with data.";
 
-/** Win over the range. */
+/** These days take precedence over the range. */
 const OWN_RANGE = {
   from: "The charts' first day.",
   to: "The charts' last day; of many days the newest are shown.",
 };
 
-/** Of a list that its columns sort. */
+/** The query of a list that its columns sort. */
 const SORTED = {
   sort: "The column to sort by, as the column's head links to it.",
   order: "`ascending` (default) or `descending`.",
@@ -225,7 +225,7 @@ export function sessionEndpoints({ sessions, failureLimit, config }: AppDeps) {
 }
 
 /**
- * True for a browser on plain http where the service's cookies are Secure: it would drop the session, and the form would
+ * True for a browser on plain http if the service's cookies are Secure: it would drop the session, and the form would
  * come back without a reason. On this machine browsers keep such a cookie.
  */
 function dropsSecureCookie({ headers }: Request, publicUrl: string): boolean {
@@ -233,7 +233,7 @@ function dropsSecureCookie({ headers }: Request, publicUrl: string): boolean {
   return publicUrl.startsWith("https:") && origin?.protocol === "http:" && !isLoopback(origin.hostname);
 }
 
-/** A page of the console; a browser that is not signed in is asked for a token in its place. */
+/** Serves a page of the console, or the sign-in page to a browser that is not signed in. */
 function show({ console, sessions, notices, visits, projector, config }: AppDeps, page: ConsolePage) {
   return async ({ call, params = {} }: { readonly call: RequestContext; readonly params?: Record<string, string> }) => {
     const { request } = call;
@@ -258,13 +258,13 @@ function show({ console, sessions, notices, visits, projector, config }: AppDeps
     }
     const headers = { "set-cookie": visited, ...(rendered.outcome === "not_ready" ? SOON : {}) };
     const answer = html(STATUS[rendered.outcome], rendered.text, headers);
-    // Recipients and a search for one must not be compressed together: its length would tell how far they agree.
+    // Recipients and a search for one must not be compressed together: the length would reveal how much they agree.
     const isChosen = query.size > 0 || Object.keys(params).length > 0;
     return whole(isChosen ? answer : await compressed(answer, request));
   };
 }
 
-/** Of each page. A 404 stands in the document as the problem that it is to programs. */
+/** The replies of each page. A 404 is declared as the problem that programs get. */
 const REPLIES = {
   200: textReply("The page.", { mediaType: "text/html" }),
   400: textReply("The page as of now, with the reason why the moment is invalid.", { mediaType: "text/html" }),
@@ -275,7 +275,7 @@ const REPLIES = {
 type PersonalData = NonNullable<Declaration["personalRead"]>;
 
 type Described = Pick<Declaration, "parameters" | "query"> & {
-  /** Where it may lead to in place of a page. */
+  /** Where the endpoint may redirect instead of answering with a page. */
   readonly elsewhere?: string;
 };
 
@@ -296,7 +296,7 @@ function viewed(personalRead: PersonalData, id: string, summary: string, describ
   });
 }
 
-/** Redirects a former address under /audit to the page that is under /activity now, with its query. */
+/** Redirects a former address under /audit to the same page under /activity, with its query. */
 function moved(id: string, summary: string, parameters: Declaration["parameters"] = {}) {
   const declared = route(id, "console", "open", {
     response: { 308: textReply("The page's address.", { headers: ["location"] }) },
@@ -314,8 +314,8 @@ function moved(id: string, summary: string, parameters: Declaration["parameters"
 }
 
 /**
- * What the pages load, which says nothing of what is in the log. A few tens of kilobytes from this machine: too little for
- * files of two releases to meet in a browser.
+ * Serves a file that the pages load; it reveals nothing of the log. With a few tens of kilobytes from this machine it
+ * needs no cache, so a browser never mixes files of two releases.
  */
 function file<const Path extends keyof typeof ASSETS>(path: Path, id: string, summary: string) {
   const { type, body } = ASSETS[path];

@@ -22,7 +22,7 @@ export function eventEndpoints(deps: AppDeps) {
       const query = parseQuery(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
       if (query.isOfPositions) call.disclosed = "nothing";
-      // A HEAD has no reader who would take the stream or end it.
+      // A HEAD request has no reader who would read the stream or end it.
       if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
       const onGone = load.openStream(name);
       const stream = query.isOfPositions
@@ -50,7 +50,7 @@ export function eventEndpoints(deps: AppDeps) {
   );
 }
 
-/** Throws the problem 422. */
+/** Throws the problem 422 for an invalid query. */
 function parseQuery(
   { url, headers }: Request,
   position: number,
@@ -78,7 +78,7 @@ function parseQuery(
 
 const POSITION = /^\d{1,15}$/;
 
-/** Media types, and how a file of it is called. */
+/** The media type and the file name of each format. */
 const FILES: Readonly<Record<Format, { readonly type: string; readonly name: string }>> = {
   jsonl: { type: "application/x-ndjson", name: "reachlog-events.jsonl" },
   csv: { type: "text/csv; charset=utf-8", name: "reachlog-events.csv" },
@@ -120,7 +120,7 @@ export function exportEndpoints(deps: AppDeps) {
   );
 }
 
-/** Throws the problem 422. */
+/** Throws the problem 422 for an invalid filter. */
 async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, config }: AppDeps) {
   const { timezone } = config.outreach;
   const reading = { store, contacts: () => projector.state("contacts"), timezone, position: projector.position };

@@ -37,7 +37,7 @@ const outreachState = named(
   }),
 );
 
-/** Present only while there are any. */
+/** Present only while projections are folded. */
 const folding = Type.Optional(
   Type.Object(
     {},
@@ -184,7 +184,7 @@ export function healthEndpoints(deps: AppDeps) {
 function outreachHealth({ projector, quota, clock, awaySince }: AppDeps) {
   const { current } = projector.state("run");
   const { user, authorized } = projector.state("account");
-  // An account was linked, and its grant died: no run can start until the operator authorizes it again.
+  // The grant of a linked account died: no run can start until the operator authorizes it again.
   const degraded = (user !== null && !authorized) || awaySince() !== undefined;
   return {
     status: degraded ? ("degraded" as const) : ("ok" as const),
@@ -195,7 +195,7 @@ function outreachHealth({ projector, quota, clock, awaySince }: AppDeps) {
   };
 }
 
-/** `waiting`: until when and why; null while the run works. */
+/** `waiting` is the reason and the end of a pause, null while the run works. */
 function shown(run: RunState, now: number) {
   const { run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = run;
   const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
@@ -203,7 +203,7 @@ function shown(run: RunState, now: number) {
   return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null, stop_requested_at };
 }
 
-/** How far projections are that are folded from the log; without a member where none is. */
+/** Returns how far each projection is that is being folded from the log; an empty object if there are none. */
 function describeFolding({ projector }: AppDeps) {
   const shares = projector.folding();
   if (shares.size === 0) return {};
@@ -213,7 +213,7 @@ function describeFolding({ projector }: AppDeps) {
 async function serviceHealth(deps: AppDeps, isWritable: boolean) {
   const { projector, version, instances, roles } = deps;
   const channels = projector.isFolded("deliveries") ? describeChannels(deps) : undefined;
-  // A half-open circuit has yet to show that its network is back.
+  // A half-open circuit has not shown yet that its network is back.
   const isWell =
     projector.folding().size === 0 &&
     channels?.every(({ circuit, suspended }) => suspended === null && (circuit === null || circuit === "closed"));
@@ -244,7 +244,7 @@ function describeChannels({ projector, delivery }: AppDeps) {
   });
 }
 
-/** Events that the projections may be behind the log: about a second of the fastest intake. */
+/** Events by which the projections may lag behind the log: about a second of the fastest intake. */
 export const BEHIND_MAX = 10_000;
 
 async function checkReadiness({ stopping, eventIntake, eventLog, projector }: AppDeps) {
@@ -256,7 +256,7 @@ async function checkReadiness({ stopping, eventIntake, eventLog, projector }: Ap
   return { running: !stopping.aborted, log_writable, projections_caught_up };
 }
 
-/** What cannot be found out because the log is out of reach does not hold. */
+/** Returns the result of a check, or false if the log is unreachable. */
 async function holds(check: Promise<boolean>): Promise<boolean> {
   try {
     return await check;

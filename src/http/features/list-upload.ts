@@ -13,10 +13,10 @@ import { Problem, problems, repeatable } from "../server/problem.ts";
 import { choiceIn } from "../server/query.ts";
 import { closedObject, count, named, text } from "../../platform/common-schemas.ts";
 
-/** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
+/** Rows appended at once: a few milliseconds of the thread that serves requests, including keys and folds. */
 const SENT_CHUNK_ROWS = 64;
 
-/** Of the fields and the marks between them, beside the file. */
+/** Bytes for the form's fields and boundaries, in addition to the file. */
 const FORM_BYTES_MAX = 64 * 1024;
 
 export const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
@@ -37,7 +37,7 @@ const cellNote = named(
   }),
 );
 
-/** What a report says of rows that cannot be used. */
+/** Members of a report about rows that cannot be used. */
 export const refusedMembers = {
   refused: count,
   refused_rows: Type.Array(refusedRow, {
@@ -45,7 +45,7 @@ export const refusedMembers = {
   }),
 };
 
-/** Notes of a report about cells that were not read as they stand. */
+/** Members of a report about cells that were not read as they are written. */
 export const notedMembers = {
   noted_cells: count,
   notes: Type.Array(cellNote, {
@@ -54,7 +54,7 @@ export const notedMembers = {
   }),
 };
 
-/** Returns these cells in the form of {@link notedMembers}. */
+/** Converts notes to {@link notedMembers}. */
 export const toNoted = ({ count: noted_cells, first }: Remarks["notes"]) => ({ noted_cells, notes: [...first] });
 
 /** The query of an import. */
@@ -62,7 +62,7 @@ export const listQuery = {
   dates: "The order of day and month in dates such as `3/2/2026`: `dmy` or `mdy`. Without it such a row is refused.",
 };
 
-/** The rows that cannot be used, as {@link refusedMembers} say them. */
+/** Converts refused rows to {@link refusedMembers}. */
 export const toRefused = ({ count: refused, first }: Remarks["refused"]) => ({ refused, refused_rows: [...first] });
 
 export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -74,8 +74,8 @@ export const nameColumns = {
 };
 
 /**
- * The media types of a list, each with its format and what a file of it holds at its simplest: `header`, a pattern of a CSV's
- * first line, and an example of a CSV and of a line of JSON.
+ * Returns the media types of a list, each with its format and schema. `header` is a pattern of a CSV's first line;
+ * `csv` and `json` are examples of a CSV and of a line of JSON.
  */
 export function listFormats(
   name: "recipient" | "suppression",
@@ -110,7 +110,7 @@ const formFields = Type.Object({
   ),
 });
 
-/** What a form with a chosen file sends, and how the operation gets it. */
+/** Declares a form with a file to choose, and converts it to the operation's body. */
 export function listUpload(bytesMax: number) {
   const upload = uploadBody(formFields, bytesMax + FORM_BYTES_MAX);
   return {
@@ -129,13 +129,13 @@ export function listUpload(bytesMax: number) {
 
 interface ListRequest {
   readonly request: Request;
-  /** `dates`: of a form; a program says it in the query. */
+  /** `dates` is set by a form. A program sends it in the query. */
   readonly body: { readonly bytes: Uint8Array; readonly kind: RecipientsFormat; readonly dates?: DateOrder };
 }
 
 /**
- * Takes the list in the body of a request, one list at a time, until its client hangs up. Throws the problems 422 and 503;
- * after a stop in the midst of it some rows are taken.
+ * Imports the list in a request's body, one list at a time. Its reading ends when the client hangs up. Throws the
+ * problems 422 and 503; after a stop, some rows may have been imported.
  */
 export function takeList<More extends Pick<ReadTask, "hashKey">, Imported extends { readonly taken: number }>(
   { load, clock, stopping }: AppDeps,
@@ -153,7 +153,7 @@ export function takeList<More extends Pick<ReadTask, "hashKey">, Imported extend
   return repeatable(load.whileTaking(take));
 }
 
-/** Throws the problem 422 for another order. */
+/** Throws the problem 422 for an unknown order. */
 function datesIn({ url }: Request): DateOrder | undefined {
   const { searchParams } = new URL(url);
   const [first] = DATE_ORDERS;
@@ -169,14 +169,14 @@ async function readList<Task extends ReadTask>(task: Task, signal: AbortSignal) 
   }
 }
 
-/** For people: they chose a file, and know of no body. */
+/** Explains a file that is too large to a person, who chose a file and knows of no request body. */
 function explain(fault: unknown, bytesMax: number): never {
   if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
   const words = `The file is larger than ${bytesMax / 2 ** 20} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
   throw fault.with({}, { words, nextStep: { href: "/people", label: "Back to the people" } });
 }
 
-/** Throws the problem 422 for what is none by its name. */
+/** Throws the problem 422 if the file's name shows no usable format. */
 function parseFormat(name: string): RecipientsFormat {
   const format = formatOfName(name);
   if (format === "workbook") throw problems.unreadableFile('this is a workbook: save it as CSV ("CSV UTF-8")');

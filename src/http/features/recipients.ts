@@ -25,7 +25,7 @@ import {
 } from "./list-upload.ts";
 import { consentMembers } from "../../recipients/parse-consent.ts";
 
-/** Column names that a report lists: a file of JSON objects may have others in each. */
+/** Column names that a report lists: each object of a JSON file may have other ones. */
 const FIELDS_SHOWN_MAX = 50;
 
 const importReport = Type.Object({
@@ -91,7 +91,10 @@ const FORMATS = listFormats("recipient", row, {
   json: '{"username":"sara_sells","name":"Sara"}',
 });
 
-/** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
+/**
+ * The import by a browser's form. Its report is only shown in the answer, never stored, because it quotes rows about
+ * people.
+ */
 const IMPORT_FORM: Form = {
   path: "/console/recipients",
   description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
@@ -99,7 +102,7 @@ const IMPORT_FORM: Form = {
   page: importReportPage,
 };
 
-/** Recipients in one answer: more than an operator decides in a day. */
+/** Held recipients in one answer: more than an operator decides on in a day. */
 const HELD_SHOWN_MAX = 1_000;
 
 const heldRecipients = Type.Object({

@@ -90,11 +90,11 @@ const RUN_FORMS: readonly Form[] = [
     body: (fields) => ({ dry_run: true, ...readSelection(fields) }),
     page: dryRunPage,
   },
-  // Does not wait for the run's end: the overview shows how it goes.
+  // Does not wait for the run's end: the overview shows its progress.
   { path: "/console/run/start", body: readSelection, notice: () => "The run has started." },
 ];
 
-/** What the form says of the run; what is empty says nothing. */
+/** Returns the selection that the form makes. Empty fields are left out. */
 function readSelection(fields: Fields) {
   const { limit = "" } = fields;
   return { ...leaveOutEmpty(fields), ...(/^\d+$/.test(limit) && { limit: Number(limit) }) };
@@ -105,7 +105,7 @@ export function runEndpoints(deps: AppDeps) {
   return feature("runs", "/social").post(
     "/run",
     ({ body, call, status }) => {
-      // Only a dry run's answer names recipients, also one that is repeated by its key.
+      // Only a dry run's answer names recipients, also when its key repeats it.
       if (body.dry_run !== true) call.disclosed = "nothing";
       return idempotency.once(
         call,
@@ -116,14 +116,14 @@ export function runEndpoints(deps: AppDeps) {
           const { dry_run: dryRun = false, ...selection } = body;
           rejectUnknown(selection, deps);
           const request = { dryRun, selection, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
-          // Without the key store a run would end by a fault at the first event that names a recipient.
+          // Without the key store, a run would fail at the first event that names a recipient.
           const triggering = deps.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
           const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
           const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
           const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
           const report = dryRun ? await done : waitS ? await within(waitS * 1000, done) : undefined;
           if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
-          // A dry run always waits: without a report it died of a fault, which is logged.
+          // A dry run always waits. Without a report it failed, and the failure is logged.
           if (dryRun) throw problems.internal();
           return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const }), headers);
         },
@@ -198,13 +198,13 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extrac
   }
 }
 
-/** `Prefer: wait=N` in seconds (RFC 7240), as far as it is granted; undefined without one. */
+/** Returns the seconds of `Prefer: wait=N` (RFC 7240), limited to {@link WAIT_MAX_S}; undefined without one. */
 function parseWait(prefer: string | null): number | undefined {
   const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1];
   return seconds === undefined ? undefined : Math.min(Number(seconds), WAIT_MAX_S);
 }
 
-/** A report as callers see it: what a dry run found stands beside the rest. */
+/** Converts a report to the answer: the findings of a dry run become members like all others. */
 function shown({ run_id, preview: found, ...report }: RunReport, dryRun: boolean, selection: RunSelection) {
   const ended = { run_id, dry_run: dryRun, status: "finished" as const, ...selection, ...report };
   if (found === undefined) return ended;

@@ -28,13 +28,13 @@ const SEND_PROBLEMS = ["notConfigured", "refusedByNetwork", "deliveryInDoubt"] a
 
 const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error", fatal: "critical" };
 
-/** Each level, and behind it the words that are taken for it. */
+/** Each level, followed by the words that are accepted for it. */
 const LEVELS = level.anyOf.flatMap(({ const: name }) => [
   name,
   ...Object.keys(SYNONYMS).filter((word) => SYNONYMS[word] === name),
 ]);
 
-/** A pattern for a word in any case: patterns of JSON Schema have no flags. */
+/** Returns a pattern for a word in any case: patterns of JSON Schema have no flags. */
 const inAnyCase = (word: string): string => word.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
 const notification = objectBody({
@@ -58,7 +58,7 @@ const result = named(
 );
 export type TestResult = Static<typeof result>;
 
-/** By channel, of those that were asked for; `webhook-NAME` for a webhook with a name. */
+/** The results of the requested channels, by name; `webhook-NAME` for a webhook with a name. */
 const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Type.Optional(result)])), {
   additionalProperties: result,
 });
@@ -152,7 +152,7 @@ function saysTested({ results }: { readonly results: Readonly<Record<string, Tes
   return { text: `${tested}.`, isFault };
 }
 
-/** Characters of what a network answered that a notice shows. */
+/** Characters of a network's answer that a notice shows. */
 const DETAIL_SHOWN = 150;
 
 function formatResult({ status, latency_ms, detail }: TestResult): string {
@@ -168,7 +168,7 @@ function testResult(settlement: Settlement | undefined): TestResult {
   return { ok: false, status: status === "skipped" ? "failed" : status, latency_ms: latencyMs, detail };
 }
 
-/** What is recorded stays so when the log ends while its outcome is waited for: the next start goes on with it. */
+/** Returns undefined if the log closes mid-wait: the event stays recorded, and the next start resumes it. */
 async function orPending(settled: Promise<Settlement | undefined>): Promise<Settlement | undefined> {
   try {
     return await settled;

@@ -63,7 +63,7 @@ const FORMATS = listFormats("suppression", row, {
   json: '{"username":"sara_sells","reason":"opt_out"}',
 });
 
-/** Chosen in a browser, as a list of recipients is. */
+/** The import by a browser's form, as for recipients. */
 const IMPORT_FORM: Form = {
   path: "/console/suppressions",
   description: "Answers with a page that lists refused rows; an unreadable file redirects back.",
@@ -71,7 +71,7 @@ const IMPORT_FORM: Form = {
   page: suppressionsReportPage,
 };
 
-/** Media types, and how a file of it is called. */
+/** The media type and the file name of each format. */
 const FILES: Readonly<Record<SuppressionsFormat, { readonly type: string; readonly name: string }>> = {
   csv: { type: "text/csv; charset=utf-8", name: "reachlog-suppressions.csv" },
   jsonl: { type: "application/x-ndjson", name: "reachlog-suppressions.jsonl" },
@@ -108,7 +108,7 @@ export function suppressionEndpoints(deps: AppDeps) {
       ({ request, call }) => {
         const { searchParams } = new URL(request.url);
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
-        // A mistyped wish would disclose names.
+        // A mistyped value must not disclose names.
         const isHashed = choiceIn(searchParams, "hashed", ["true", "false"], "false") === "true";
         const { encryptedLog, projector, hashesOf } = deps;
         const open = () => {

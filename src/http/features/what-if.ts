@@ -27,7 +27,7 @@ const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
 
 const VALUES = [Type.String(), Type.Number(), Type.Boolean(), Type.Null()];
 
-/** The values are checked as those of settings are. */
+/** The values are validated as those of settings are. */
 const rulesBody = jsonBody(
   Type.Object(
     Object.fromEntries(
@@ -37,14 +37,14 @@ const rulesBody = jsonBody(
   ),
 );
 
-/** How errors name what was sent. */
+/** The source that errors name. */
 const SOURCE = "the rules";
 
 const BUSY = "Another comparison is in progress. Nothing was recorded of this one: send it again in a few seconds.";
 
 export function whatIfEndpoints(deps: AppDeps) {
   const { encryptedLog: log, hashesOf, clock, stopping } = deps;
-  // Each holds all recipients twice.
+  // Each comparison holds all recipients twice.
   const comparisons = createSlot(BUSY);
   const parse = (given: Readonly<Record<string, unknown>>): OtherRules =>
     parseOtherRules(given, SOURCE, deps.config.outreachWith);
@@ -86,7 +86,10 @@ export function whatIfEndpoints(deps: AppDeps) {
   );
 }
 
-/** Throws the problem 422 for a fault of the rules. A program is told which; the form shows the rules again, with all words. */
+/**
+ * Throws the problem 422 for invalid rules. A program gets their names; the form shows the rules again with the full
+ * message.
+ */
 function refusing<Result>(parse: () => Result): Result {
   return parseGiven(parse, (message) => {
     const names = WHAT_IF_RULES.filter((name) => message.includes(`${name}:`));

@@ -1,17 +1,17 @@
 import { ElysiaCustomStatusResponse } from "elysia";
 
-/** What a request is answered. Not a Response: taking one apart to add headers costs as much as the rest of a request. */
+/** An answer to a request. Not a Response: taking one apart to add headers costs as much as the rest of a request. */
 export interface HttpResponse<Status extends number = number> {
   readonly status: Status;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The body as `content-encoding` says. */
+  /** The body, encoded as `content-encoding` says. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
-  /** In place of a body: one that has no end of its own. */
+  /** Sent in place of `body`; may never end by itself. */
   readonly stream?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** One object, by which the way out knows that there are no others. */
+/** Shared by most answers: app.ts compares identity to see that there are no other headers. */
 export const JSON_HEADERS: HttpResponse["headers"] = {
   "content-type": "application/json",
   "cache-control": "no-store",
@@ -47,7 +47,7 @@ export function html<Status extends number>(
       "cache-control": "no-store",
       "content-security-policy":
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-      // Without a referrer at all, browsers would withhold the origin of the sign-in form from us too.
+      // With no referrer at all, browsers would withhold the origin of the sign-in form from us too.
       "referrer-policy": "same-origin",
       ...headers,
     },
@@ -65,7 +65,7 @@ export function attachment(type: string, file: string) {
 
 const WHOLE = Symbol("answer");
 
-/** An answer that is more than a JSON value, as a handler returns it. Its clients see a `Body`. */
+/** Wraps an answer that is more than a JSON value, for a handler to return. Its clients see a `Body`. */
 export function whole<Status extends number, Body = string>(
   answer: HttpResponse<Status>,
   value?: Body,
@@ -80,13 +80,13 @@ export function withHeaders<Status extends number, Body>(
   return whole(json(code, response, headers), response);
 }
 
-/** What a handler returned, as an answer. `status`: of a bare value. */
+/** Converts what a handler returned to an answer. `status` applies to a bare value. */
 export function toHttpResponse(returned: unknown, status = 200): HttpResponse {
   if (returned instanceof ElysiaCustomStatusResponse) return toHttpResponse(returned.response, Number(returned.code));
   return (returned as { readonly [WHOLE]?: HttpResponse } | null)?.[WHOLE] ?? json(status, returned);
 }
 
-/** The JSON value that a handler returned, bare, with a status, or with headers. */
+/** Returns the JSON value that a handler returned bare, with a status, or with headers. */
 export function toValue(returned: unknown): unknown {
   if (returned instanceof ElysiaCustomStatusResponse) return returned.response;
   const wrapped = returned as { readonly [WHOLE]?: HttpResponse; readonly value?: unknown };

@@ -2,25 +2,25 @@ import { type Static, type TSchema, Type, type TObject, type TProperties } from 
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { Problem, problems } from "./problem.ts";
 
-/** The largest good body, a tracking event with every field full of escapes, stays below this. */
+/** The largest valid body, a tracking event with every field full of escapes, stays below this. */
 export const BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * A route's `body`: what an endpoint takes, as callers see it and as the service reads it. Elysia reads and checks nothing
- * (`parse: "none"`), and takes the type alone, as of a Standard Schema.
+ * A route's `body`: how callers see it, and how the service reads it. Elysia reads and checks nothing (`parse:
+ * "none"`), and uses the type alone, as that of a Standard Schema.
  */
 export interface RequestBody<T> extends Typed<T> {
   readonly schema: TSchema;
   readonly type: string;
-  /** Media types that are taken beside it, each with what it holds. */
+  /** Other media types that are accepted, each with the schema of its content. */
   readonly others?: ReadonlyMap<string, TSchema>;
   /** Reads a bounded number of bytes. Throws the problem 413, 415, 400 or 422. */
   readonly read: (request: Request) => Promise<T>;
-  /** The value as what it has to be. Throws the problem 422. */
+  /** Returns the value with its type. Throws the problem 422 if it does not fit. */
   readonly fit: (value: unknown) => T;
 }
 
-/** A Standard Schema whose type alone counts. */
+/** A Standard Schema of which only the type counts. */
 export interface Typed<T> {
   readonly "~standard": {
     readonly version: 1;
@@ -30,31 +30,31 @@ export interface Typed<T> {
   };
 }
 
-/** What Elysia takes for a check of a body that was read, or of an answer of a handler that compiles: both fit already. */
+/** A Standard Schema that accepts everything: bodies are checked when they are read, and answers by the compiler. */
 export const UNCHECKED = {
   version: 1,
   vendor: "reachlog",
   validate: (value: unknown) => ({ value: value as never }),
 } as const;
 
-/** No bytes are `{}`. */
+/** Accepts JSON. A body of no bytes counts as `{}`. */
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   return textBody(schema, "application/json", (text) => (text === undefined ? {} : parseJson(text)));
 }
 
-/** An object of these members and no others: a mistyped `dry_run` must never send. */
+/** Accepts an object of these members and no others: a mistyped `dry_run` must never send. */
 export function objectBody<Members extends TProperties>(members: Members) {
   return jsonBody(closedObject(members));
 }
 
-/** What a page's form posts, under the same limits. */
+/** Accepts the post of a page's form, under the same limits. */
 export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   return textBody(schema, "application/x-www-form-urlencoded", (text) =>
     Object.fromEntries(new URLSearchParams(text ?? "")),
   );
 }
 
-/** `parse` gets the body's text; undefined: it has no bytes, and needs no type. */
+/** `parse` gets the body's text, or undefined if the body has no bytes. Such a body needs no media type. */
 function textBody<Schema extends TSchema>(
   schema: Schema,
   type: string,
@@ -68,7 +68,7 @@ function textBody<Schema extends TSchema>(
   return { "~standard": UNCHECKED, schema, type, fit, read };
 }
 
-/** Throws the problem 422 for a value that does not fit. */
+/** Returns a check that throws the problem 422 for a value that does not fit. */
 export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
   const check = createCheck(schema);
   return (value) => {
@@ -79,8 +79,8 @@ export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown
 }
 
 /**
- * What `use` makes of the whole body, of at most so many bytes. Rejects with the problem 413, or 400 where it ends too soon.
- * Not async, and given what comes next: each promise on the way of a click costs it something.
+ * Applies `use` to the whole body, of at most `bytesMax` bytes. Rejects with the problem 413, or 400 if the body ends
+ * too soon. Takes a callback and is not async, because each promise on the way of a click costs something.
  */
 export function readBytes<T>(
   request: Request,
@@ -89,16 +89,16 @@ export function readBytes<T>(
 ): Promise<T> {
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) return Promise.reject(problems.tooLarge(bytesMax));
-  // With a length the whole is known to fit. Else the body is looked at, which makes a stream of it.
+  // With a length, the whole is known to fit. Without one, the bytes are counted, which turns the body into a stream.
   return (length === null ? readCounted(request.body, bytesMax) : request.bytes()).then(use, refuseUnread);
 }
 
-/** A caller that hangs up in the middle is no fault of ours. */
+/** Converts an incomplete body to the problem 400: a caller that hangs up in the middle is no fault of ours. */
 function refuseUnread(fault: unknown): never {
   throw fault instanceof Problem ? fault : problems.malformed("The body is incomplete.");
 }
 
-/** Without a length the bytes are counted as they come. */
+/** Reads a body without a length, and counts the bytes as they arrive. */
 async function readCounted(body: ReadableStream<Uint8Array> | null, bytesMax: number) {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
@@ -126,15 +126,18 @@ function readText(headers: Headers, bytes: Uint8Array, { type, inUtf8 }: TakenTy
   }
 }
 
-/** Nothing is unpacked here, and packed bytes would be refused as broken ones. `wanted`: the types that are taken. */
+/**
+ * Refuses a compressed body: nothing is decompressed here, and its bytes would be refused as broken. `wanted` names the
+ * accepted types.
+ */
 function refusePacked(headers: Headers, wanted: string): void {
   if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType(wanted);
 }
 
-/** Replacing a broken byte would silently alter what the audit log says. */
+/** Fatal, because replacing a broken byte would silently alter what the audit log says. */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** All good bodies are flat. Checking a tower of brackets costs seconds, and any of them is refused anyway. */
+/** All valid bodies are flat. Checking a tower of brackets would cost seconds, only to refuse it. */
 const LEVELS_MAX = 16;
 
 const QUOTE = 0x22;
@@ -154,25 +157,25 @@ export function parseJson(text: string): unknown {
   }
   if (!isFlat(text) && !hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
   if (membersWritten(text) !== countMembers(value)) throw problems.malformed("The body names a member twice.");
-  // Both come as escapes alone: bare, they are no JSON or no UTF-8.
+  // Both appear only as escapes: bare, they are not valid JSON or UTF-8.
   if (text.includes("\\u") && !isStorable(value)) {
     throw problems.malformed("The body holds a NUL or half of a surrogate pair.");
   }
   return value;
 }
 
-/** Whether nothing opens behind the outermost bracket, not even in a string: so it is with nearly every good body. */
+/** True if nothing opens after the outermost bracket, not even in a string, as in nearly every valid body. */
 function isFlat(text: string): boolean {
   return text.indexOf("{", 1) === -1 && text.indexOf("[", 1) === -1;
 }
 
-/** Whether a value has at most so many levels of objects and arrays. */
+/** True if a value has at most this many levels of objects and arrays. */
 function hasLevels(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((inner) => hasLevels(inner, levels - 1));
 }
 
-/** The members in the text of valid JSON: each has one colon outside of all strings. */
+/** Counts the members in the text of valid JSON: each has one colon outside of all strings. */
 function membersWritten(text: string): number {
   let members = 0;
   for (let at = 0; at < text.length; at++) {
@@ -195,7 +198,7 @@ function isEscaped(text: string, at: number): boolean {
   return slashes % 2 === 1;
 }
 
-/** The members that are left of them: of those with one name the parser keeps the last. */
+/** Counts the members that the parser kept: of several with one name, it keeps the last. */
 function countMembers(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const inner = Object.values(value);
@@ -203,31 +206,34 @@ function countMembers(value: unknown): number {
   return inner.reduce<number>((sum, each) => sum + countMembers(each), own);
 }
 
-/** Databases end a text at a NUL, and UTF-8 has no bytes for half of a pair: neither would be kept as it came. */
+/**
+ * True if all texts can be stored unchanged. Databases end a text at a NUL, and UTF-8 has no bytes for half of a
+ * surrogate pair.
+ */
 function isStorable(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
   if (typeof value !== "object" || value === null) return true;
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
 }
 
-/** What a form fills in, by name. Boxes that are not ticked are absent. */
+/** The fields of a form, by name. Boxes that are not ticked are absent. */
 export type Fields = Readonly<Record<string, string>>;
 
-/** What a page's form sends when a file is chosen: its fields, and the file with its name. */
+/** A form that was sent with a file: its fields, and the file with its name. */
 export interface SentForm {
   readonly fields: Fields & { readonly form_token: string; readonly back: string };
   readonly file: SentFile;
 }
 
-/** A file as it was sent; `kind`: what it is, by its media type or its name. */
+/** A file as it was sent. `kind` tells its format, by its media type or its name. */
 export interface SentFile<Kind = string> {
   readonly bytes: Uint8Array;
   readonly kind: Kind;
 }
 
 /**
- * A body that is a file, such as `curl --data-binary` sends. What it holds is not looked at. `kinds`: the media types that are
- * taken; what each stands for, and what a file of it holds at its simplest.
+ * Accepts a file, as `curl --data-binary` sends it, and does not check its content. `kinds` maps each accepted media
+ * type to its kind, and to a schema of the simplest content for the API document.
  */
 export function fileBody<Kind>(
   kinds: ReadonlyMap<string, readonly [Kind, TSchema]>,
@@ -253,7 +259,7 @@ export function fileBody<Kind>(
   };
 }
 
-/** Empty where its parameters say that it is in an encoding other than Unicode's. */
+/** Returns the media type; empty if its parameters name an encoding other than Unicode's. */
 function parseMediaType(header: string): string {
   const [type = "", ...parameters] = header.toLowerCase().split(";");
   const charset = parameters.map((one) => /^ *charset="?([^"]*)"? *$/.exec(one)?.[1]).find((one) => one !== undefined);
@@ -262,7 +268,7 @@ function parseMediaType(header: string): string {
 
 const FILE_FIELD = "file";
 
-/** A form with one file; `fields`: the others, which are texts. */
+/** Accepts a form with one file. `fields` describes the other fields, which are texts. */
 export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentForm> {
   const fit = fitting(fields);
   return {

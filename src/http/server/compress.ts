@@ -2,10 +2,10 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { HttpResponse } from "./answer.ts";
 
-/** Smaller texts gain less than their headers cost. */
+/** Below this, compression saves less than its headers cost. */
 const COMPRESSED_BYTES_MIN = 1_024;
 
-/** For texts that are compressed once, and for those of one request: the first takes 100 ms for a file, this one 2 ms. */
+/** Levels: `BEST` for texts that are compressed once (100 ms for a file), `FAST` for those of one request (2 ms). */
 const BEST = { br: 11, gzip: 9 } as const;
 const FAST = { br: 4, gzip: 4 } as const;
 
@@ -13,7 +13,10 @@ type Encoding = keyof typeof BEST;
 
 const [toBrotli, toGzip] = [promisify(brotliCompress), promisify(gzip)];
 
-/** The best encoding that an `Accept-Encoding` names (RFC 9110, section 12.5.3); undefined: the text goes as it is. */
+/**
+ * Returns the best encoding that an `Accept-Encoding` names (RFC 9110, section 12.5.3); undefined to send the text as
+ * it is.
+ */
 function chooseEncoding(accepted: string): Encoding | undefined {
   const names = accepted.split(",").flatMap((part) => {
     const [name = "", ...parameters] = part.toLowerCase().split(";");
@@ -29,8 +32,8 @@ async function pack(text: string, encoding: Encoding, quality: typeof BEST | typ
 }
 
 /**
- * The answer as its reader accepts it. What is compressed must not hold a secret beside what a caller chose: its length
- * would tell how far the two agree (BREACH).
+ * Compresses an answer as its reader accepts. It must not combine a secret with input that a caller chose: its length
+ * would reveal how far the two agree (BREACH).
  */
 export function compressed<Status extends number>(
   answer: HttpResponse<Status>,
@@ -39,7 +42,7 @@ export function compressed<Status extends number>(
   return toEncoded(answer, request, (encoding) => pack(answer.body, encoding, FAST));
 }
 
-/** The same of an answer that is always the same: each encoding is made once. */
+/** Like {@link compressed}, for an answer that never changes: each encoding is made once. */
 export function createCompressed<Status extends number>(answer: HttpResponse<Status>) {
   const made = new Map<Encoding, Promise<Uint8Array>>();
   return (request: Pick<Request, "headers">): Promise<HttpResponse<Status>> =>

@@ -12,76 +12,80 @@ import { UNCHECKED, type Fields, type RequestBody, type SentFile, type SentForm,
 import type { ProblemName } from "./problem.ts";
 
 /**
- * Who may call: `open`: every caller. `strict`: callers with a token where AUTH_POLICY is strict, else every caller.
- * `token`: callers with a token. `session`: browsers that signed in, and callers with a token; the console's pages answer
- * all others with a form that asks for one. `form`: browsers that signed in, for what a page's form sends.
+ * `open` admits every caller; `strict` too, unless AUTH_POLICY is strict; `token` only callers with a token. `session`
+ * also admits signed-in browsers; console pages ask all others for a token. `form` admits signed-in browsers only.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
-/** The protection, with the scope that a token needs. No session is without `read`; signing out needs no scope. */
+/** The protection, with the scope that a token needs. A session always needs `read`; signing out needs no scope. */
 export type Access =
   "open" | "form" | readonly ["session", "read"] | readonly ["strict" | "token" | "form", TokenScope];
 
-/** Declares a route, beside its body and its answers. Admission and the OpenAPI document are made from it. */
+/** Declares a route apart from its body and answers. Admission and the OpenAPI document are derived from it. */
 export interface Declaration {
-  /** By which generated clients call it. */
+  /** The name by which generated clients call it. */
   readonly id: string;
   readonly tag: "outreach" | "tracking" | "service" | "console";
   readonly summary: string;
   readonly description: string;
   readonly protection: Protection;
-  /** Of {@link Access}. */
+  /** The scope of its {@link Access}. */
   readonly scope?: TokenScope;
-  /** What personal data its answers hold; false: none. Every operation of the scope `read` says it. */
+  /** The personal data that its answers hold; false for none. Every operation of the scope `read` declares it. */
   readonly personalRead?: ReadResource | false;
-  /** What stands in the place of each `:name` of the path. */
+  /** Descriptions of the parameters in its path, by the `name` of each `:name`. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
-  /** Members of a GET's input, with their descriptions: those that the path names are parameters, the others the query. */
+  /**
+   * Members of a GET's input, with their descriptions. Those that the path names are parameters, the others are the
+   * query.
+   */
   readonly members?: Readonly<Record<string, string>>;
   /** Headers that change what is done. With an `Idempotency-Key`, a repeat gets the first answer. */
   readonly requestHeaders?: readonly RequestHeader[];
-  /** Beside those that any request may meet, and those that follow from a body, from POST and from a key. */
+  /**
+   * Its own problems, in addition to those of any request, and those that follow from a body, from POST and from a key.
+   */
   readonly problems?: readonly ProblemName[];
   /** Refusals of its operation. */
   readonly refusals?: DeclaredRefusals;
-  /** The answer may take longer than a connection may be idle. */
+  /** True if the answer may take longer than a connection may be idle. */
   readonly isSlow?: true;
-  /** A limit that its answers show: as it was before for a refusal, as it is after for anything else. */
+  /** A limit that its answers show: for a refusal, as it was before; for any other answer, as it is afterwards. */
   readonly limit?: { readonly name: string; readonly allowance: () => Allowance };
-  /** Answered however busy the service is: a supervisor asks it whether to restart the service. */
+  /** True if it is answered under any load: a supervisor asks it whether to restart the service. */
   readonly exemptFromLoadShedding?: true;
-  /** Whatever the request calls this host: a cluster and a load balancer know an instance by its address alone. */
+  /** True if any host name may be used: a cluster and a load balancer know an instance by its address alone. */
   readonly anyHost?: true;
-  /** Of the console, doing the same. */
+  /** The console's forms that do the same. */
   readonly form?: Form | readonly Form[];
-  /** Of a form of the console: id of the operation of the API that it does. */
+  /** For a form of the console: the id of the API operation that it performs. */
   readonly apiOperationId?: string;
 }
 
 /**
- * A form of the console: the operation's handler does what is asked, in the name of the caller that signed in, and the
- * browser is led back to a page with a notice, or shown the result. So the console can do nothing that a program cannot.
+ * A form of the console. The operation's handler does the work in the name of the signed-in caller; the browser returns
+ * to a page with a notice, or shows the result. Thus the console can do nothing that a program cannot.
  */
 export type Form = {
   readonly path: `/console/${string}`;
-  /** Default: that of the operation, `ByForm`. */
+  /** Default: the operation's id, followed by `ByForm`. */
   readonly id?: string;
-  /** Default: that it leads back with a notice. */
+  /** Default: it redirects back with a notice. */
   readonly description?: string;
-  /** Instead of fields alone: what is sent with a file. */
+  /** The body with a file, if more than fields are sent. */
   readonly upload?: RequestBody<SentForm>;
-  /** The body that the operation takes for these fields; default: the fields as they are. Throws problems. */
+  /** Converts the fields to the body of the operation. Default: the fields that are not empty. Throws problems. */
   readonly body?: (fields: Fields, file?: SentFile) => unknown;
 } & (
   | {
-      /** What was done, in a sentence; a notice where it is not as it should be. */
+      /** Returns a sentence about what was done; a notice if something is wrong. */
       readonly notice: (value: never, fields: Fields) => string | Notice;
     }
   | {
-      /** Shows the result in place of the page: for what is recorded nowhere. */
+      /** Shows the result as a page, for results that are recorded nowhere. */
       readonly page: (value: never, fields: Fields) => ConsolePage;
-      /** Shows a refusal in the same way, with its status, where the fields took a person work; default: a notice. */
+      /** Shows a refusal as a page with its status, if the fields cost a person work. Default: a notice. */
       readonly refused?: (notice: Notice, fields: Fields) => ConsolePage;
       /** Default: "The result." */
       readonly pageDescription?: string;
@@ -92,13 +96,13 @@ export type RequestHeader = "Idempotency-Key" | "Prefer" | "Accept";
 
 type Declared = Omit<Declaration, "id" | "tag" | "protection" | "scope">;
 
-/** A route's `detail`. */
+/** Returns a route's `detail`. */
 export function declare(id: string, tag: Declaration["tag"], access: Access, declared: Declared): DocumentDecoration {
   const [protection, scope] = [access].flat();
   return { id, tag, protection, ...omitUndefined({ scope }), ...declared } as unknown as DocumentDecoration;
 }
 
-/** All that a route declares, as Elysia takes it: its body and its answers, and the rest as its `detail`. */
+/** Returns all that a route declares, as Elysia takes it: its body and its answers, and the rest as its `detail`. */
 export function route<const Replies extends object, Body extends object = never>(
   id: string,
   tag: Declaration["tag"],
@@ -110,23 +114,23 @@ export function route<const Replies extends object, Body extends object = never>
   return (body === undefined ? answered : { ...answered, body }) as typeof answered & WithBody;
 }
 
-/** The answers that are no problems, by status. */
+/** The answers other than problems, by status. */
 export type Answers = Readonly<Record<number, Success>>;
 
 export interface Success {
   readonly description: string;
-  /** JSON; absent: no body. */
+  /** The schema of a JSON body; absent for any other body, or none. */
   readonly schema?: TSchema;
-  /** Of what is no JSON. */
+  /** The media type of a body that is not JSON. */
   readonly mediaType?: string;
-  /** Into which the query or `Accept` may turn it. */
+  /** Media types that the query or `Accept` can choose instead. */
   readonly otherMediaTypes?: readonly string[];
   readonly headers?: readonly string[];
 }
 
 /**
- * A route's `response`: its type for the handler and for clients, and what the document says. Elysia checks nothing by it:
- * a handler that compiles gives what it promises.
+ * A route's `response`: its type for the handler and for clients, and its part of the document. Elysia checks nothing
+ * by it: the compiler ensures that handlers keep the type.
  */
 export interface Reply<Body> extends Success, Typed<Body> {}
 
@@ -144,12 +148,12 @@ export function reply<Schema extends TSchema>(
   return { description, schema, headers, "~standard": UNCHECKED };
 }
 
-/** Of text that is no JSON, or of no body at all. */
+/** Describes an answer of text that is not JSON, or of no body at all. */
 export function textReply(description: string, rest: Omit<Success, "description" | "schema"> = {}): Reply<string> {
   return { description, ...rest, "~standard": UNCHECKED };
 }
 
-/** One line of the table: a route as it is registered, and what it declares. */
+/** A route as it is registered, and what it declares. */
 export interface Endpoint extends Declaration {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -158,7 +162,7 @@ export interface Endpoint extends Declaration {
   readonly body: RequestBody<unknown> | undefined;
 }
 
-/** The endpoints that an app's routes declare, in their order. Throws where a route leaves something out. */
+/** Returns the endpoints that an app's routes declare, in their order. Throws if a route leaves something out. */
 export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly Endpoint[] {
   return routes.map(({ method, path, hooks: { detail, body, response } }) => {
     const declared = detail as Declaration | undefined;
@@ -172,7 +176,7 @@ export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly E
   });
 }
 
-/** Tells the members that stand in the path from those of the query. */
+/** Separates the members in the path from those in the query. */
 function placeMembers(path: string, { members }: Declaration): Pick<Declaration, "parameters" | "query"> {
   if (members === undefined) return {};
   const inPath = new Set([...path.matchAll(/:(\w+)/g)].map(([, name]) => name));
@@ -183,19 +187,21 @@ function placeMembers(path: string, { members }: Declaration): Pick<Declaration,
   return { ...parameters, query: Object.fromEntries(others) };
 }
 
-/** A request on its way to its answer. */
+/** A request that is being answered. */
 export interface RequestContext {
   readonly request: Request;
   readonly endpoint: Endpoint;
-  /** Who and what causes the events of this request. */
+  /** Names the caller and the request as the cause of its events. */
   readonly metadata: EventMetadata;
-  /** Domains whose clicks the caller may record; absent: all. */
+  /** Domains whose clicks the caller may record; absent for all. */
   readonly links?: ApiToken["links"] | undefined;
   readonly readAddress: () => string;
-  /** Of the answer, and of each request alone. */
+  /** Headers of the answer that are specific to this request. */
   readonly headers: Record<string, string>;
-  /** What the answer shows, as far as its handler knows more than the endpoint declares; `nothing`: no personal data. */
+  /**
+   * Tells what the answer shows, if its handler knows more than the endpoint declares; `nothing` for no personal data.
+   */
   disclosed?: Disclosure | "nothing" | undefined;
-  /** From the time on when it is known who calls. */
+  /** Set once the caller is known. */
   span?: RequestSpan | undefined;
 }

@@ -5,16 +5,16 @@ import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { appendFault, keyedAppendFault } from "./problem.ts";
 
-/** The request that an event comes from; `key` undefined: it came without an `Idempotency-Key`. */
+/** The request that an event comes from. `key` is undefined without an `Idempotency-Key`. */
 export interface AppendedBy {
   readonly metadata: EventMetadata;
   readonly key: IdempotencyKey | undefined;
 }
 
-/** Where an event is, and which one. */
+/** The first position and the ids of appended events. */
 export type Recorded = Pick<Awaited<ReturnType<EventLog["append"]>>, "first" | "ids">;
 
-/** A write that leaves no event behind, as large as the largest body: what is smaller may still find a gap to fit in. */
+/** A write that leaves no event behind, as large as the largest body: a smaller one may still fit into a gap. */
 const PROBE = {
   name: "health-probe",
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
@@ -23,8 +23,8 @@ const PROBE = {
 export type EventIntake = ReturnType<typeof createEventIntake>;
 
 /**
- * The event log, for what requests bring. `askKeys` asks the key store, without which nothing personal gets into the log; `isAlive`: false while the log is out of
- * reach, and once it failed for good. An outage is one line of the operator's log, and its end another.
+ * Appends what requests bring to the event log. `askKeys` asks the key store, which personal data needs; `isAlive` is
+ * false while the log is unreachable or has failed. The operator's log gets one line for an outage and one for its end.
  */
 export function createEventIntake(
   eventLog: EventLog,
@@ -32,10 +32,10 @@ export function createEventIntake(
   isAlive: () => boolean,
   logger: Logger,
 ) {
-  /** That the log takes others says nothing of these: only what is personal needs the key store. */
+  /** Types whose append was refused. Only personal data needs the key store, so other types may still be accepted. */
   const refusedTypes = new Set<string>();
   let isSaid = false;
-  /** The disk is full, or was: what is small may be accepted while what is large is refused. */
+  /** True after the disk was full: small writes may be accepted while large ones are refused. */
   let isFull = false;
   let isProbing = false;
 
@@ -45,7 +45,7 @@ export function createEventIntake(
     isSaid = false;
     isFull = false;
   };
-  /** Recovers once the log takes what is as large as any request. Throws the fault if it is unexpected. */
+  /** Recovers once the log accepts a write as large as any request. Throws a fault that is unexpected. */
   const probe = async (): Promise<void> => {
     if (isProbing) return;
     isProbing = true;
@@ -62,7 +62,7 @@ export function createEventIntake(
   const noteSuccess = (type: string): void => {
     if (!isFull && refusedTypes.has(type)) return recover();
     refusedTypes.delete(type);
-    // The caller waits for no probe, and each of its faults has its line already.
+    // No caller waits for this probe, and each of its faults has a log line already.
     if (isFull && refusedTypes.size === 0) void probe().catch(() => undefined);
   };
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
@@ -74,15 +74,15 @@ export function createEventIntake(
         isSaid = true;
       }
     }
-    // Under a key an earlier request may have been recorded.
+    // An earlier request with this key may have been recorded.
     throw key === undefined ? appendFault(fault) : keyedAppendFault(fault);
   };
 
   return {
     /**
-     * Appends the events of a request. A repeated key gives the first ones' ids and position. Throws Problem, or as the
-     * store does. No caller waits for a database that is away until the connection is closed without an answer.
-     * `isChecked`: the event fits its schema, since the request's body fitted its own.
+     * Appends a request's events; a repeated key returns the first ones' ids and position. `isChecked` skips the check
+     * of an event whose request was checked. Throws Problem, or as the store does; gives up on a database that stays
+     * unreachable.
      */
     append(
       newEvents: readonly NewEvent[],
@@ -100,7 +100,7 @@ export function createEventIntake(
       );
       return key === undefined ? appended : appended.then((one) => findFirst(eventLog, one));
     },
-    /** False while the log refuses appends. It is asked again after a refusal, so that an idle service recovers too. */
+    /** False while the log refuses appends. Probes the log after a refusal, so that an idle service recovers too. */
     async isWritable(): Promise<boolean> {
       if (!isAlive()) return false;
       if (refusedTypes.size === 0) return true;
@@ -110,7 +110,7 @@ export function createEventIntake(
   };
 }
 
-/** What was appended under a key, now or by an earlier request. */
+/** Returns what was appended under a key, now or by an earlier request. */
 async function findFirst(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
   const { first, repeated } = appended;
   return repeated ? { first, ids: [(await eventAt(eventLog.store, first)).id] } : appended;

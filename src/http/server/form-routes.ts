@@ -11,16 +11,16 @@ import { formBody, type RequestBody, type Fields, type SentForm } from "./body.t
 import { declare, textReply, type Form, type Declaration, type RequestContext } from "./endpoint.ts";
 import { toProblem, problems } from "./problem.ts";
 
-/** The result of a form, kept by the browser until its reader dismisses it, or the next form has one. */
+/** The result of a form. The browser keeps it until its reader dismisses it, or the next form replaces it. */
 export type Notices = EncryptedCookie<Notice>;
 
-/** Browsers drop a cookie of more than 4,096 bytes, and a character may be three, encrypted and in base64. */
+/** Browsers drop a cookie of more than 4,096 bytes, and a character may take three, encrypted and in base64. */
 const CHARACTERS_MAX = 600;
 
 const COOKIE = {
   name: "reachlog_notice",
   keyName: "console-notice",
-  // A reader who was called away finds it; the next day it says nothing of use.
+  // Long enough for a reader who was called away; useless the next day.
   lifetimeSeconds: 3_600,
 };
 
@@ -35,14 +35,14 @@ export interface FormDeps {
   readonly console: Console;
 }
 
-/** A page of this service: what a browser would take for another host's address does not match. */
+/** A path of this service. A path that a browser would take for another host's address does not match. */
 const BACK = { maxLength: 2_000, pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$` };
 
 export const backField = Type.String({ ...BACK, description: "The page to return to.", examples: ["/people"] });
 
 /**
- * The page that a request asks for, with the members of its query that the page knows: any other may be a token that was
- * sent in a wrong place. Undefined if no form may lead back to it.
+ * Returns the page that a request asks for, with the known members of its query only: any other may be a token in the
+ * wrong place. Undefined if no form may lead back to it.
  */
 export function toBack({ request, endpoint }: Pick<RequestContext, "request" | "endpoint">): string | undefined {
   const { pathname, searchParams } = new URL(request.url);
@@ -58,12 +58,12 @@ export const commonFields = Type.Object({
 
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
 
-/** A handler of the API, as far as forms call it. */
+/** A handler of the API, typed as the forms call it. */
 type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
 /** Registers the forms that the app's routes declare, each with its route's own handler. */
 export function addForms(app: AnyElysia, deps: FormDeps): void {
-  // Each form is one more of them, without forms of its own.
+  // The forms are added to these routes, but declare no forms themselves.
   for (const route of app.routes) {
     const { form = [] } = route.hooks.detail as Declaration;
     for (const one of [form].flat()) addForm(app, deps, one, route);
@@ -100,13 +100,13 @@ function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }:
         const said = form.notice(value, fields);
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
       }
-      // For what is recorded nowhere.
+      // Shows a result that is recorded nowhere.
       return html(200, await render(form.page(value, fields), call));
     } catch (fault) {
       const notice = faultNotice(fault);
       if (!("page" in form) || form.refused === undefined) return goBack(notice);
       const { status: refusal = 422, headers } = toProblem(fault) ?? {};
-      // Without the log there is no page to show it on.
+      // Without the log, the page cannot be rendered.
       const shown = await render(form.refused(notice, fields), call).catch(() => undefined);
       return shown === undefined ? goBack(notice) : html(refusal, shown, { ...headers });
     }
@@ -121,12 +121,15 @@ function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }:
   }
 }
 
-/** What a person leaves empty says nothing. */
+/** Leaves out empty fields. */
 export function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
-/** The fields of a form that asks to type the name of what is lost: the browser checks that too. Throws the problem 400. */
+/**
+ * Returns the fields of a form that asks to type the name of what is erased, as the browser checks too. Throws the
+ * problem 400 if the typed name differs.
+ */
 export function readConfirmed({ name, confirm, ...fields }: Fields): Fields {
   if (name === undefined || confirm?.trim() !== name) {
     throw problems.malformed(`Nothing was erased: type ${name ?? "the recipient's name"} to confirm.`);
@@ -154,12 +157,12 @@ function repliesTo(form: Form) {
   return { ...shown, 422: textReply("The form again, with what is wrong.", { mediaType: "text/html" }) };
 }
 
-/** Throws 403 for a form that is none of ours, or of another session. */
+/** Throws 403 for a form that is not ours, or of another session. */
 export function checkFormToken({ sessions }: Pick<FormDeps, "sessions">, request: Request, given: string): void {
   if (!sessions.isFormToken(request, given)) throw problems.foreignSite();
 }
 
-/** What the service refuses, with a way on; throws what is a fault of ours. */
+/** Converts a refusal to a notice with a next step. Throws a fault of ours. */
 function faultNotice(fault: unknown): Notice {
   const problem = toProblem(fault);
   if (problem === undefined) throw fault;

@@ -8,32 +8,32 @@ import { toHttpResponse, whole, type HttpResponse } from "./answer.ts";
 import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
-/** The IETF draft's String (quoted), or the bare key that most clients send; printable ASCII. */
+/** A key is the IETF draft's String (quoted), or the bare key that most clients send, of printable ASCII. */
 export const KEY_CHARACTERS_MAX = 255;
 const KEY = new RegExp(
   String.raw`^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,${KEY_CHARACTERS_MAX}})"|([\x21\x23-\x7e]{1,${KEY_CHARACTERS_MAX}}))$`,
 );
 
-/** Problems after which something was done: they are the first answer too. All others leave nothing behind. */
+/** Problems after which something was done: they count as the first answer. All others leave nothing behind. */
 const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
 
 interface OnceOptions {
   /** True if the stored response is stale because its run failed; the request is then executed again. */
   readonly isOver?: (kept: HttpResponse) => Promise<boolean>;
-  /** A repeat at another instance waits for the first one's answer, and is not performed beside it. */
+  /** True if a repeat at another instance waits for the first one's answer instead of running at the same time. */
   readonly isExclusive?: boolean;
 }
 
 /**
- * The key under which a request's event is appended; undefined: it came without one. Alone, it is enough where that event
- * gives the whole answer: a repeat finds the first one's id by it, and no answer is kept.
+ * Returns the key under which a request's event is appended; undefined without a header. It is enough if that event
+ * gives the whole answer: a repeat finds the first one's id by it, and no answer is stored.
  */
 export function readAppendKey(call: Call, body: unknown): IdempotencyKey | undefined {
   const header = call.request.headers.get("idempotency-key");
   return header === null ? undefined : toAppendKey(toScoped(call, header, body));
 }
 
-/** What of a request its key counts for. */
+/** The parts of a request that its key applies to. */
 type Call = Pick<RequestContext, "request" | "endpoint" | "metadata">;
 
 type Perform = (appendKey: IdempotencyKey) => Promise<HttpResponse>;
@@ -42,36 +42,35 @@ interface KeptAnswer extends HttpResponse {
   readonly digest: string;
 }
 
-/** One request with a key, as the log knows it. */
+/** A request with a key, as the log knows it. */
 interface Scoped {
-  /** The key, of one route and caller. */
+  /** The key's hash, with its route and caller. */
   readonly scope: string;
-  /** What is asked under it. */
+  /** The hash of key and body. */
   readonly digest: string;
   readonly metadata: EventMetadata;
 }
 
 export interface IdempotencyDeps extends LeaseDeps {
   readonly makeId: MakeId;
-  /** Aborts when the service begins to stop: then no request waits for another instance. */
+  /** Aborts when the service begins to stop. Then no request waits for another instance. */
   readonly stopping: AbortSignal;
 }
 
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /**
- * Makes POSTs with an `Idempotency-Key` safe to repeat, at whatever instance: an answer is kept for two days, and the key
- * for ever.
+ * Makes POSTs with an `Idempotency-Key` safe to repeat at any instance. An answer is kept for two days, and the key for
+ * ever.
  */
 export function createIdempotency(deps: IdempotencyDeps) {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
     /**
-     * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
-     * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else;
-     * undefined: the request came without. Of two instances that answer at once, the answer that is kept first is that of
-     * both.
+     * Runs `perform` for the first request with this key, and gives its answer to all repeats; of two instances, the
+     * first stored answer counts. `perform` appends under its key (undefined without a header), so a crash repeats
+     * nothing.
      */
     async once<Returned>(
       call: Call,
@@ -80,7 +79,7 @@ export function createIdempotency(deps: IdempotencyDeps) {
       options: OnceOptions = {},
     ): Promise<Returned> {
       const header = call.request.headers.get("idempotency-key");
-      // Only a key is worth the way through the log of answers. Forms take none.
+      // Only a key is worth reading the stored answers. Forms accept none.
       const takesKey = call.endpoint.requestHeaders?.includes("Idempotency-Key") === true;
       if (header === null || !takesKey) return await perform(undefined);
       const scoped = toScoped(call, header, body);
@@ -112,7 +111,7 @@ async function answerOnce(
   return "answer" in found ? found.answer : await answerNow(deps, scoped, perform, found.version);
 }
 
-/** The answer that still counts, or the version after which the next one is appended. */
+/** Returns the answer that still counts, or the version after which the next one is appended. */
 async function findKept(
   { eventLog }: IdempotencyDeps,
   { scope, digest }: Scoped,
@@ -144,17 +143,17 @@ async function answerNow(
     const earlier = await eventAt(eventLog.store, first);
     if (earlier.type === "RequestAnswered") return earlier.data;
   } catch (fault) {
-    // What was asked for is done, whatever becomes of the answer: a repeat makes it again from what the log holds.
+    // The work is done, even if its answer is not stored: a repeat makes the answer again from the log.
     logger.warn("an answer was not kept", { ...requestFields(metadata), ...errorFields(fault) });
   }
   return answer;
 }
 
-/** The longest that a repeat waits for the next once the instance that performs the first one has died. */
+/** How long a repeat waits at most after the instance that runs the first request has died. */
 const LEASE_TTL_MS = 15_000;
 const LEASE_RENEW_MS = 5_000;
 
-/** How often a repeat looks whether the first one is answered. */
+/** How often a waiting repeat checks whether the first request is answered. */
 const LEASE_POLL_MS = 250;
 
 /**
@@ -163,7 +162,7 @@ const LEASE_POLL_MS = 250;
  */
 const LEASE_DIGITS = 2;
 
-/** Resolves once no other instance performs a request with this key. */
+/** Resolves with the lease once no other instance runs a request with this key. */
 async function untilLeased(deps: IdempotencyDeps, { scope }: Scoped): Promise<HeldLease> {
   const name = STREAMS.answer(scope.slice(0, LEASE_DIGITS));
   const terms = { name, holder: deps.makeId(), ttlMs: LEASE_TTL_MS, renewMs: LEASE_RENEW_MS };
@@ -190,12 +189,12 @@ function toAppendKey({ scope, digest }: Pick<Scoped, "scope" | "digest">): Idemp
   return { key: `request/${scope}`, digest };
 }
 
-/** The same key counts per route and caller. Throws the problem 400. */
+/** Combines a key with its route and caller. Throws the problem 400 for an invalid key. */
 function toScoped({ endpoint, metadata }: Call, header: string, body: unknown): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
-  // The log does not hold the key, so the body cannot be found by trying out.
+  // The log does not hold the key, so the body cannot be guessed by trying.
   const digest = hash("sha256", JSON.stringify([key, body ?? null]));
   return { scope: hash("sha256", JSON.stringify([endpoint.path, metadata.caller, key])), digest, metadata };
 }
@@ -207,5 +206,5 @@ function describeFault(header: string): string {
   return `needs 1 to ${KEY_CHARACTERS_MAX} printable ASCII characters. Send it bare without spaces, or quoted.`;
 }
 
-/** Those headers that belong to the answer itself, not to the connection or this request. */
+/** Headers that belong to the answer itself, not to the connection or this request. */
 const KEPT_HEADERS: ReadonlySet<string> = new Set(["content-type", "cache-control"]);

@@ -6,22 +6,21 @@ import { isBun } from "../../platform/bun-or-node.ts";
 import type { App } from "../app.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
 
-/** Bodies are bounded by the routes, whose answer is a problem; the server's own refusal would be an empty one. */
+/** In effect no limit. The routes limit bodies and answer with a problem; the server's own refusal would be empty. */
 const SERVER_BODY_BYTES_MAX = 2 ** 30;
 
-/** Seconds without a byte after which a connection is closed; requests that wait for a run or for X are excepted. */
+/** Seconds without a byte after which a connection is closed. Requests that wait for a run or for X are exempt. */
 const IDLE_TIMEOUT_S = 20;
 
-/** For those who are in the midst of sending a request when the service stops. */
+/** Time for callers that are sending a request when the service stops. */
 const GRACE_MS = 1_000;
 
-/** How often a stopping server is asked whether anything is still being answered. */
+/** How often a stopping server checks whether requests are still in flight. */
 const LOOK_MS = 50;
 
 /**
- * Serves the app until it is disposed; then answers what is in flight and stops. It waits neither for a caller that
- * stopped in the middle of its request nor for a reader of a stream: one of them would keep the service from stopping in
- * order.
+ * Serves the app until it is disposed, then answers what is in flight and stops. It waits neither for a caller that
+ * stopped in the middle of its request nor for a reader of a stream: one of them would prevent an orderly stop.
  */
 export async function listen(
   app: App,
@@ -48,7 +47,9 @@ export async function listen(
   };
 }
 
-/** Port 0 stands for any free one; what is made from it (the OAuth redirect) needs the number before the start. */
+/**
+ * Replaces port 0 by a free one: values derived from it, such as the OAuth redirect, need the number before the start.
+ */
 export async function withPort(http: HttpConfig): Promise<HttpConfig> {
   if (http.port !== 0) return http;
   const port = await findFreePort(http.host);

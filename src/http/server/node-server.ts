@@ -3,29 +3,29 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ReadableStream } from "node:stream/web";
 
-/** Ms until all headers of a request have come. */
+/** Ms until all headers of a request must have arrived. */
 const HEADERS_MS_MAX = 10_000;
 
-/** Ms until all of a request has come: a caller that drips its body would keep a connection for ever. */
+/** Ms until a whole request must have arrived: a caller that drips its body would keep a connection for ever. */
 const REQUEST_MS_MAX = 30_000;
 
 /** Ms for the rest of an unread body after the answer: a caller that is cut off at once may miss the answer. */
 const REST_MS_MAX = 10_000;
 
-/** How often clients are looked at for being too slow. */
+/** How often connections are checked for slow clients. */
 const LOOK_MS = 1_000;
 
 /** Bytes of all headers together. */
 export const HEADER_BYTES_MAX = 16 * 1024;
 
-/** Headers of a request. `node:http` would leave out in silence what is beyond its own limit. */
+/** Headers of a request. `node:http` would silently drop those beyond its own limit. */
 const HEADERS_MAX = 200;
 
 type Fetch = (request: Request) => Response | Promise<Response>;
 
 /**
- * Serves `fetch` by `node:http`, where there is no Bun. `idleTimeout`: seconds without a byte after which a connection is
- * closed. Rejects with the system's error when the port cannot be had.
+ * Serves `fetch` by `node:http` if there is no Bun. `idleTimeout`: seconds without a byte after which a connection is
+ * closed. Rejects with the system's error if the port is not available.
  */
 export async function serveByNode(
   fetch: Fetch,
@@ -65,10 +65,10 @@ export async function serveByNode(
       const address = incomingOf.get(request)?.socket.remoteAddress;
       return address === undefined ? null : { address };
     },
-    /** Lets the connection be idle for so long while this request is answered; 0: without end. */
+    /** Sets the seconds that the connection may be idle while this request is answered; 0 for no limit. */
     timeout: (request: Request, seconds: number): void =>
       void incomingOf.get(request)?.socket.setTimeout(seconds * 1000),
-    /** Takes no more connections; resolves once all that is under way is answered or, with `true`, broken off. */
+    /** Accepts no more connections. Resolves once all requests in flight are answered or, with `true`, broken off. */
     stop(breakOff = false): Promise<void> {
       if (!isStopping) server.close(() => stopped.resolve());
       isStopping = true;
@@ -78,7 +78,7 @@ export async function serveByNode(
   };
 }
 
-/** The request, or the status with which what cannot be one is refused. */
+/** Returns the request, or the status that refuses an invalid one. */
 function toRequest(incoming: IncomingMessage): Request | number {
   const { method = "", url = "", httpVersion, rawHeaders } = incoming;
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return 505;
@@ -87,10 +87,10 @@ function toRequest(incoming: IncomingMessage): Request | number {
   if (coding.toLowerCase() !== "chunked" || !url.startsWith("/")) return 400;
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
-  // Takes of the connection only what is read; to leave it in the middle does not break the connection off.
+  // Takes only what is read from the connection. Stopping in the middle does not break the connection.
   const read = () => ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never;
   const body = hasBody(method, headers) ? read() : null;
-  // A Request takes no TRACE. No endpoint has either, so both are answered the same.
+  // A Request cannot be a TRACE. No endpoint has TRACE or OPTIONS, so both get the same answer.
   const init = { method: method === "TRACE" ? "OPTIONS" : method, headers, body, duplex: "half" };
   try {
     return new Request(`http://localhost${url}`, init);
@@ -104,7 +104,7 @@ function hasBody(method: string, headers: Headers): boolean {
   return headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
 }
 
-/** Lets what is left of a body pass, so that the connection can be used again. */
+/** Discards the rest of a body, so that the connection can be used again. */
 function discardRest(incoming: IncomingMessage): void {
   incoming.resume();
   if (incoming.complete || incoming.destroyed) return;
@@ -112,7 +112,7 @@ function discardRest(incoming: IncomingMessage): void {
   incoming.once("close", () => clearTimeout(tooLate));
 }
 
-/** Answers, at the reader's pace; when the reader leaves, what the answer is made of ends. */
+/** Sends the answer at the reader's pace. When the reader leaves, the answer's source ends. */
 async function answer(fetch: Fetch, request: Request, outgoing: ServerResponse): Promise<void> {
   try {
     const { status, headers, body } = await fetch(request);
@@ -121,10 +121,10 @@ async function answer(fetch: Fetch, request: Request, outgoing: ServerResponse):
     if (body === null) outgoing.end();
     else await pipeline(Readable.fromWeb(body as never), outgoing);
   } catch {
-    // A body that breaks must not look whole.
+    // A body that breaks off must not look complete.
     outgoing.destroy();
   }
 }
 
-/** What the service asks of the server that it is reached through, which Bun's is as well. */
+/** The part of its server that the service uses; Bun's server has it as well. */
 export type Server = Awaited<ReturnType<typeof serveByNode>>;

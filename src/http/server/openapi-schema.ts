@@ -7,14 +7,14 @@ const ADDRESSES: readonly Json[] = [
   { type: "string", format: "ipv6" },
 ];
 
-/** Formats as JSON Schema knows them, in the place of those by which the service checks. */
+/** Formats that JSON Schema defines, in place of those by which the service checks. */
 const FORMATS: Readonly<Record<string, Json>> = {
   "http-url": { type: "string", format: "uri" },
   "ip-address": { anyOf: ADDRESSES },
   "ip-address-or-blank": { anyOf: [...ADDRESSES, { type: "string", pattern: "^\\s*$", examples: [""] }] },
 };
 
-/** A schema without what TypeBox keeps beside it, and with the formats that others know. */
+/** Returns a schema without TypeBox's additions, and with formats that others know. */
 export function toJsonSchema(schema: TSchema): Json {
   return JSON.parse(JSON.stringify(schema), (_name, value: unknown) => withKnownFormat(value)) as Json;
 }
@@ -26,7 +26,7 @@ function withKnownFormat(value: unknown): unknown {
   return known === undefined ? value : { ...known, ...others };
 }
 
-/** The parts of JSON Schema by which the service describes what it takes and answers. */
+/** The parts of JSON Schema that describe the service's requests and answers. */
 interface Schema {
   readonly examples?: readonly unknown[];
   readonly const?: unknown;
@@ -39,7 +39,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** By format, as JSON Schema knows them. */
+/** Example values, by the formats of JSON Schema. */
 const OF_FORMAT: Readonly<Record<string, string>> = {
   "date-time": "2026-03-01T08:00:00.000Z",
   uuid: "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11",
@@ -47,8 +47,8 @@ const OF_FORMAT: Readonly<Record<string, string>> = {
 };
 
 /**
- * A value that fits a schema: what is said to be an example, and what the schema leaves no choice in. Undefined where
- * neither is so, as for a text that could be any.
+ * Returns a value that fits a schema: its example, or the only value that the schema allows. Undefined if there is
+ * neither, as for a text that could be any.
  */
 export function createExample(schema: Schema): unknown {
   const given = schema.examples?.[0] ?? schema.const ?? schema.enum?.[0];

@@ -47,12 +47,12 @@ type Json = Readonly<Record<string, unknown>>;
 
 const STRING = { type: "string" };
 
-/** Only an answer to a request that asked for it has this one. */
+/** Only answers to requests that asked for it have this header. */
 const APPLIED = "preference-applied";
 
 const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 
-/** Headers that only some answers of a status have. They stand among the components a second time, by another name. */
+/** Headers that only some answers of a status have. They are components a second time, under another name. */
 const SOMETIMES = [...LIMIT_HEADERS, "retry-after", "www-authenticate"];
 
 const optional = (name: string): string => `${name}-optional`;
@@ -67,7 +67,7 @@ const REQUEST_HEADERS: Readonly<Record<RequestHeader, string>> = {
   Accept: "`application/json` gets JSON in place of a redirect, `text/csv` gets CSV in place of JSON.",
 };
 
-/** The endpoints that programs call. The console's pages and forms do the same by them, for people. */
+/** Returns the endpoints that programs call. The console's pages and forms do the same for people. */
 export function forPrograms(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   return endpoints.filter(({ tag }) => tag !== "console");
 }
@@ -75,8 +75,8 @@ export function forPrograms(endpoints: readonly Endpoint[]): readonly Endpoint[]
 type Guards = Pick<Authentication, "guards" | "guardsConsole">;
 
 /**
- * Describes the endpoints in terms of OpenAPI 3.1. `guards` says whether this deployment wants a token for an endpoint,
- * `cookie` is the name of the session's cookie.
+ * Describes the endpoints in OpenAPI 3.1. `guards` tells whether this deployment requires a token for an endpoint.
+ * `cookie` is the name of the session cookie.
  */
 export function createDocument(endpoints: readonly Endpoint[], version: string, guards: Guards, cookie: string) {
   const paths: Record<string, Json> = {};
@@ -122,7 +122,10 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
   };
 }
 
-/** A schema that bears the name of a type, as {@link named} gives it, is a component. Adds each to `schemas` once. */
+/**
+ * Replaces each schema that has a type's name, as {@link named} gives it, by a reference to a component. Adds each
+ * component to `schemas` once. Throws if two schemas have one name.
+ */
 function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
   if (typeof part !== "object" || part === null) return part;
   if (Array.isArray(part)) return part.map((one) => referToNamed(one, schemas));
@@ -136,9 +139,9 @@ function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown 
   return { $ref: `#/components/schemas/${title}` };
 }
 
-/** Refusals that operations share. */
+/** Refusals that several operations have. */
 interface Refusals {
-  /** Answers by name: the slugs of the problems, and a number where their headers or media types differ. */
+  /** Answers by name: the slugs of their problems, with a number if their headers or media types differ. */
   readonly components: Readonly<Record<string, Json>>;
   /** Adds a refusal unless an equal one is there, and returns a reference to it. */
   refer(listed: readonly Listed[], refusal: Json): Json;
@@ -182,7 +185,10 @@ function toOperation(endpoint: Endpoint, guards: Guards, refusals: Refusals): Js
   };
 }
 
-/** Whether people open it in a browser: its answers are pages, or lead to one. Programs need not know of other pages. */
+/**
+ * True if people open the endpoint in a browser: its answers are pages, or lead to one. For all others, the document
+ * does not mention error pages.
+ */
 function isVisited(answers: Answers): boolean {
   const successes: readonly Success[] = Object.values(answers);
   return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
@@ -217,7 +223,7 @@ interface Listed {
   readonly problem: Problem;
 }
 
-/** What its handler says, and what follows from what it takes. */
+/** Returns the problems that an endpoint declares, and those that follow from its declaration. */
 function listProblems(endpoint: Endpoint): readonly Listed[] {
   const {
     method,
@@ -249,12 +255,12 @@ function listProblems(endpoint: Endpoint): readonly Listed[] {
   ];
 }
 
-/** What a problem of this name looks like; its words depend on the case. */
+/** Returns an example of this problem. Its real words depend on the case. */
 function sample(name: ProblemName): Problem {
   return (problems[name] as (...words: readonly unknown[]) => Problem)();
 }
 
-/** Answered before it is known whether the caller has a limit. */
+/** Problems that are answered before it is known whether the caller has a limit. */
 const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "misdirected",
   "overloaded",
@@ -264,7 +270,7 @@ const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "foreignSite",
 ]);
 
-/** Answered before the handler is called, and the day's quota shown. */
+/** Problems that are answered before the handler is called, and before the day's quota is shown. */
 const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   ...BEFORE_CALLER,
   "tooMany",
@@ -274,8 +280,8 @@ const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
 ]);
 
 /**
- * What a client may count on, and what else it may find. `limitsAddress`: callers without a token may ask, and have a limit
- * unless they are of this machine; `limitsDay`: the day's quota of messages is shown.
+ * Returns the headers that all or some of these problems have. `limitsAddress`: callers without a token are admitted,
+ * and limited unless on this machine. `limitsDay`: the day's quota of messages is shown.
  */
 function toProblemHeaders(listed: readonly Listed[], limitsAddress: boolean, limitsDay: boolean): Json {
   const isIn = (names: ReadonlySet<ProblemName>, { name }: Listed): boolean => name !== undefined && names.has(name);
@@ -288,7 +294,7 @@ function toProblemHeaders(listed: readonly Listed[], limitsAddress: boolean, lim
   return toHeaders([...sure], [...all.difference(sure)]);
 }
 
-/** What all problems have (RFC 9457). */
+/** The members of every problem (RFC 9457). */
 const PROBLEM = Type.Object({
   type: Type.String({ format: "uri" }),
   title: Type.String(),
@@ -304,7 +310,7 @@ const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
 };
 
-/** The members that these problems add to those of all problems. */
+/** Returns the schema of these problems' type, status, and the members that they add. */
 function toProblemSchema(status: number, listed: readonly Listed[]): TSchema {
   const more = new Set(listed.flatMap(({ problem }) => Object.keys(problem.more)));
   return Type.Object({
@@ -318,12 +324,12 @@ function toSecurity(endpoint: Endpoint, guards: Guards): Json[] {
   const scopes = endpoint.scope === undefined ? [] : [endpoint.scope];
   if (guards.guards(endpoint)) return [{ token: scopes }];
   if (endpoint.protection === "session" || endpoint.protection === "form") {
-    // A page takes a session alone, what programs read takes a token as well.
+    // A page accepts a session only; an endpoint for programs accepts a token as well.
     const isPage = endpoint.protection === "form" || endpoint.tag === "console";
     const taken = isPage ? [{ session: scopes }] : [{ token: scopes }, { session: scopes }];
     return guards.guardsConsole ? taken : [...taken, {}];
   }
-  // A token is not wanted, but a wrong one is refused.
+  // No token is required, but a wrong one is refused.
   return [{}, { token: scopes }];
 }
 
@@ -343,7 +349,7 @@ function toContent({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
   return { [JSON_TYPE]: contentAs(JSON_TYPE, schema), ...Object.fromEntries(others) };
 }
 
-/** With an example of the whole, where it is JSON and has a shape. */
+/** Describes content of this type, with an example if it is JSON and its schema yields one. */
 function contentAs(type: string, schema: TSchema): Json {
   const known = toJsonSchema(schema);
   const example = type === JSON_TYPE ? createExample(known) : undefined;

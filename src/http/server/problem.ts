@@ -10,9 +10,9 @@ import { type HttpResponse, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
 import { errorPage } from "../../console/pages/error-page.tsx";
 
-/** What a page says beside the title. */
+/** The text of a problem's page, apart from its title. */
 interface ForPeople {
-  /** What happened, and what helps; absent: the problem's detail. Repeats nothing of the request. */
+  /** Says what happened, and what helps. Default: the problem's detail. Repeats nothing of the request. */
   readonly words?: string;
   readonly nextStep?: NextStep;
 }
@@ -22,7 +22,7 @@ interface Extra extends ForPeople {
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
-/** A refusal as callers see it (RFC 9457). `detail` is for people and says nothing of the inside. */
+/** A refusal as callers see it (RFC 9457). `detail` is for people and reveals no internals. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly slug: string;
@@ -41,7 +41,7 @@ export class Problem extends Error {
     this.more = more;
     this.people = people;
   }
-  /** The same with more headers, and with other words for people where there are any. */
+  /** Returns the same problem with more headers and, where given, other words for people. */
   with(headers: Readonly<Record<string, string>>, people: ForPeople = {}): Problem {
     const { status, slug, message, more } = this;
     return new Problem(status, slug, message, {
@@ -59,15 +59,15 @@ const SET_UP: NextStep = { href: "/setup", label: "What to set up" };
 const SIGN_IN: NextStep = { href: "/", label: "Sign in" };
 const TO_OVERVIEW: NextStep = { href: "/", label: "To the overview" };
 
-/** A busy or full log is worth another try after so many seconds. */
+/** Invites a retry: a busy or full log is worth another try after these seconds. */
 export const RETRY_LATER = { "retry-after": "5" };
 const SOON: Extra = { headers: RETRY_LATER };
 const retryAfter = (seconds: number): Extra => ({ headers: { "retry-after": String(seconds) } });
 
-/** What is wrong at one place of what was sent. */
+/** Names an error at one place of the request. */
 const misfit = (path: string, message: string): Extra => ({ more: { errors: [{ path, message }] } });
 
-/** A bearer token that is wrong, malformed or expired is named as such (RFC 6750, section 3). */
+/** Says that a bearer token is wrong, malformed or expired (RFC 6750, section 3). */
 export const INVALID_TOKEN = { "www-authenticate": 'Bearer realm="reachlog", error="invalid_token"' };
 
 export const problems = {
@@ -182,7 +182,7 @@ export const problems = {
       isNothingDone
         ? "The event log refuses appends now; nothing was done for this request."
         : "The event log is unavailable now; what was recorded before stays recorded.",
-      // No invitation to repeat what may be done.
+      // Does not invite a repeat of work that may be done.
       isNothingDone ? SOON : {},
     ),
   projectionFolding: (message: string, share: number) =>
@@ -211,24 +211,27 @@ const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = {
   configuration: 503,
 };
 
-/** The problem of a refusal that an operation declares. */
+/** Returns the problem of a refusal that an operation declares. */
 export function declaredProblem({ name, kind, sentence, more }: ShownRefusal): Problem {
   return new Problem(STATUS_OF_REFUSAL[kind], name.replaceAll("_", "-"), sentence, { more });
 }
 
-/** The log, or the keys without which nothing personal gets into it, refused an append. */
+/** The log, or the key store that personal data needs, refused an append. */
 const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];
 
-/** What its caller is told of the fault of an append that is the first thing a request does: then nothing was done. */
+/** Translates the fault of an append that is the first thing a request does: if it was refused, nothing was done. */
 export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSED_APPEND, "closed"], fault);
 
-/** The same of an append under a key: an earlier request may have been recorded, and a repeat finds it. */
+/**
+ * Like {@link appendFault}, for an append under a key: an earlier request may have been recorded, and a repeat finds
+ * it.
+ */
 export const keyedAppendFault = (fault: unknown): unknown => {
   const told = appendFault(fault);
   return told === fault ? fault : problems.logUnavailable(false).with(RETRY_LATER);
 };
 
-/** The work, with another fault in place of its own. */
+/** Returns a function that replaces the fault of its work. */
 const refaulted =
   (toFault: (fault: unknown) => unknown) =>
   <T>(work: Promise<T>): Promise<T> =>
@@ -236,13 +239,13 @@ const refaulted =
       throw toFault(fault);
     });
 
-/** For an append that is the first thing a request does: where the log does not take it, nothing was done. */
+/** For an append that is the first thing a request does: if the log refuses it, nothing was done. */
 export const appendedOrNothing = refaulted(appendFault);
 
-/** For work that records before it does anything, but may meet with a closed log later. */
+/** For work that records before it does anything, but may find the log closed later. */
 export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 
-/** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
+/** For work that a repeat completes: the caller may retry, however much of it is done. */
 export const repeatable = refaulted((fault) => {
   const problem = toProblem(fault);
   return problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
@@ -255,7 +258,7 @@ function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown
 const logUnavailable = (_fault: Error, isRead: boolean): Problem => problems.logUnavailable(isRead);
 const networkFailed = ({ message }: Error): Problem => problems.networkFailed(message);
 
-/** What each kind of failure is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
+/** The problem of each kind of failure; undefined for a fault of ours, which is logged and shown as a 500. */
 const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolean) => Problem) | undefined>> = {
   usage: undefined,
   configuration: undefined,
@@ -275,7 +278,10 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
   stopped: networkFailed,
 };
 
-/** Every fault as the problem it is to a caller; undefined: a fault of ours. `isRead`: of a request that changes nothing. */
+/**
+ * Returns the problem that reports a fault to the caller; undefined for a fault of ours. `isRead` is true if the
+ * request changes nothing.
+ */
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
   if (fault instanceof ProjectionFolding) return problems.projectionFolding(fault.message, fault.share);
@@ -301,13 +307,13 @@ export function problemAnswer(problem: Problem, instance: string): HttpResponse 
   };
 }
 
-/** Whether a person reads the answer: browsers ask for pages by name, programs for JSON or for anything. */
+/** True if a person reads the answer: browsers ask for HTML by name, programs for JSON or for anything. */
 export function wantsPage({ headers }: Request): boolean {
   const accepted = headers.get("accept") ?? "";
   return accepted.includes("text/html") && !accepted.includes("json");
 }
 
-/** The same refusal as programs get, with the same status and headers, as a page with a way on. */
+/** Shows a refusal as a page with a next step, with the status and headers that programs get. */
 export function problemPage({ status, title, message, headers, people }: Problem, requestId: string): HttpResponse {
   const page = errorPage({ title, words: people.words ?? message, nextStep: people.nextStep, requestId });
   return html(status, renderPage(page), headers);

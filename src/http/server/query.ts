@@ -2,7 +2,10 @@ import { problems, type Problem } from "./problem.ts";
 import { EITHER } from "../../platform/counts-and-lists.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
-/** What `parse` answers; what it says against the caller's own words (usage) is thrown as the problem that `refuse` makes. */
+/**
+ * Returns the result of `parse`. An error about the caller's own input (usage) is thrown as the problem that `refuse`
+ * makes.
+ */
 export function parseGiven<Result>(parse: () => Result, refuse: (message: string) => Problem): Result {
   const rethrow = (fault: unknown): never => {
     throw fault instanceof ServiceError && fault.kind === "usage" ? refuse(fault.message) : fault;
@@ -15,10 +18,10 @@ export function parseGiven<Result>(parse: () => Result, refuse: (message: string
   }
 }
 
-/** For {@link parseGiven}: a query that does not fit. */
+/** Returns the problem of an invalid query, for {@link parseGiven}. */
 export const refuseQuery = (message: string): Problem => problems.invalid([{ path: "?", message }]);
 
-/** The value of the query's member `name`, which is one of `values`. Throws the problem 422. */
+/** Returns the query's member `name`, which must be one of `values`. Throws the problem 422. */
 export function choiceIn<Value extends string>(
   query: URLSearchParams,
   name: string,

@@ -19,16 +19,15 @@ import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
 /** A request of an operation that reads. */
 interface ReadRequest {
-  /** Its query holds the members of the input. */
+  /** The query holds the members of the input. */
   readonly request: Request;
   readonly call: RequestContext;
 }
 
 /**
  * Returns handler and declaration of an operation that reads, for a GET route of Elysia's chain: its input is the
- * query. `context` is called for each request, so a table of endpoints can be made without one. The handler throws the
- * problem 422 for an input that does not fit, and that of the refusal which the operation returns. `take` runs the work,
- * or refuses it while other work goes on.
+ * query. The handler throws the problem 422 for an invalid input, and the problem of a refusal that the operation
+ * returns.
  */
 export function serveRead<
   Context,
@@ -37,7 +36,9 @@ export function serveRead<
   Refusals extends DeclaredRefusals,
 >(
   described: Operation<Context, Input, Output, Refusals>,
+  /** Called for each request, so that a table of endpoints can be made without one. */
   context: () => Context,
+  /** Runs the work, or refuses it while other work is in progress. */
   take = <T>(work: () => Promise<T>): Promise<T> => work(),
 ) {
   const { name, input, csv } = described;
@@ -65,7 +66,7 @@ export function serveRead<
 const CSV_MEMBER = { format: "`json` or `csv`. Default: by `Accept`." };
 const CSV_HEADERS = { requestHeaders: ["Accept"] } as const;
 
-/** Throws the problem 422 for another format. */
+/** Throws the problem 422 for an unknown format. */
 function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
   const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
   return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
@@ -78,22 +79,27 @@ interface WriteRequest<Input extends TProperties> {
 }
 
 interface WriteOptions<Status extends 200 | 202> {
-  /** The status of the answer; default: 200. 202: what was asked for begins. */
+  /** The status of the answer: 200 (default), or 202 if the work only begins. */
   readonly status?: Status;
-  /** The console has a form for it. */
+  /** Gives the console a form for it. */
   readonly form?: {
-    /** Default: `/console/` and the words of its name. */
+    /** Default: `/console/`, followed by the words of the operation's name. */
     readonly path?: `/console/${string}`;
-    /** The input for these fields; default: those that are not empty, each as its member's schema wants it. Throws problems. */
+    /**
+     * Converts the fields to the input. Default: those that are not empty, each as its member's schema requires. Throws
+     * problems.
+     */
     readonly body?: (fields: Fields) => unknown;
   };
-  /** Turns the faults of the log into problems; default: the act's append is the first thing that it does. */
+  /**
+   * Turns the faults of the log into problems. Default: for an operation whose append is the first thing that it does.
+   */
   readonly guard?: typeof appendedOrNothing;
 }
 
 /**
- * Returns handler and declaration of an operation that writes, for a POST route of Elysia's chain: its input is the body.
- * The events name the caller of the request. A service that stops gives up the work that waits for its signal.
+ * Returns handler and declaration of an operation that writes, for a POST route of Elysia's chain: its input is the
+ * body. The events name the request's caller. A stopping service gives up work that waits for its signal.
  */
 export function serveWrite<
   Context,
@@ -131,7 +137,7 @@ export function serveWrite<
 
 const refuseBody = (message: string) => problems.invalid([{ path: "", message }]);
 
-/** Throws the problem of a refusal, if it is one. */
+/** Throws the problem of `found` if it is a refusal. */
 function throwRefusal({ refusals }: { readonly refusals?: DeclaredRefusals }, found: string | object): void {
   const refused = readRefusal(refusals, found);
   if (refused !== undefined) throw declaredProblem(refused);
@@ -173,7 +179,7 @@ function declareOperation<Output extends TProperties, Status extends 200 | 202>(
   });
 }
 
-/** The fields of a form as members of the input. Unknown ones stay, and are refused. */
+/** Converts the fields of a form to members of the input. Unknown ones stay, and are refused. */
 function readFields(input: TProperties, fields: Fields): object {
   const members = Object.entries(fields).map(([name, text]) => {
     const schema = input[name];
@@ -184,7 +190,7 @@ function readFields(input: TProperties, fields: Fields): object {
   return Object.fromEntries(members) as object;
 }
 
-/** Reads the members that a query gives. Empty ones count as absent; unknown ones are left out, as on all paths. */
+/** Reads the members that a query gives. Empty ones count as absent; unknown ones are ignored, as on all paths. */
 function readMembers(input: TProperties, query: URLSearchParams): Record<string, unknown> {
   const members = Object.entries(input).flatMap(([name, schema]) => {
     const texts = query.getAll(name).filter((text) => text !== "");

@@ -8,13 +8,13 @@ import { bearerToken, type Authentication } from "../access/bearer-tokens.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import type { Sessions } from "../access/session.ts";
 
-/** A comment so often keeps proxies from closing a stream on which nothing happens. */
+/** How often a comment is sent, so that proxies do not close an idle stream. */
 const HEARTBEAT_MS = 15_000;
 
 /** How long a client waits before it connects again. */
 const RETRY_MS = 2_000;
 
-/** How often a page is notified that the log has grown, at the most. */
+/** How often a page is notified, at most, that the log has grown. */
 const LOOK_MS = 1_000;
 
 export type EventStream = ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -27,28 +27,28 @@ export interface EventStreamQuery {
 }
 
 export interface EventStreamOptions {
-  /** Whether the reader may read still: asked before anything is sent. Default: always. */
+  /** True if the reader may still read; called before anything is sent. Default: always true. */
   readonly isKnown?: () => boolean;
-  /** Called when the reader goes, or the stream ends. */
+  /** Called when the reader leaves, or the stream ends. */
   readonly onGone?: () => void;
   readonly timer?: Timer;
-  /** Default: the stream gives way to no requests. */
+  /** Default: the stream does not give way to requests. */
   readonly pace?: StreamPace;
 }
 
 /**
- * The log as Server-Sent Events (WHATWG HTML, section 9.2): what is there from `from` on, then what comes. Each event is
- * one message: its `id` is the position, by which a client resumes, and its data the event as JSON, as in a JSON Lines
- * export. Read at the reader's pace: a slow reader delays no other, keeps nothing in memory, and catches up from the
- * log. Ends when the reader leaves or its token is revoked, at the latest with the next heartbeat, or on `signal`.
+ * Sends the log as Server-Sent Events (WHATWG HTML, section 9.2): the events from `from` on, then new ones. A message's
+ * `id` is the event's position, for resuming; its data is the event as JSON, as in a JSON Lines export.
  */
 export function openEventStream(
   store: Pick<LogStore, "subscribeBatches">,
   query: EventStreamQuery,
+  /** Ends the stream, as does a reader that leaves or, by the next heartbeat, a revoked token. */
   signal: AbortSignal,
   options: EventStreamOptions = {},
 ): EventStream {
   const { pace } = options;
+  // Read at the reader's pace: a slow reader delays no other, keeps nothing in memory, and catches up from the log.
   return createStream(signal, options, async function* (ended) {
     const batches = store.subscribeBatches({ ...query, signal: ended });
     let sent = await pace?.turn(ended);
@@ -62,8 +62,8 @@ export function openEventStream(
 }
 
 /**
- * The log's position as Server-Sent Events: first when it is `from` or later, then whenever it has grown, at most once in
- * {@link LOOK_MS}. A page that reloads when something happened needs no more, and the cost does not grow with the load.
+ * Sends the log's position as Server-Sent Events: first when it is `from` or later, then when it has grown, at most
+ * once per {@link LOOK_MS}. A page that reloads on changes needs no more, and the cost does not grow with the load.
  */
 export function openPositionStream(
   position: () => number,
@@ -88,12 +88,12 @@ function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
   signal.addEventListener("abort", wake);
   return promise.finally(() => {
     cancel();
-    // The stream may be open for days, and waits each second.
+    // The stream may be open for days, and adds a listener each second.
     signal.removeEventListener("abort", wake);
   });
 }
 
-/** `messages` begins when the first is wanted, and ends on the signal that it gets. */
+/** `messages` begins when the first one is wanted, and must end on the signal that it gets. */
 function createStream(
   signal: AbortSignal,
   { isKnown = () => true, onGone, timer = systemTimer }: EventStreamOptions,
@@ -123,7 +123,7 @@ function createStream(
           if (text !== BEAT) next = undefined;
           controller.enqueue(encoder.encode(text));
         } catch (fault) {
-          // A stream that fails is not cancelled by its reader.
+          // A reader does not cancel a stream that fails.
           await end();
           throw fault;
         } finally {
@@ -132,7 +132,7 @@ function createStream(
       },
       cancel: end,
     },
-    // One batch beside the one that is being written.
+    // One batch in addition to the one that is being written.
     { highWaterMark: 1 },
   );
 }
@@ -149,40 +149,43 @@ function formatMessage(event: Recorded): string {
   return `id: ${position}\ndata: ${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n\n`;
 }
 
-/** Events a second that all streams together go on with while requests wait for each other. */
+/** Events per second that all streams together may send while requests wait for each other. */
 const EVENTS_PER_SECOND = 2_000;
 
-/** What a turn is taken to send until it is known: about what is read of the log at once. */
+/** Events that a turn is expected to send until the number is known: about what one read of the log returns. */
 const EXPECTED_EVENTS = 128;
 
-/** How soon a stream that waits finds out that nothing is in its way any more. */
+/** How often a waiting stream checks whether requests still wait. */
 const PACE_LOOK_MS = 1_000;
 
 export type StreamPace = ReturnType<typeof createStreamPace>;
 
-/** Streams of events give way to requests: a reader catches up from the log later. `requests`: how many came so far. */
+/**
+ * Makes event streams give way to requests; readers catch up from the log later. `requests` returns how many have
+ * arrived.
+ */
 export function createStreamPace(
   requests: () => number,
   clock: Clock,
   sleep: (ms: number, signal: AbortSignal) => Promise<void>,
 ) {
   const intake = createIntakePriority(requests);
-  /** When all turns that were taken have had their time; ms since the epoch. */
+  /** When the time of all granted turns is over, in ms since the epoch. */
   let freeAt = 0;
 
   return {
     /**
-     * Resolves when the next events may be sent, or `signal` aborts: one stream after the other, in the order in which they
-     * asked. The stream that had the turn calls the result with the number of events that it sent.
+     * Resolves when the next events may be sent, or `signal` aborts; streams get turns in the order in which they ask.
+     * The stream with the turn calls the result with the number of events that it sent.
      */
     async turn(signal: AbortSignal): Promise<(events: number) => void> {
       let now = clock();
       if (!intake.isBusy(now)) {
-        // No request waits any more, whatever time was taken.
+        // No request waits any more, so earlier turns do not matter.
         freeAt = 0;
         return () => {};
       }
-      // Each turn has a time of its own: if all waited for the same one, they would all go at once.
+      // Each turn has its own time: if all waited for the same one, all would run at once.
       const at = Math.max(freeAt, now);
       freeAt = at + toMs(EXPECTED_EVENTS);
       for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {
@@ -200,8 +203,8 @@ function toMs(events: number): number {
 }
 
 /**
- * Who reads a stream, which may outlast their token and their session. `name`: by which their streams are counted, one for a
- * token and for the sessions opened with it; `isKnown`: whether they may read still.
+ * Identifies a stream's reader. Streams are counted by `name`, one for a token and for the sessions opened with it.
+ * `isKnown` is true while the reader may read: the stream may outlast token and session.
  */
 export function identifyReader(
   { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },
@@ -209,12 +212,12 @@ export function identifyReader(
 ) {
   const authorization = request.headers.get("authorization");
   if (authorization === null) {
-    // The request is not there any more when they are asked for again.
+    // The request no longer exists when the session is checked again.
     const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
     const signedIn = sessions.tokenOf(kept);
     const name = signedIn === undefined ? `address ${toNetwork(readAddress())}` : `caller ${signedIn.name}`;
     const isKnown = (): boolean => {
-      // Signed out at another instance, it ends with the next message after this look.
+      // A session that was ended at another instance stops with the first message after this look.
       void sessions.look(kept);
       return sessions.admits(kept);
     };

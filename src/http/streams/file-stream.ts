@@ -9,13 +9,13 @@ export interface Download {
   /** Media type. */
   readonly type: string;
   readonly name: string;
-  /** Makes the text, chunk after chunk. */
+  /** Makes the text, chunk by chunk. */
   readonly open: () => AsyncGenerator<ExportChunk, void, void>;
 }
 
 /**
- * Answers with a file. Each chunk is read when its reader takes it. On a fault the answer is cut off: half an export must
- * not pass for a whole one. Throws the problem 429 when the reader has too many streams open.
+ * Answers with a file, reading each chunk when its reader takes it. A fault cuts the answer off: half an export must
+ * not pass for a whole one. Throws the problem 429 if the reader has too many streams open.
  */
 export async function sendFile(deps: AppDeps, call: RequestContext, { type, name, open }: Download) {
   const { load, stopping, streamPace, encryptedLog, logger } = deps;
@@ -23,7 +23,7 @@ export async function sendFile(deps: AppDeps, call: RequestContext, { type, name
   const { name: reader, isKnown } = identifyReader(deps, call);
   const headers = attachment(type, name);
   if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
-  // An export that has begun can only be cut off.
+  // Checked first, because an export that has begun can only be cut off.
   await Promise.all([encryptedLog.head(), encryptedLog.keyring.keys.revision()]);
   const onGone = load.openStream(reader);
   const chunks = open();
@@ -53,7 +53,7 @@ export async function sendFile(deps: AppDeps, call: RequestContext, { type, name
           await end();
           if (!stopping.aborted)
             logger.error("an export failed", { ...requestFields(metadata), ...errorFields(fault) });
-          // Without a reason: the server would write it to stderr.
+          // Without a reason, which the server would write to stderr.
           controller.error();
         }
       },

@@ -6,15 +6,17 @@ import { ELLIPSIS, excerpt } from "../plain-text.ts";
 import { USER_AGENT } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
-/** `SUPPRESS_EMBEDS`: Discord visits no link of the message. */
+/** `SUPPRESS_EMBEDS`: Discord then visits no link of the message. */
 const SUPPRESS_EMBEDS = 1 << 2;
 
-/** Discord wants a form of its own, to which more may be appended: https://docs.discord.com/developers/reference#user-agent */
+/**
+ * Discord requires this form, to which more may be appended: https://docs.discord.com/developers/reference#user-agent
+ */
 const DISCORD_USER_AGENT = `DiscordBot (reachlog, ${VERSION}) ${USER_AGENT}`;
 
 /**
- * The version that we speak, whatever the address says. The one that Discord shows says none, which means the sixth: its
- * pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
+ * The version that we use, regardless of the configured address. The address that Discord shows names none, which means
+ * the sixth: its pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
  */
 const WEBHOOKS = "/api/v10/webhooks/";
 
@@ -28,7 +30,7 @@ export function createDiscordChannel(options: WebhookOptions): Channel {
       JSON.stringify({ content: discordText(text), allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
     toPostUrl(webhookUrl) {
       const url = versioned(webhookUrl);
-      // Without it Discord answers before it has saved the message, and a failure to save it shows nowhere.
+      // Otherwise Discord answers before it has saved the message, and a failure to save it shows nowhere.
       url.searchParams.set("wait", "true");
       return url.href;
     },
@@ -55,8 +57,8 @@ const LIMITED = Type.Object({ retry_after: Type.Number() });
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
 /**
- * 400s that each message would meet: thread locked or archived, a forum that wants a thread. The texts of a webhook
- * do not change that; https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
+ * Codes of 400s that every message would get: a locked or archived thread, or a forum that requires a thread. No text
+ * of a webhook changes that; https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
  */
 const CHANNEL_CODES: ReadonlySet<number> = new Set([10_003, 10_015, 50_027, 50_083, 160_005, 220_001]);
 
@@ -76,12 +78,12 @@ export const DISCORD_ANSWERS: AnswerRules = {
   refusesChannel({ status, text }) {
     return CHANNEL_STATUSES.has(status) || CHANNEL_CODES.has(parseAnswer(REFUSED, text)?.code ?? 0);
   },
-  // The body has fractions of a second; without it a proxy in front of Discord answered.
+  // The body has fractions of a second. Without a body, a proxy in front of Discord answered.
   retryAfterMs: ({ text, headers }) =>
     retryAfterMs(parseAnswer(LIMITED, text)?.retry_after) ?? parseRetryAfter(headers),
 };
 
-/** The last message that the window has room for says when the next one opens. */
+/** Returns the wait until the next window opens if this was the last message for which the current one has room. */
 function pauseAfter(headers: Headers): number | undefined {
   const isLast = headers.get("x-ratelimit-remaining") === "0";
   return isLast ? retryAfterMs(headers.get("x-ratelimit-reset-after")) : undefined;
@@ -94,20 +96,20 @@ function pauseAfter(headers: Headers): number | undefined {
 const CONTENT_UNITS_MAX = 2_000;
 
 /**
- * An address that Discord links as a whole and shows as it stands: only characters of RFC 3986 that none of Discord's
- * own syntax begins inside of an address. Whatever else is in a word, it is no address and all of it is escaped.
+ * An address that Discord links as a whole and shows unchanged: only characters of RFC 3986 with which no syntax of
+ * Discord's begins inside an address. A word with any other character is no address, and all of it is escaped.
  */
 const LINK = /^https?:\/\/[\w\-.~:/?#@!$&()*+,;=%]*[\w\-~/#@$&*+=%]$/i;
 
-/** What begins formatting, mentions, emoji, masked links and bare addresses wherever it stands. */
+/** Characters that begin formatting, mentions, emoji, masked links and bare addresses at any place. */
 const MARKERS = /[\\*_~|`<>[\]()#@:]/g;
 
-/** What makes a list or small print of a line that it begins: its last character is escaped. */
+/** The beginning of a line that turns it into a list item or small print. Its last character is escaped. */
 const LINE_MARKER = /^(\d+(?=\.)|(?=[-+]))([-+.])/;
 
 /**
- * Foreign text as content that shows as it was written: a backslash before a mark makes it a character. Where it is
- * too long it ends in an ellipsis; neither characters nor escapes are cut, and no part of an address becomes a link.
+ * Returns foreign text as content that shows as it was written: a backslash escapes each mark. A text that is too long
+ * ends in an ellipsis. Neither characters nor escapes are cut, and no part of an address becomes a link.
  */
 export function discordText(text: string): string {
   const words = text.split(/(\s+)/);
@@ -124,7 +126,7 @@ export function discordText(text: string): string {
   return shown;
 }
 
-/** As much of an escaped word as there is room for. */
+/** Appends as much of an escaped word as there is room for, and an ellipsis. */
 function cut(shown: string, escaped: string): string {
   for (const [character] of escaped.matchAll(/\\?[^]/gu)) {
     if (shown.length + character.length > CONTENT_UNITS_MAX - ELLIPSIS.length) break;
@@ -133,7 +135,7 @@ function cut(shown: string, escaped: string): string {
   return shown + ELLIPSIS;
 }
 
-/** Words and the white space between them take turns. */
+/** True if the word begins a line. Words and the white space between them alternate. */
 function isFirst(words: readonly string[], at: number): boolean {
   return at === 0 || (words[at - 1] ?? "").includes("\n") || (at === 2 && words[0] === "");
 }

@@ -11,7 +11,7 @@ export function createGoogleChatChannel(options: WebhookOptions): Channel {
     answers: GOOGLE_CHAT_ANSWERS,
     headers: { "content-type": "application/json; charset=utf-8" },
     formatMessage: (text) => JSON.stringify({ text: googleChatText(text) }),
-    // Nothing in it to post, so a living webhook complains of that, and a dead one of its address.
+    // The request holds nothing to post: a living webhook complains about that, and a dead one about its address.
     probe: (url) => ({ url, method: "POST", body: "{}" }),
     isAlive: (answer) => answer.status === 400 && /empty/i.test(errorIn(answer)?.message ?? ""),
     alive: "the webhook is alive",
@@ -19,14 +19,14 @@ export function createGoogleChatChannel(options: WebhookOptions): Channel {
 }
 
 /**
- * A message may have 32,000 bytes in all, and a UTF-16 unit has three at most, in UTF-8 as in JSON;
+ * A message may have 32,000 bytes in all, and a UTF-16 unit takes three at most, in UTF-8 as in JSON;
  * https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
  */
 const TEXT_UNITS_MAX = 10_000;
 
 /**
- * Foreign text that shows as it was written. Angle brackets, of which Google makes mentions, links and emoji, become
- * look-alikes where they could be a pair; https://developers.google.com/workspace/chat/format-messages
+ * Returns foreign text that shows as it was written. Angle brackets, which Google turns into mentions, links and emoji,
+ * become look-alikes if they could be a pair; https://developers.google.com/workspace/chat/format-messages
  */
 export function googleChatText(text: string): string {
   const short = truncate(text, TEXT_UNITS_MAX);
@@ -36,7 +36,7 @@ export function googleChatText(text: string): string {
   return withLookAlikes(flat);
 }
 
-/** A webhook learns no more of its message than the name. */
+/** The answer to a post: the name is all that a webhook learns of its message. */
 const CREATED = Type.Object({ name: Type.String({ pattern: "^spaces/[^/]+/messages/[^/]+$", maxLength: 200 }) });
 
 const REFUSED = Type.Object({
@@ -47,14 +47,14 @@ const REFUSED = Type.Object({
   }),
 });
 
-/** Key or token refused, webhook removed, space gone. */
+/** Statuses of a refused key or token, a removed webhook, and a space that is gone. */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
 
-/** With a 400: the address's key, rather than the message. */
+/** A 400 with this reason blames the address's key rather than the message. */
 const KEY_REASON = /^API_KEY_/;
 
 /**
- * A webhook is not known to recognise a repeat. Google promises no `Retry-After`; a proxy may add it.
+ * A webhook is not known to recognise a repeat. Google promises no `Retry-After`, but a proxy may add it.
  * https://developers.google.com/workspace/chat/limits
  */
 export const GOOGLE_CHAT_ANSWERS: AnswerRules = {

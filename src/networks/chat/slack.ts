@@ -9,17 +9,17 @@ export function createSlackChannel(options: WebhookOptions): Channel {
     network: "slack",
     answers: SLACK_ANSWERS,
     formatMessage: slackMessage,
-    // Nothing in it to post, so a living webhook complains, and a dead one answers that it is dead.
+    // The request holds nothing to post: a living webhook complains, and a dead one answers that it is dead.
     probe: (url) => ({ url, method: "POST", body: "{}" }),
     isAlive: (answer) => answer.status === 400 && EMPTY_PAYLOAD_ERRORS.has(errorIn(answer)),
     alive: "the webhook is alive",
   });
 }
 
-/** What a living webhook answers to a payload without a message. */
+/** Errors with which a living webhook answers a payload without a message. */
 const EMPTY_PAYLOAD_ERRORS: ReadonlySet<string> = new Set(["no_text", "invalid_payload"]);
 
-/** Errors that no other message would fare better with, whatever the status they come with. */
+/** Errors that every other message would get too, with any status. */
 const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
   "action_prohibited",
   "channel_is_archived",
@@ -37,10 +37,8 @@ const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
 
 /**
- * By the rules of answer.ts a 429 and what was certainly not sent is tried again, as often as
- * delivery/attempt-outcome.ts says; what may have arrived is in doubt, since Slack does not recognise a repeat. A 200 whose body
- * is not `ok` comes from a machine between Slack and us, so the delivery is in doubt.
- * https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks
+ * Slack recognises no repeat, so anything that may have arrived is in doubt. A 200 whose body is not `ok` comes from a
+ * machine between Slack and us. https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks
  */
 export const SLACK_ANSWERS: AnswerRules = {
   accepted: ({ status, text, truncated }) => (status === 200 && !truncated && text.trim() === "ok" ? {} : undefined),
@@ -48,25 +46,25 @@ export const SLACK_ANSWERS: AnswerRules = {
   refusesChannel: (answer) => CHANNEL_STATUSES.has(answer.status) || CHANNEL_ERRORS.has(errorIn(answer)),
 };
 
-/** Slack's error code where the body is one, else nothing: any other text is not repeated. */
+/** Returns Slack's error code if the body is one, else an empty text: any other text is not repeated. */
 function errorIn({ text }: NetworkAnswer): string {
   return /^\s*([a-z][a-z_]{1,62})\s*$/.exec(text)?.[1] ?? "";
 }
 
-/** https://docs.slack.dev/reference/block-kit/composition-objects/text-object */
+/** Characters of a section: https://docs.slack.dev/reference/block-kit/composition-objects/text-object */
 const SECTION_CHARS_MAX = 3000;
 
-/** With the fallback 11,000 characters: near 13,200 Slack answers `msg_blocks_too_long`. */
+/** Together with the fallback 11,000 characters: near 13,200 Slack answers `msg_blocks_too_long`. */
 const SECTIONS_MAX = 3;
 
-/** The fallback is what a notification on a telephone shows. */
+/** The fallback is the text that a notification on a telephone shows. */
 const FALLBACK_CHARS_MAX = 2000;
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 /**
- * A webhook's payload that shows `text` as it stands: `plain_text` sections know no formatting, and the escapes leave
- * no `<!channel>` or `<url|text>` to be read in the fallback. Links are not unfurled: Slack would visit them.
+ * Returns a webhook's payload that shows `text` unchanged: `plain_text` sections have no formatting, and the escapes
+ * leave no `<!channel>` or `<url|text>` in the fallback. Links are not unfurled, because Slack would visit them.
  */
 export function slackMessage(text: string): string {
   return JSON.stringify({
@@ -81,7 +79,10 @@ export function slackMessage(text: string): string {
   });
 }
 
-/** The escaped text in at most `parts` pieces of at most `size` UTF-16 units; neither characters nor escapes are cut. */
+/**
+ * Splits the escaped text into at most `parts` pieces of at most `size` UTF-16 units. Neither characters nor escapes
+ * are cut.
+ */
 function packed(text: string, size: number, parts: number): string[] {
   const whole = text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? character);
   if (whole.length <= size) return whole.trim() === "" ? [] : [whole];
@@ -90,7 +91,7 @@ function packed(text: string, size: number, parts: number): string[] {
   for (const character of text) {
     const escaped = ESCAPES[character] ?? character;
     const last = pieces.length === parts - 1;
-    // The last piece keeps room for the mark that something is missing.
+    // The last piece keeps room for the ellipsis.
     if (piece.length + escaped.length > (last ? size - ELLIPSIS.length : size)) {
       if (last) return [...pieces, piece + ELLIPSIS];
       pieces.push(piece);

@@ -5,13 +5,13 @@ import type { NetworkAnswer } from "../safe-fetch.ts";
 import { ELLIPSIS } from "../plain-text.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
-/** A Teams workflow as the chat channel; of its address `sig` is the credential. */
+/** A Teams workflow as the chat channel. The credential is `sig` in its address. */
 export function createTeamsChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "teams",
     answers: TEAMS_ANSWERS,
     formatMessage: teamsMessage,
-    // Any request to the address itself would start the workflow, so only its host is asked.
+    // Any request to the address itself starts the workflow, so only its host is asked.
     probe: (url) => ({ url: `${new URL(url).origin}/`, method: "GET" }),
     isAlive: () => true,
     alive:
@@ -21,26 +21,26 @@ export function createTeamsChannel(options: WebhookOptions): Channel {
 
 const REFUSED = Type.Object({ error: Type.Object({ code: Type.String({ pattern: "^[A-Za-z]{1,80}$" }) }) });
 
-/** Signature refused, flow or environment gone. */
+/** Statuses of a refused signature, and of a flow or environment that is gone. */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 410]);
 
-/** With other statuses: the flow is switched off, or its address wants another way of signing in. */
+/** Codes with other statuses: the flow is switched off, or its address requires another way of signing in. */
 const CHANNEL_CODES = /^(?:DirectApi|Workflow\w*(?:Disabled|NotEnabled|NotFound|Suspended))/;
 
-/** What a run is found by in the flow's history. */
+/** Identifies a run in the flow's history. */
 const RUN = /^\w{1,100}$/;
 
 /**
- * A 202 means that the workflow took the message: whether it posted it shows in its run history alone, where `networkId`
- * names the run. A 200 counts where the flow was built to answer by itself, which its header shows. A workflow does not
- * recognise a repeat.
+ * A 202 means that the workflow accepted the message. Only the run history, where `networkId` names the run, shows
+ * whether it posted it. A 200 counts if the flow answers itself, which its header shows; a workflow does not recognise
+ * a repeat.
  */
 export const TEAMS_ANSWERS: AnswerRules = {
   accepted({ status, headers }) {
     const run = RUN.exec(headers.get("x-ms-workflow-run-id") ?? "")?.[0];
     return status === 202 || (status === 200 && run !== undefined) ? { networkId: run } : undefined;
   },
-  // Never its words, which can name the flow's address.
+  // Never its message, which can name the flow's address.
   describe: (answer) => `The Teams workflow answered ${answer.status} ${codeIn(answer)}`.trimEnd(),
   refusesChannel: (answer) => CHANNEL_STATUSES.has(answer.status) || CHANNEL_CODES.test(codeIn(answer)),
 };
@@ -50,25 +50,25 @@ function codeIn({ text }: NetworkAnswer): string {
 }
 
 /**
- * What Teams takes of a message is "about 28 KB"; what it takes to say so is not counted to the byte.
+ * Teams accepts messages of "about 28 KB", and documents no exact number of bytes.
  * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
  */
 const MESSAGE_BYTES_MAX = 28_000;
 
-/** A TextRun too words `{{DATE(…)}}` for the reader: halved, the opening is none. */
+/** The opening of `{{DATE(…)}}`, which a TextRun would replace too. Split between two runs, it opens nothing. */
 const MACRO_OPENING = /(?<=\{)(?=\{)/;
 
 /**
- * A workflow's input that posts `text` as it stands: an adaptive card with a line of text each. A TextRun, unlike a
- * TextBlock, knows no markdown (https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run), so nothing is
- * escaped, and mentions take an entity of their own.
+ * Returns a workflow's input that posts `text` unchanged: a card with a block per line. A TextRun has no markdown
+ * (https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run), and mentions need entities, so nothing is
+ * escaped.
  */
 export function teamsMessage(text: string): string {
   const blocks: object[] = [];
   let left = MESSAGE_BYTES_MAX - Buffer.byteLength(formatCard([]));
   for (const line of text.split("\n")) {
     const size = countBytes(line);
-    // Room for the mark that something is missing is kept for as long as there may be more.
+    // Room for the ellipsis is kept while more lines may follow.
     if (size > left - countBytes(ELLIPSIS)) {
       blocks.push(toBlock(cut(line, left) + ELLIPSIS));
       break;
@@ -79,9 +79,9 @@ export function teamsMessage(text: string): string {
   return formatCard(blocks);
 }
 
-/** As much of a line as there is room for beside an ellipsis, never half a character. */
+/** Returns as much of a line as fits together with an ellipsis, never half a character. */
 function cut(line: string, bytes: number): string {
-  // Halving: what a line takes in JSON grows with its length.
+  // Bisects, because a line's size in JSON grows with its length.
   let fits = 0;
   let tooLong = line.length + 1;
   while (tooLong - fits > 1) {
@@ -92,13 +92,13 @@ function cut(line: string, bytes: number): string {
   return line.slice(0, fits).replace(/[\ud800-\udbff]$/, "");
 }
 
-/** Bytes of a line's block in the list, with its comma. */
+/** Counts the bytes of a line's block in the list, with its comma. */
 function countBytes(line: string): number {
   return Buffer.byteLength(JSON.stringify(toBlock(line))) + 1;
 }
 
 function toBlock(line: string): object {
-  // An empty run would be no line at all.
+  // An empty run would show no line at all.
   const runs = line === "" ? ["\u00a0"] : line.split(MACRO_OPENING);
   return { type: "RichTextBlock", spacing: "None", inlines: runs.map((text) => ({ type: "TextRun", text })) };
 }

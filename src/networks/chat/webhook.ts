@@ -10,20 +10,20 @@ export interface WebhookOptions {
   readonly safeFetch: SafeFetch;
 }
 
-/** How one network's webhook is asked, and what its answers mean. */
+/** How one network's webhook is called, and how its answers are read. */
 interface Webhook {
   readonly network: string;
   readonly answers: AnswerRules;
-  /** The JSON that posts a text as it stands. */
+  /** Returns the JSON that posts a text unchanged. */
   formatMessage(text: string): string;
-  /** Where messages are posted. Absent: at the webhook's address. */
+  /** Returns the URL to which messages are posted. Default: the webhook's address. */
   toPostUrl?(webhookUrl: string): string;
-  /** Of messages and probes. Absent: those of JSON. */
+  /** Headers of messages and probes. Default: those of JSON. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Asks without posting whether the webhook is alive. */
+  /** Returns a request that asks, without posting, whether the webhook is alive. */
   probe(webhookUrl: string): { readonly url: string } & Pick<SafeRequest, "method" | "body">;
   isAlive(answer: NetworkAnswer): boolean;
-  /** What that proves. */
+  /** The result of a check that found the webhook alive, in words. */
   readonly alive: string;
 }
 

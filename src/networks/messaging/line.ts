@@ -8,7 +8,7 @@ import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 /** UTF-16 units, as LINE counts: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
 const TEXT_UNITS_MAX = 5_000;
 
-/** A retry key holds for 24 hours; an hour less, for clocks that differ and requests on their way. */
+/** A retry key is valid for 24 hours; an hour less here, for clocks that differ and requests under way. */
 const RECOGNISES_MS = 23 * 3_600_000;
 
 /**
@@ -27,7 +27,7 @@ export function createLineChannel(options: {
   return {
     name: "messaging",
     network: "line",
-    // The recipient too: a wrong one suspends the channel as a wrong token does.
+    // Includes the recipient: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${to}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     async send(dispatch, { timeoutMs }) {
@@ -58,17 +58,20 @@ const REFUSED = Type.Object({
   details: Type.Optional(Type.Array(Type.Object({ property: Type.Optional(Type.String()) }))),
 });
 
-/** Token refused; no right to push; no such method at the configured address; the month's messages used up. */
+/**
+ * Statuses of a refused token, a missing right to push, an unknown method at the configured address, and a month's
+ * messages that are used up.
+ */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 429]);
 
-/** A 429 that holds until the month, or the plan, changes. */
+/** Marks a 429 that lasts until the month, or the plan, changes. */
 const QUOTA_USED_UP = /monthly limit/i;
 
-/** LINE does not know the recipient, or not by this id. */
+/** Marks a refusal because LINE does not know the recipient, or not by this id. */
 const RECIPIENT_AT_FAULT = /failed to send messages|'to'/i;
 
 /**
- * A 409 says that a push was accepted before under its retry key.
+ * A 409 means that a push with the same retry key was accepted before.
  * https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
  */
 export const LINE_ANSWERS: AnswerRules = {

@@ -20,7 +20,7 @@ export function createTelegramChannel(options: {
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
 }): Channel {
-  // A group's id changes when it becomes a supergroup; the new one holds until the process ends.
+  // A group's id changes when it becomes a supergroup. The new one is used until the process ends.
   let chatId = options.chatId;
 
   function call(method: string, parameters: object, timeoutMs: number): Promise<NetworkAnswer> {
@@ -45,7 +45,7 @@ export function createTelegramChannel(options: {
   return {
     name: "messaging",
     network: "telegram",
-    // The chat too: a wrong one suspends the channel as a wrong token does.
+    // Includes the chat: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
     send(dispatch, { timeoutMs }) {
       return toDispatchResult(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);
@@ -67,25 +67,25 @@ export function createTelegramChannel(options: {
 /** Characters as Telegram counts them, which is in UTF-16 units; https://core.telegram.org/bots/api#sendmessage */
 const TEXT_UNITS_MAX = 4096;
 
-/** Takes no room, and is no part of a name: what stands behind it is not taken together with what stands before. */
+/** Takes no room and is not part of a name, so Telegram does not join the text after it with the text before it. */
 const WORD_JOINER = "\u2060";
 
 const LINK = /(https?:\/\/\S+)/iu;
 
 /**
- * What Telegram makes a mention, whose owner is notified, or a command, which a tap sends, in any text:
- * https://core.telegram.org/bots/api#messageentity. A letter before it keeps both from being one; of letters beyond
- * ASCII it is not known which ones Telegram knows.
+ * Telegram makes these a mention, whose owner is notified, or a command, which a tap sends, in any text:
+ * https://core.telegram.org/bots/api#messageentity. An ASCII letter before it prevents both; for other letters this is
+ * not known.
  */
 const MENTION = /(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])/g;
 const COMMAND = /(?<![A-Za-z0-9_/<>])\/(?=[A-Za-z0-9_])/g;
 
 /**
- * Foreign text without mentions that shows as it was written. In an address the sign is percent-encoded, which leads to
- * the same page, and is no mention either where Telegram sees no address.
+ * Returns foreign text without mentions that shows as it was written. In an address the @ is percent-encoded: this
+ * leads to the same page, and is no mention either if Telegram sees no address.
  */
 export function telegramText(text: string): string {
-  // By the group in the expression every second piece is a link.
+  // The group in the expression makes every second piece a link.
   const pieces = text.split(LINK).map((piece, at) => (at % 2 === 1 ? piece.replace(MENTION, "%40") : disarm(piece)));
   return truncate(pieces.join(""), TEXT_UNITS_MAX);
 }
@@ -100,14 +100,14 @@ const REFUSED = Type.Object({ ok: Type.Literal(false), description: Type.String(
 const RETRY = Type.Object({ parameters: Type.Object({ retry_after: Type.Number() }) });
 const MIGRATED = Type.Object({ parameters: Type.Object({ migrate_to_chat_id: Type.Integer() }) });
 
-/** Token revoked; bot blocked, kicked or never started by the user; no such bot. */
+/** Statuses of a revoked token, a bot that the user blocked, kicked or never started, and an unknown bot. */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
-/** 400s that are about the chat rather than the message; only their descriptions differ. */
+/** Descriptions of 400s that blame the chat rather than the message. Nothing else tells them apart. */
 const CHAT_AT_FAULT = /chat not found|chat_id|peer_id_invalid|chat was (upgraded|deleted)|rights|chat_write_forbidden/i;
 
 /**
- * What an answer to `sendMessage` means. Telegram does not recognise a repeat.
+ * How answers to `sendMessage` are read. Telegram does not recognise a repeat.
  * https://core.telegram.org/bots/api#making-requests
  */
 export const TELEGRAM_ANSWERS: AnswerRules = {
@@ -123,13 +123,13 @@ export const TELEGRAM_ANSWERS: AnswerRules = {
     retryAfterMs(parseAnswer(RETRY, text)?.parameters.retry_after) ?? parseRetryAfter(headers),
 };
 
-/** The chat's new id when the answer says that the group became a supergroup: then nothing was sent. */
+/** Returns the chat's new id if the answer says that the group became a supergroup. Nothing was sent then. */
 function migratedTo({ status, text }: NetworkAnswer): string | undefined {
   const id = status === 400 ? parseAnswer(MIGRATED, text)?.parameters.migrate_to_chat_id : undefined;
   return id === undefined ? undefined : String(id);
 }
 
-/** The result of a call of any method; undefined: it was not carried out. */
+/** Returns the result of a call of any method; undefined if it was not carried out. */
 function doneIn({ status, text }: NetworkAnswer) {
   return status === 200 ? parseAnswer(DONE, text) : undefined;
 }

@@ -7,8 +7,8 @@ import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, truncate, withLookAlikes } from "../plain-text.ts";
 
 /**
- * The WhatsApp Cloud API as the messaging channel. It takes free text only within 24 hours of the recipient's last
- * message to the number; after that it refuses, and the channel is suspended until they write again.
+ * The WhatsApp Cloud API as the messaging channel. It accepts free text only within 24 hours of the recipient's last
+ * message to the number. After that it refuses, and the channel is suspended until they write again.
  */
 export function createWhatsappChannel(options: {
   /** Id of the sending number, which is not the number itself. */
@@ -22,12 +22,12 @@ export function createWhatsappChannel(options: {
   const { phoneNumberId, accessToken, to, safeFetch } = options;
   const numberUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(phoneNumberId)}`;
   const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
-  // WhatsApp takes an id in `to` for a number and drops the message, with an answer of 200.
+  // WhatsApp would take an id in `to` for a number, answer 200, and drop the message.
   const recipient = /^[A-Z]/.test(to) ? { recipient: to } : { to };
   return {
     name: "messaging",
     network: "whatsapp",
-    // Number and recipient too: a wrong one suspends the channel as a wrong token does.
+    // Includes number and recipient: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${phoneNumberId}\n${to}\n${accessToken.reveal()}`),
     async send(dispatch, { timeoutMs }) {
       const text = { preview_url: false, body: whatsappText(wordDispatch(dispatch)) };
@@ -58,7 +58,7 @@ export function createWhatsappChannel(options: {
 /** Characters of a text's body, counted in UTF-16 units, which are never fewer. */
 const TEXT_UNITS_MAX = 4_096;
 
-/** Foreign text as a body that shows as it was written. */
+/** Returns foreign text as a body that shows as it was written. */
 export function whatsappText(text: string): string {
   return withLookAlikes(truncate(text, TEXT_UNITS_MAX));
 }
@@ -66,8 +66,8 @@ export function whatsappText(text: string): string {
 const ACCEPTED = Type.Object({ messages: Type.Array(Type.Object({ id: Type.String() }), { minItems: 1 }) });
 
 /**
- * Limits of the number (80 messages a second) and of number and recipient (one in 6 seconds), with the pause after which
- * there is room again; https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
+ * Rate limits of the number (80 messages a second) and of number and recipient (one in 6 seconds), with the pause after
+ * which there is room again; https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
  */
 const PAUSES_MS: ReadonlyMap<number, number> = new Map([
   [130_429, 1_000],
@@ -75,8 +75,8 @@ const PAUSES_MS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * What is wrong with the account, the number or the recipient, who is the same for each message of the channel: other
- * texts would fare no better. https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
+ * Faults of the account, the number or the recipient. Each message of the channel would meet them, because it has only
+ * one recipient. https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
  */
 const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
   [0, "the access token is refused"],
@@ -96,9 +96,8 @@ const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Meta does not recognise a repeated message: only a rate limit and a refusal with a code prove that nothing was sent.
- * Delivered means accepted: what becomes of it later only a webhook would show. The message's id is not kept, as it
- * holds the recipient's telephone number.
+ * Meta recognises no repeat: only a rate limit and a refusal with a code prove that nothing was sent. Delivered means
+ * accepted, as only a webhook would tell more. The message's id is not kept: it holds the recipient's telephone number.
  */
 export const WHATSAPP_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {
@@ -111,7 +110,7 @@ export const WHATSAPP_ANSWERS: AnswerRules = {
     return graph.describe("WhatsApp", answer) + (words === undefined ? "" : `: ${words}`);
   },
   isRateLimit: (answer) => PAUSES_MS.has(parseCode(answer)) || graph.isRateLimit(answer),
-  // A fault of the channel is one whatever its status.
+  // A fault of the channel is one with any status.
   isUncertain: (answer) => !isChannelFault(answer) && (answer.status < 400 || graph.isPassing(answer)),
   refusesChannel: isChannelFault,
   retryAfterMs(answer) {

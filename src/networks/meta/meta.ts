@@ -9,12 +9,15 @@ import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
 /** Meta refuses a request that holds an event older than this. */
 const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
 
-/** Meta knows an event by its id for 48 hours; an hour less, for clocks that differ and requests on their way. */
+/** Meta knows an event by its id for 48 hours; an hour less here, for clocks that differ and requests under way. */
 const RECOGNISES_MS = 47 * 60 * 60_000;
 
 type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
 
-/** The Meta Conversions API as the ads channel. Asking it to send anything but clicks and tests is a defect: it throws. */
+/**
+ * The Meta Conversions API as the ads channel. It throws if it is asked to send anything but clicks and tests, which is
+ * a defect.
+ */
 export function createMetaChannel(options: {
   readonly pixelId: string;
   readonly accessToken: Secret;
@@ -37,7 +40,7 @@ export function createMetaChannel(options: {
   return {
     name: "ads",
     network: "meta",
-    // The pixel too: a wrong one suspends the channel as a wrong token does.
+    // Includes the pixel: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     batch: {
@@ -66,7 +69,7 @@ export function createMetaChannel(options: {
   };
 }
 
-/** A click as an event, or as skipped where Meta would refuse it. */
+/** Converts a click to an event, or skips it if Meta would refuse it. */
 function toMetaEvent(click: Click, now: number): MetaEvent | Skipped {
   if (click.userAgent === undefined || click.userAgent.trim() === "") {
     return { outcome: "skipped", reason: "no_user_agent" };
@@ -81,8 +84,8 @@ const RECEIVED = Type.Object({
 });
 
 /**
- * What an answer of the Conversions API means for all `events` of its request: Meta takes all of them or none. It
- * recognises a repeat by its `event_id`, so all that may pass is sent again.
+ * How an answer of the Conversions API is read, for all `events` of its request: Meta accepts all or none. It knows a
+ * repeat by `event_id`, so passing faults are retried.
  * https://developers.facebook.com/docs/graph-api/guides/error-handling
  */
 export function metaAnswers(events = 1): AnswerRules {
@@ -104,17 +107,18 @@ export function metaAnswers(events = 1): AnswerRules {
 }
 
 /**
- * The click id in an address, as it stands there: Meta wants it neither decoded nor lower-cased. For any other character,
- * and for a whole `_fbc` cookie in its place, Meta refuses the event and all others of the request (code 100, 2804001).
+ * The click id as the address holds it: Meta requires it neither decoded nor lower-cased. For any other character, or a
+ * whole `_fbc` cookie instead, Meta refuses the event and all others of the request (code 100, 2804001).
  */
 const CLICK_ID = /^[^#?]*\?(?:[^#]*&)?fbclid=([A-Za-z0-9_-]+)(?=[&#]|$)/;
 
 /**
- * A click as a PageView. No `external_id`: tying the visitor to a person of another network needs that person's
- * consent. The time is the click's, not the sending's, for Meta attributes by it; but never after `now` (ms since the
- * epoch), as it would be where the clock was set back since: a time to come makes Meta refuse the whole request.
+ * Converts a click to a PageView; `now` is in ms since the epoch. It has no `external_id`, because tying the visitor to
+ * a person of another network needs that person's consent.
  */
 export function pageView(click: Click, userAgent: string, now: number): MetaEvent {
+  // Meta attributes by the time of the click, not of the sending. If the clock was set back since, it may lie after
+  // `now`: a future time makes Meta refuse the whole request.
   const clickedAt = Math.min(now, Date.parse(click.time));
   const fbclid = CLICK_ID.exec(click.normalizedUrl)?.[1];
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
@@ -127,29 +131,29 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
 }
 
 /**
- * A test as an event. With a test code Meta shows it under "Test events" only, so it can be a PageView; without one it
- * counts for real, so it goes under a name of its own, which no campaign optimises for and no report takes for a visit.
- * The visitor is invented from what RFC 2606 and RFC 5737 reserve: Meta refuses events without a visitor.
+ * Converts a test to an event. With a test code Meta shows it under "Test events" only, so it is a PageView. Without
+ * one it counts for real, so it has a separate name that no campaign optimises for and no report takes for a visit.
  */
 export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
   const name = testEventCode === undefined ? "ReachlogTest" : "PageView";
+  // The visitor is invented from what RFC 2606 and RFC 5737 reserve: Meta refuses events without a visitor.
   return serverEvent(name, test.id, Date.parse(test.time), "https://example.com/reachlog-test", {
     client_user_agent: "reachlog",
     client_ip_address: "192.0.2.1",
   });
 }
 
-/** One event of a server, https://developers.facebook.com/docs/marketing-api/conversions-api/parameters */
+/** Returns one server event, https://developers.facebook.com/docs/marketing-api/conversions-api/parameters */
 function serverEvent(name: string, id: string, at: number, url: string, user: Readonly<Record<string, unknown>>) {
   return {
     event_name: name,
     /** Unix seconds. */
     event_time: Math.floor(at / 1000),
-    /** With the name what Meta recognises a repeat by, for 48 hours. */
+    /** Together with the name, identifies a repeat to Meta for 48 hours. */
     event_id: id,
     event_source_url: url,
     action_source: "website",
-    // JSON leaves out what is undefined.
+    // JSON leaves out undefined members.
     user_data: user,
   };
 }

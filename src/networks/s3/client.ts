@@ -17,44 +17,44 @@ export interface S3Deps {
   readonly objectFetch: ObjectFetch;
   readonly clock: Clock;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
 }
 
 export interface S3Request {
   readonly method: "GET" | "PUT" | "DELETE";
   readonly bucket: string;
-  /** Empty: the bucket itself. */
+  /** Empty for the bucket itself. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
 }
 
-/** A file is held in memory whole: a sealed segment, or the keys of a million and a half recipients. */
+/** Files are held in memory whole: a sealed segment, or the keys of a million and a half recipients. */
 export const OBJECT_BYTES_MAX = 256 * 1024 * 1024;
 
-/** For the largest file at 2 MB a second. */
+/** Enough for the largest file at 2 MB a second. */
 const TIMEOUT_MS = 120_000;
 
-/** The waits between them take up to 22 seconds: a store that asks to slow down does so for moments. */
+/** Waits between attempts take up to 22 seconds in all: a store that asks to slow down does so for moments. */
 export const REQUEST_ATTEMPTS_MAX = 5;
 const BACKOFF = { baseMs: 500, factor: 3 };
 
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
-/** Another request for the same key was under way. */
+/** Another request for the same key was in progress. */
 const CONFLICT = "ConditionalRequestConflict";
 
-/** These do not pass by themselves. */
+/** Faults that do not pass by themselves. */
 const FINAL_FAULTS: ReadonlySet<NetworkFaultKind> = new Set(["forbidden", "certificate", "redirect"]);
 
 export type S3Client = ReturnType<typeof createS3Client>;
 
 /**
- * Asks an S3-compatible store, each request signed (AWS Signature Version 4) with the hash of its body, so that the store
- * refuses one that was altered on the way. Resolves with the last answer, whatever its status below 500. Throws a
- * ServiceError (unavailable, configuration), which names bucket and key, never the access.
+ * Sends requests to an S3-compatible store, signed (AWS Signature Version 4) with the body's hash, so that it refuses
+ * altered ones. Throws a ServiceError (unavailable, configuration, rejected), which names bucket and key, never the
+ * access.
  */
 export function createS3Client(access: S3Access, { objectFetch, clock, sleep, random }: S3Deps) {
   const attempt = async (request: S3Request): Promise<ObjectAnswer | NetworkFault> => {
@@ -68,6 +68,7 @@ export function createS3Client(access: S3Access, { objectFetch, clock, sleep, ra
     }
   };
 
+  // Returns the first answer that another attempt would not change, also if it is a refusal.
   return async (request: S3Request): Promise<ObjectAnswer> => {
     for (let tried = 1; ; tried++) {
       const found = await attempt(request);
@@ -105,7 +106,10 @@ function mayRetry(found: ObjectAnswer | NetworkFault): boolean {
   return found.truncated || RETRYABLE_STATUSES.has(found.status) || readErrorCode(found) === CONFLICT;
 }
 
-/** The code in the body of an error, such as `SlowDown`. What else is there may repeat the request's headers. */
+/**
+ * Returns the code in the body of an error, such as `SlowDown`; empty if there is no error or no code. The rest of the
+ * body may repeat the request's headers.
+ */
 export function readErrorCode({ status, bytes }: ObjectAnswer): string {
   if (status < 300) return "";
   return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(Buffer.from(bytes).toString("latin1"))?.[1] ?? "";

@@ -11,13 +11,16 @@ export interface StoreSettings {
   readonly objectStore: S3Access | undefined;
 }
 
-/** Where the archived events of a log are: a folder, or an address as {@link openSegmentStorage} takes it, which throws. */
+/**
+ * Returns the storage of a log's archived events: a folder, or an address for {@link openSegmentStorage}, which throws.
+ */
 export function locateSegments(place: string, config: StoreSettings): SegmentStorage {
   return isS3Address(place) ? openSegmentStorage(place, config) : createSegmentFolder(place);
 }
 
 /**
- * The storage at `s3://BUCKET/PREFIX`, with the access that the settings give. Throws a ServiceError (usage, configuration).
+ * Opens the storage at `s3://BUCKET/PREFIX`, with the access in the settings. Throws a ServiceError (usage,
+ * configuration).
  */
 export function openSegmentStorage(
   address: string,

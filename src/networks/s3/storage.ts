@@ -4,15 +4,16 @@ import { ServiceError } from "../../platform/service-error.ts";
 import type { S3Address } from "./address.ts";
 import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, type S3Client, type S3Request } from "./client.ts";
 
-/** The hash of the file as it was written, which the store keeps beside it. */
+/** The hash of the file as it was written, which the store keeps with the file. */
 const HASH_HEADER = "x-amz-meta-sha256";
 
-/** Pages of a list, of mostly 1,000 names: a store that never ends one is at fault. */
+/** Pages of a list, of mostly 1,000 names. A store that never ends a list is at fault. */
 const PAGES_MAX = 10_000;
 
 /**
- * Keeps files in an S3-compatible store, below one address. A name may have slashes. `read` throws {@link SegmentDamaged}
- * where a file is not as it was written; all methods throw a ServiceError (unavailable, configuration, rejected) too.
+ * Keeps files in an S3-compatible store, below one address. Names may have slashes. `read` throws {@link
+ * SegmentDamaged} if a file is not as it was written; all methods also throw a ServiceError (unavailable,
+ * configuration, rejected).
  */
 export function createS3Storage(ask: S3Client, { bucket, prefix }: S3Address): SegmentStorage {
   const createRequest = (method: S3Request["method"], name: string): S3Request => ({
@@ -69,7 +70,7 @@ export function createS3Storage(ask: S3Client, { bucket, prefix }: S3Address): S
       const answer = await ask(request);
       if (answer.status === 200) return;
       if (answer.status !== 412) throw toStoreFault(request, answer);
-      // Also where an earlier attempt was stored and its answer was lost.
+      // This is also the answer if an earlier attempt was stored and its own answer was lost.
       const kept = await read(name);
       if (kept !== undefined && Buffer.compare(kept, bytes) === 0) return;
       throw new SegmentDamaged(`s3://${bucket}/${prefix}${name} is there with other bytes: move it away`);

@@ -3,16 +3,16 @@ import { SocialError, type PageRequest } from "../network.ts";
 import { type SafeFetch, NetworkFault } from "../safe-fetch.ts";
 import { readFailure } from "./interpret-answer.ts";
 
-/** Most answers of X come in a second. */
+/** Most answers of X arrive within a second. */
 const READ_TIMEOUT_MS = 10_000;
 
-/** A page of the longest messages is 12 MB, which a slow line has to carry as well. */
+/** A page of the longest messages is 12 MB, which a slow line must be able to carry. */
 const LARGE_READ_TIMEOUT_MS = 30_000;
 
-/** What is read with the longer deadline. */
+/** Answers that may be larger than this get the longer deadline. */
 const LARGE_BYTES = 1024 * 1024;
 
-/** What an answer has around its entries, with those of X's errors that stand beside them. */
+/** Bytes of an answer around its entries, including X's errors. */
 export const FRAME_BYTES = 64 * 1024;
 
 export interface XOptions {
@@ -21,12 +21,12 @@ export interface XOptions {
   readonly clock: Clock;
 }
 
-/** A GET: answers the body of a 200 and throws a {@link SocialError} for everything else. */
+/** Sends a GET. Returns the body of a 200, and throws a {@link SocialError} for everything else. */
 export type XRead = (question: {
   readonly path: string;
-  /** What is undefined is left out. */
+  /** Undefined members are left out. */
   readonly query: Readonly<Record<string, string | undefined>>;
-  /** Where the greatest good answer is larger than usual. */
+  /** The size of the largest good answer, if it is larger than usual. */
   readonly answerBytesMax?: number;
 }) => Promise<string>;
 
@@ -47,7 +47,7 @@ export function createReads({ apiUrl, safeFetch, clock }: XOptions): (token: str
     };
 }
 
-/** What `max_results` may be. */
+/** The range of `max_results`. */
 export interface PageSize {
   readonly least: number;
   readonly most: number;

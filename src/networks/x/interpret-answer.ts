@@ -8,18 +8,18 @@ import { Value } from "@sinclair/typebox/value";
 export const ID = Type.String({ pattern: "^[0-9]{1,19}$" });
 export const USERNAME = Type.String({ pattern: "^[A-Za-z0-9_]{1,15}$" });
 
-/** Whether X could have made the id: ids are put into paths, so nothing else may pass. */
+/** True if X could have made the id: ids are put into paths, so nothing else may pass. */
 export const isXId = (text: string): boolean => Value.Check(ID, text);
 
 export const isXUsername = (text: string): boolean => Value.Check(USERNAME, text);
 
 export const META = Type.Object({
   result_count: Type.Optional(Type.Integer()),
-  /** X names no length that is too long; the answer as a whole is bounded. */
+  /** X documents no greatest length; the answer as a whole is bounded. */
   next_token: Type.Optional(Type.String()),
 });
 
-/** Where the list goes on, as a member of a page. */
+/** Returns where the list continues, as a member of a page. */
 export function parseNext(meta: Static<typeof META> | undefined): { readonly next?: string } {
   return meta?.next_token === undefined || meta.next_token === "" ? {} : { next: meta.next_token };
 }
@@ -36,7 +36,7 @@ export function unreadable(): SocialError {
 
 const SENT = Type.Object({ data: Type.Object({ dm_event_id: ID }) });
 
-/** What the answer to a send means. `now` in ms since the epoch, when the answer came. */
+/** Interprets the answer to a send. `now` is when the answer came, in ms since the epoch. */
 export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
   const rate = parseRate(answer.headers, now);
   if (answer.status >= 200 && answer.status < 300) {
@@ -55,7 +55,7 @@ export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
   return { outcome, detail, rate };
 }
 
-/** The error that stands for a read's answer other than 200. */
+/** Returns the error for an answer to a read with a status other than 200. */
 export function readFailure(answer: NetworkAnswer, now: number): SocialError {
   const refusal = classifyXRefusal(answer);
   if (refusal.kind === "rate_limited") {
@@ -80,7 +80,7 @@ const CODE = Type.Object({ code: Type.Integer() });
 const CODED = Type.Object({ errors: Type.Array(CODE) });
 const SPOKEN = Type.Object({ errors: Type.Array(Type.Object({ message: Type.String() })) });
 
-/** What a refusal of X means. `duplicate`: X has the same text already. `unavailable`: the outcome is unknown. */
+/** The meaning of a refusal of X. `duplicate`: X has the same text already. `unavailable`: the outcome is unknown. */
 type Meaning =
   | { readonly kind: "stopped"; readonly reason: StopReason }
   | {
@@ -103,17 +103,17 @@ interface Problem {
   readonly codes: readonly number[];
 }
 
-/** By what X shows a meaning: any of these. */
+/** Signs of a meaning. Any of them is enough. */
 interface Signs {
   readonly status?: number;
   readonly slugs?: readonly string[];
   readonly title?: string;
-  /** Of API v1.1. */
+  /** Codes of API v1.1. */
   readonly codes?: readonly number[];
   readonly words?: RegExp;
 }
 
-/** The first that fits holds. https://docs.x.com/x-api/fundamentals/response-codes-and-errors */
+/** The first that fits counts. https://docs.x.com/x-api/fundamentals/response-codes-and-errors */
 const MEANINGS: readonly (Meaning & Signs)[] = [
   // Could not authenticate; invalid or expired token; bad authentication data.
   { kind: "unauthorized", status: 401, codes: [32, 89, 215] },
@@ -149,15 +149,15 @@ export function classifyXRefusal(answer: NetworkAnswer): Meaning & { readonly de
 
 function classifyProblem(problem: Problem): Meaning {
   const { status, detail, codes } = problem;
-  // Whatever such a body says, the message may have gone through; 408 leaves open how much was understood.
+  // The message may have been sent, regardless of the body. 408 leaves open how much was understood.
   if (status < 400 || status === 408 || status >= 500) return { kind: "unavailable" };
   const isShown = (signs: Signs): boolean => fits(problem, signs);
   const known = MEANINGS.find(isShown) ?? (status === 403 ? FORBIDDEN.find(isShown) : { kind: "rejected" as const });
   if (known !== undefined) return known;
-  // A code that no document explains is not taken for the account's. Some bodies repeat the status as their code.
+  // A code that no document explains is not blamed on the account. Some bodies repeat the status as their code.
   if (codes.some((code) => code !== status)) return { kind: "recipient_closed" };
-  // "This operation is not permitted." is one person's in production while others in the same run are reached, and so
-  // may be unknown words. A refusal without any word does not come from the API, and going on could cost the account.
+  // In production, "This operation is not permitted." concerned one recipient while others in the same run were
+  // reached. Unknown words may, too. A refusal without a word is not the API's, and continuing could cost the account.
   const isSilent = detail === "" && codes.length === 0;
   return isSilent ? { kind: "stopped", reason: "sender_restricted" } : { kind: "not_permitted" };
 }
@@ -184,36 +184,36 @@ function describe({ status, title, detail, codes }: Problem): string {
   return excerpt([`X answered ${status}`, ...parts].filter((part) => part !== "").join(" "));
 }
 
-/** X's windows: of the endpoint in 15 minutes; of the user and of the app in 24 hours. */
+/** The prefixes of X's windows: of the endpoint in 15 minutes; of the user and of the app in 24 hours. */
 const ENDPOINT_PREFIX = "x-rate-limit";
 const DAY_PREFIXES = ["x-user-limit-24hour", "x-app-limit-24hour"];
 
-/** A reset just behind us must not make a busy loop. */
+/** Keeps a reset that has just passed from causing a busy loop. */
 const RESET_IN_MS_MIN = 1000;
 
-/** X's longest window; a header that gives more is broken. */
+/** X's longest window. A header that gives more is broken. */
 const RESET_IN_MS_MAX = 24 * 60 * 60_000;
 
-/** A 429 that does not say until when: X's usual window. */
+/** X's usual window, for a 429 that does not say until when. */
 const UNKNOWN_WINDOW_MS = 15 * 60_000;
 
 /**
- * The window to keep to: of the exhausted ones the one that resets last; else the one of the endpoint; else the tighter
- * one of the day, whose messages are not to be spread over the day while the endpoint takes more. Undefined where no
- * window is given whole. `now` in ms since the epoch.
+ * Returns the window to respect: of the exhausted ones the one that resets last, else the endpoint's, else the tighter
+ * one of the day. Undefined if no window is complete. `now` is in ms since the epoch.
  */
 export function parseRate(headers: Headers, now: number): RateWindow | undefined {
   const endpoint = parseWindow(headers, ENDPOINT_PREFIX, now);
   const days = DAY_PREFIXES.map((prefix) => parseWindow(headers, prefix, now)).filter((window) => window !== undefined);
   const all = endpoint === undefined ? days : [endpoint, ...days];
   const exhausted = all.filter(({ remaining }) => remaining === 0).sort((one, other) => other.resetAt - one.resetAt)[0];
+  // The endpoint's comes first, so that the day's messages are not spread over the day while the endpoint accepts more.
   return exhausted ?? endpoint ?? days.sort((one, other) => one.remaining - other.remaining)[0];
 }
 
 /**
- * When a request refused with 429 may be made again: once the exhausted window is over (the others were not the reason)
- * and `Retry-After` has passed. Where X says that something is left and refuses all the same, `Retry-After` decides, else
- * the window's reset; where nothing is given, X's usual window.
+ * Returns when a request refused with 429 may be repeated: once the exhausted window and `Retry-After` have passed. If
+ * X says that something is left, `Retry-After` decides, else the window's reset or X's usual window, whichever is
+ * sooner.
  */
 export function calculateRetryAt(headers: Headers, now: number): number {
   const rate = parseRate(headers, now);
@@ -228,7 +228,7 @@ function parseWindow(headers: Headers, prefix: string, now: number): RateWindow 
   const remaining = integer(headers.get(`${prefix}-remaining`));
   const resetSeconds = integer(headers.get(`${prefix}-reset`));
   if (limit === undefined || remaining === undefined || resetSeconds === undefined) return undefined;
-  // X's clock, ours where it names no time. It is cut to the second, so we wait a little too long.
+  // X's clock, or ours if it names no time. It is cut to the second, so we wait a little too long.
   const answeredAt = Date.parse(headers.get("date") ?? "");
   const resetIn = resetSeconds * 1000 - (Number.isNaN(answeredAt) ? now : answeredAt);
   const bounded = Math.min(RESET_IN_MS_MAX, Math.max(RESET_IN_MS_MIN, resetIn));

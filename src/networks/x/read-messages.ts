@@ -4,16 +4,16 @@ import type { PageRequest, SentDm } from "../network.ts";
 import { ID, META, parseNext, required, unreadable, USERNAME } from "./interpret-answer.ts";
 import { FRAME_BYTES, clampPageSize, type XRead } from "./get-request.ts";
 
-/** https://docs.x.com/x-api/direct-messages/get-dm-events */
+/** The range of `max_results`: https://docs.x.com/x-api/direct-messages/get-dm-events */
 const MESSAGES = { least: 1, most: 100 };
 
-/** 10,000 characters outside of the first plane, each escaped as two of `\uXXXX`: 12 bytes; and the other fields. */
+/** 10,000 characters outside of the first plane, each escaped as two of `\uXXXX` (12 bytes), and the other fields. */
 const MESSAGE_BYTES_MAX = 125_000;
 
-/** Pages that one read of a conversation takes: X may filter by type after it has cut the page. */
+/** Pages that one read of a conversation may take, because X may filter by type after it has cut the page. */
 const PAGES_MAX = 3;
 
-/** Fields that both versions of X's specification know: `sender_id` comes with the expansion only. */
+/** Fields that both versions of X's specification know. `sender_id` comes with the expansion only. */
 const FIELDS = "id,event_type,text,created_at,dm_conversation_id";
 
 const DM_EVENT = Type.Object({
@@ -43,12 +43,12 @@ const EVENTS = Type.Object({
 
 const SENDER = Type.Object({ id: ID, username: USERNAME });
 
-/** A conversation of two is called by their ids; what X does not name may be one of several people. */
+/** The id of a conversation of two consists of their ids. A conversation without such an id may have several people. */
 const ONE_TO_ONE = /^\d+-\d+$/;
 
 /**
- * The newest messages of one conversation. Reads on where X gives fewer than were asked for and says that there are
- * more: to miss one is to call it absent.
+ * Returns the newest messages of one conversation. Reads on if X returns fewer than requested and says that there are
+ * more: a missed message would count as absent.
  */
 export async function fetchConversation(read: XRead, recipientId: string, limit: number): Promise<SentDm[]> {
   const path = `/2/dm_conversations/with/${recipientId}/dm_events`;
@@ -58,7 +58,7 @@ export async function fetchConversation(read: XRead, recipientId: string, limit:
   for (let page = 1; page <= PAGES_MAX; page++) {
     const left = size - found.length;
     const { events, senders, next } = await readEvents(read, path, `${FIELDS},entities`, left, cursor);
-    // By the expansion X lists the senders; if there is only one, it is the sender of all.
+    // The expansion lists the senders. If there is only one, it is the sender of all.
     const onlySender = senders.length === 1 ? senders[0]?.id : undefined;
     found.push(...events.map((event) => toMessage(event, event.sender_id ?? onlySender)));
     if (found.length >= size || next === undefined) return found.slice(0, size);
@@ -67,7 +67,10 @@ export async function fetchConversation(read: XRead, recipientId: string, limit:
   throw unreadable();
 }
 
-/** A page of all conversations. Without `entities`: the links of a stranger's message may be ten times its text. */
+/**
+ * Returns a page of all conversations. It omits `entities`, because the links of a stranger's message may be ten times
+ * its text.
+ */
 export async function fetchInbox(read: XRead, page: PageRequest) {
   const size = clampPageSize(page, MESSAGES);
   const { events, senders, ...more } = await readEvents(read, "/2/dm_events", FIELDS, size, page.cursor);
@@ -82,8 +85,8 @@ export async function fetchInbox(read: XRead, page: PageRequest) {
 }
 
 /**
- * One page. What cannot be read for certain is an error and not an absence: a message taken for absent would count as
- * not delivered, and a missed reply may have been a wish to be left alone.
+ * Reads one page. What cannot be read for certain is an error and not an absence: an absent message would count as not
+ * delivered, and a missed reply may have been a wish to be left alone.
  */
 async function readEvents(read: XRead, path: string, fields: string, size: number, cursor: string | undefined) {
   const query = {
@@ -95,7 +98,7 @@ async function readEvents(read: XRead, path: string, fields: string, size: numbe
   };
   const text = await read({ path, query, answerBytesMax: FRAME_BYTES + size * MESSAGE_BYTES_MAX });
   const { data: events, errors = [], includes, meta } = required(EVENTS, text);
-  // Empty only where X says so: an error, or a count without the messages, leaves it open.
+  // Empty only if X says so: an error, or a count without the messages, leaves it open.
   const isEmpty = (meta?.result_count ?? events?.length) === 0 && errors.length === 0;
   if (!isEmpty && !events?.length) throw unreadable();
   return { events: events ?? [], senders: includes?.users ?? [], ...parseNext(meta) };
@@ -107,7 +110,10 @@ function toMessage(event: DmEvent, senderId: string | undefined): SentDm {
   return { id: event.id, senderId, text: asWritten(event), createdAt };
 }
 
-/** X shortens links, and escapes three characters as in HTML. One pass: thousands of links fit into a message. */
+/**
+ * Undoes X's shortening of links and its three HTML escapes. Takes one pass, because thousands of links fit into a
+ * message.
+ */
 function asWritten({ text = "", entities }: DmEvent): string {
   const originals = new Map((entities?.urls ?? []).map(({ url, expanded_url }) => [url, expanded_url ?? url]));
   return text

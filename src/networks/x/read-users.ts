@@ -27,7 +27,7 @@ const FOUND = Type.Object({
   meta: META,
 });
 
-/** An error of X about the whole, such as a list that there is not. */
+/** An error of X about the whole, such as a list that does not exist. */
 const NOT_FOUND = Type.Object({ detail: Type.String() });
 
 export function readUser(text: string): SocialUser {
@@ -40,14 +40,14 @@ export function readUsers(text: string): readonly SocialUser[] {
   return usersIn(data);
 }
 
-/** A page of people; X answers 200 as well when that whose people are wanted does not exist. */
+/** Reads a page of users. X also answers 200 if the account or list that was named does not exist. */
 export function readUserPage(text: string): UserPage {
   const { data, errors, meta } = required(USERS, text);
   if (data === undefined && meta === undefined) throw errors === undefined ? unreadable() : refusedBy(errors);
   return { users: usersIn(data), ...parseNext(meta) };
 }
 
-/** The authors of a page of posts, in the order of their newest one. */
+/** Reads the authors of a page of posts, in the order of their newest one. */
 export function readAuthors(text: string): UserPage & { readonly newest?: string; readonly posts: number } {
   const { data: posts = [], includes, meta } = required(FOUND, text);
   if (posts.length === 0 && meta.result_count !== 0) throw unreadable();
@@ -64,7 +64,7 @@ export function readAuthors(text: string): UserPage & { readonly newest?: string
   };
 }
 
-/** An entry that is no user is left out rather than spoil the page. */
+/** Leaves out an entry that is not a user, so that it does not spoil the page. */
 function usersIn(entries: readonly unknown[] = []): SocialUser[] {
   return entries.filter((entry) => Value.Check(USER, entry)).map(toSocialUser);
 }

@@ -7,20 +7,20 @@ import { readAuthors, readUser, readUserPage, readUsers } from "./read-users.ts"
 
 const BATCH_MAX = 100;
 
-/** What `max_results` may be: https://docs.x.com/x-api, the reference of each endpoint. */
+/** The ranges of `max_results`: https://docs.x.com/x-api, the reference of each endpoint. */
 const FOLLOWERS = { least: 1, most: 1_000 };
 const MEMBERS = { least: 1, most: 100 };
 const POSTS = { least: 10, most: 100 };
 
-/** A name of 50 characters, each escaped as two of `\uXXXX`, beside the other fields. */
+/** A name of 50 characters, each escaped as two of `\uXXXX`, and the other fields. */
 const USER_BYTES_MAX = 1024;
 
-/** A post of 25,000 characters, which are few; one of 280 has 3,400 bytes where all is escaped. */
+/** A post of 25,000 characters, which is rare. One of 280 has 3,400 bytes if all is escaped. */
 const POST_BYTES_MAX = 32 * 1024;
 
 const USER_FIELDS = { "user.fields": "receives_your_dm,protected" };
 
-/** X API v2, as far as the service needs it. */
+/** X API v2, limited to what the service needs. */
 export function createX(options: XOptions): SocialNetwork {
   const reads = createReads(options);
   const { apiUrl, safeFetch, clock } = options;
@@ -80,7 +80,7 @@ export function createX(options: XOptions): SocialNetwork {
   };
 }
 
-/** A value that X cannot have makes it refuse them all, so only `possible` ones may come here. */
+/** Looks up users. A value that X cannot have makes it refuse them all, so only `possible` ones may be passed. */
 async function lookUp(read: XRead, path: string, key: string, possible: readonly string[]) {
   if (possible.length > BATCH_MAX) throw new RangeError(`X looks up at most ${BATCH_MAX} users at once`);
   if (possible.length === 0) return [];
@@ -103,10 +103,13 @@ function checkedId(id: string): string {
   return id;
 }
 
-/** Longer than a read: giving up early costs a message in doubt. It has to stay below IN_DOUBT_SETTLE_SECONDS. */
+/**
+ * Longer than for a read, because giving up early costs a message in doubt. It has to stay below
+ * IN_DOUBT_SETTLE_SECONDS.
+ */
 const SEND_TIMEOUT_MS = 15_000;
 
-/** X's older reference says 10,000 characters; counted in UTF-16 units, which are never fewer. */
+/** X's older reference says 10,000 characters. They are counted in UTF-16 units, which are never fewer. */
 const DM_UNITS_MAX = 10_000;
 
 function refuseBeforehand(recipientId: string, text: string): string | undefined {
@@ -117,23 +120,29 @@ function refuseBeforehand(recipientId: string, text: string): string | undefined
 }
 
 /**
- * What X charges, in millionths of a dollar, as https://docs.x.com/x-api/getting-started/pricing said in November 2026:
- * for each thing that an answer returns, our own messages too, and for each message sent. A thing read again on the
- * same UTC day is free, so sums by this table are upper bounds.
+ * X's prices in millionths of a dollar, by https://docs.x.com/x-api/getting-started/pricing in November 2026, for each
+ * thing returned (our messages too) or sent. A repeated read on one UTC day is free, so sums by this table are upper
+ * bounds.
  */
 export const X_PRICES: Prices = {
   send: 15_000,
-  /** Members of a list and followers of others as well. */
+  /** Also for members of a list and followers of others. */
   user: 10_000,
   follower: 10_000,
   post: 5_000,
   message: 10_000,
 };
 
-/** An "owned read", of the same page: what belongs to the account that owns the developer app, such as its followers. */
+/**
+ * The price of an "owned read", by the same page: what belongs to the account that owns the developer app, such as its
+ * followers.
+ */
 const OWNED_READ = 1_000;
 
-/** `accountOwnsApp`: the authorized account owns the developer app. X does not say so, thus only the operator can. */
+/**
+ * `accountOwnsApp` is true if the authorized account owns the developer app. X does not say so, thus only the operator
+ * can.
+ */
 export function xPrices({ accountOwnsApp }: { readonly accountOwnsApp: boolean }): Prices {
   return accountOwnsApp ? { ...X_PRICES, follower: OWNED_READ } : X_PRICES;
 }
