@@ -31,7 +31,7 @@ interface Message {
 }
 
 /**
- * X over real HTTP for one run: all people exist and accept messages, and nobody writes. `clock` also dates its
+ * X over real HTTP for one run: all people exist and accept messages, and none of them writes. `clock` also dates its
  * answers.
  */
 export async function startXServer(clock: () => number): Promise<XServer> {

@@ -68,8 +68,8 @@ export function createLedger(house: House): Ledger {
 }
 
 /**
- * Finds suppressions by a handle alone whose holder has since changed handles and whom no event of this log names: the
- * event that did was lost with an earlier log.
+ * Finds suppressions by a handle alone whose holder has since changed handles and who is not named by any event of this
+ * log: the event that did so was lost with an earlier log.
  */
 async function findUnlinked({ events, witness, network }: House): Promise<ReadonlySet<number>> {
   const named = (await events(1)).map(witness.asAppended).flatMap(({ type, position, data }) => {

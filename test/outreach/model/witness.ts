@@ -63,7 +63,7 @@ export interface Witness {
   appendedAt(position: number): number;
   /** The event as it was before any erasure. */
   asAppended(event: Recorded): Recorded;
-  /** The id of the person that the event is about; undefined if it is about nobody. */
+  /** The id of the person that the event is about; undefined if it is about no person. */
   about(position: number): string | undefined;
   /** Calls `happening` between the decision on the next intent and its append. */
   ambush(happening: (recipientId: string) => Promise<void>): void;
