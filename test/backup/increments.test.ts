@@ -49,7 +49,7 @@ const onServer: NewPlace = async () => ({ REACHLOG_KEY, DATABASE_URL: await newD
 const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
 const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
 
-/** Appends a recipient, encrypted with a key for their name. */
+/** Appends a recipient, with an idempotency key made of their name. */
 const add = (env: Env, id: string, username: string) =>
   withLog(env, (log) =>
     createEventLog(log, () => Bun.randomUUIDv7()).append(
@@ -138,7 +138,7 @@ describe.each([
           );
         });
         const { position: end } = await withLog(place, (log) => log.head());
-        // The restored log knows the key, so the repeat appends nothing.
+        // The restored log knows the idempotency key, so the repeat appends nothing.
         await add(place, `10${index}`, names[index]!);
         expect(await withLog(place, (log) => log.head())).toMatchObject({ position: end });
       }

@@ -10,7 +10,7 @@ const TERMS = { name: "role", ttlMs: TTL_MS, renewMs: 5_000 };
 const RUN: NewEvent = { type: "RunStarted", data: { run_id: "r", dry_run: true } };
 
 interface World extends MemoryLog {
-  /** The machine's clock, and the elapsed time below it, in ms. */
+  /** The machine's clock; `elapsed` is its monotonic one. Both in ms. */
   now: number;
   elapsed: number;
   take(holder: string, deps?: Partial<LeaseDeps>): Promise<HeldLease | undefined>;

@@ -56,6 +56,6 @@ test("a trigger that waits for the lease while another run uses up the day is re
   });
   expect(await other.runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunStarted")).toHaveLength(1);
-  // The lease is free again. A dry run takes no place of the quota.
+  // The lease is free again. Tried with a dry run, which takes no place of the quota.
   expect(await other.runner.trigger({ dryRun: true, metadata: METADATA })).toMatchObject({ kind: "started" });
 });

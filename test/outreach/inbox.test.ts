@@ -133,7 +133,7 @@ describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing
 
     await release(depsOf(instance), "10", METADATA);
     expect(instance.projector.state("contacts").held).toBe(0);
-    // Each run re-reads the messages of the last minutes, but this one holds no recipient again.
+    // The run re-reads the message, like all of the last minutes, but holds no recipient again.
     expect(await instance.run()).toMatchObject({ sent: 1 });
     expect(await world.events("RecipientHeld")).toHaveLength(1);
   });

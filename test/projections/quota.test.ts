@@ -103,7 +103,7 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     const taken = [attempted("a", AHEAD), attempted("b", "2027-12-24"), attempted("c"), attempted("d", "2026-11-19")];
     const { state } = foldAhead(...taken, CORRECTED);
     expect(["2026-11-19", TODAY, AHEAD, "2027-12-24"].map((day) => usedOn(state, day))).toEqual([1, 3, 0, 0]);
-    // On the day itself, its recorded places count again.
+    // When that day really comes, its whole quota is available: only "e" counts.
     expect(usedOn(foldAhead(...taken, CORRECTED, attempted("e", AHEAD)).state, AHEAD)).toBe(1);
   });
 

@@ -64,7 +64,7 @@ function command<Args>(
 const which = fc.nat(INSTANCES_MAX - 1);
 const who = fc.nat(9);
 
-/** One fewer than the refusals that count against the account. */
+/** Fewer refusals than count against the account. */
 const FORBIDDING_MAX = 2;
 
 /** More messages than one read of the inbox returns. */

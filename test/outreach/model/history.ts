@@ -113,7 +113,7 @@ function checkSettled(books: Books, { projector }: Instance, house: House): void
   }
 }
 
-/** The network took the message exactly if the log says that it was sent. */
+/** Checks that the network accepted the message if and only if the log says that it was sent. */
 function checkAttempt(attempt: Attempt, { forgotten, witness, clockwork, replaced }: House): void {
   const takenBy = attempt.asks.filter(({ took }) => took?.accepted !== undefined);
   const about = JSON.stringify(attempt);
@@ -141,7 +141,7 @@ function checkNobodyForgotten(house: House, books: Books): void {
     const id = personId(index);
     if (kind !== "open" && kind !== "twice" && kind !== "by_handle") continue;
     if (!books.listed.has(id) || books.found.has(id)) continue;
-    // A person who has or had the handle of someone who opted out gets nothing either.
+    // A person who has or had the handle of a person who opted out gets nothing either.
     if (house.everHeirs.has(id)) continue;
     if (books.held.has(id)) continue;
     // The log may know them only by a handle that a list suppresses.

@@ -83,7 +83,7 @@ const window: fc.Arbitrary<SendWindow> = fc
 
 const limit = fc.integer({ min: 1, max: 3 });
 
-/** A caller's selection of recipients. All filters combined would exclude nearly everyone. */
+/** A caller's selection of recipients. All filters combined would exclude nearly all people. */
 export const selection: fc.Arbitrary<RunSelection> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ limit }) },
   { weight: 1, arbitrary: fc.record({ variant: fc.constantFrom("A", "B") }) },
