@@ -82,7 +82,7 @@ export function faultOf(fault: ReadFault, house: House): SocialError | undefined
     : new SocialError(fault, "told so");
 }
 
-/** A run waits for its turn at the network while the operator links a second account, and perhaps the first one again. */
+/** A run waits at the network while the operator links a second account, and perhaps the first one again. */
 export async function linkSecond(house: House, { which, isLinkedBack }: { which: number; isLinkedBack: boolean }) {
   house.network.answers.unshift({ waitMs: MINUTE_MS });
   trigger(await listening(house, which), false);
