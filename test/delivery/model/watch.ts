@@ -12,7 +12,7 @@ export interface Watch {
   begin(log: readonly Recorded[]): void;
   /** A dead letter is retried, so its key may be sent again. */
   reowed(key: string): void;
-  /** Key -> number of requests for it that may lack a trace in the log because of a kill. */
+  /** Key -> number of requests that may lack a trace in the log because of a kill or a refused append. */
   readonly exposed: ReadonlyMap<string, number>;
   readonly broken: readonly string[];
 }
