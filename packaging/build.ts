@@ -1,4 +1,4 @@
-/** `bun run build [--target TARGET] [--out FILE]`: writes the program as one file that runs by itself. */
+/** `bun run build [--target TARGET] [--out FILE]`: writes the program as one standalone executable. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -11,8 +11,8 @@ const { values } = parseArgs({
 const outfile = values.out ?? join(ROOT, "dist/reachlog");
 mkdirSync(dirname(outfile), { recursive: true });
 const licences = await bundle({
-  // The folder that it is started in is not the program's: what Bun is told there is not for it. The program reads .env
-  // itself, by the same rules on every runtime.
+  // Ignores Bun's settings in the current folder, which is not the program's. The program reads .env itself, by the
+  // same rules on each runtime.
   compile: { target: values.target as Bun.Build.CompileTarget, outfile, autoloadBunfig: false, autoloadDotenv: false },
   startedAs: "process.execPath",
 });

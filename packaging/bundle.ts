@@ -6,25 +6,24 @@ import { licencesOf } from "./licences.ts";
 export const ROOT = join(import.meta.dirname, "..");
 const MAIN = join(ROOT, "src/main.ts");
 
-/** The modules that name files beside themselves. */
+/** Modules that may refer to neighbouring files. */
 const OURS = ["src/**/*.ts", "sandbox/**/*.ts", "events/eventstore-lite/src/**/*.ts"].map(
   (pattern) => new Glob(pattern),
 );
 
-/** What a module starts or loads beside itself, and what it reads: a bundle that knows of it takes it along. */
+/** References to a module or file by its relative URL; the bundle includes these. */
 const MODULE_BESIDE = /new URL\("(\.[^"]+)\.ts", import\.meta\.url\)/g;
 const FILE_BESIDE = /new URL\((?:"(\.[^"]+\.(?!ts")[a-z]+)", import\.meta\.url|import\.meta\.resolve\("([^"]+)"\))\)/g;
 
-/** Where a bundle goes: one file that runs by itself, or a folder of scripts for Bun. */
+/** The target of a bundle: one standalone executable, or a folder of scripts for Bun. */
 export interface Destination extends Pick<BuildConfig, "compile" | "outdir"> {
-  /** What, of the process, is the path by which a shell starts the program. */
+  /** The property of `process` with the path by which a shell starts the program. */
   readonly startedAs: "process.execPath" | "process.argv0";
 }
 
 /**
- * Bundles the program and all that it loads while it runs. Everything comes to lie in one folder, each file under its
- * own name, whether the folder is one of the disk or the one inside of a binary: so the same addresses hold in both.
- * Answers the licences of what was taken along. Rejects where two files have one name, or a module looks for a file in another way.
+ * Bundles the program and the files that it loads at run time, and returns their licences. Rejects if two files have
+ * the same name: all are put in one folder, so that relative URLs work on disk and inside a binary.
  */
 export async function bundle({ startedAs, ...destination }: Destination): Promise<string> {
   const { metafile } = await build({
@@ -34,9 +33,9 @@ export async function bundle({ startedAs, ...destination }: Destination): Promis
     naming: "[name].[ext]",
     plugins: [keepBeside],
     define: { STARTED_AS: startedAs },
-    // Elysia reads the text of handlers: names stay as they are written.
+    // Elysia reads the source of handlers, so names must not change.
     minify: false,
-    // What is imported while it runs is read by those alone that want it, and a binary finds everything compiled.
+    // Dynamically imported modules load only when needed, and a binary contains them compiled.
     splitting: true,
     bytecode: destination.compile !== undefined,
     format: "esm",
@@ -46,7 +45,7 @@ export async function bundle({ startedAs, ...destination }: Destination): Promis
   return licencesOf(Object.keys(metafile?.inputs ?? {}).map((file) => resolve(file)));
 }
 
-/** Worker threads, and what they are told to load. */
+/** Worker threads and other modules that are loaded by URL. */
 function modulesBeside(): readonly string[] {
   const modules = OURS.flatMap((glob) => [...glob.scanSync({ cwd: ROOT, absolute: true })]);
   const named = modules.flatMap((module) =>
@@ -55,7 +54,10 @@ function modulesBeside(): readonly string[] {
   return [...new Set(named)].sort();
 }
 
-/** Lets modules find in the folder of the bundle what lay beside them in the source. */
+/**
+ * Rewrites references to neighbouring files, which are in the bundle's folder. Throws if a module refers to a file in
+ * another way.
+ */
 const keepBeside: BunPlugin = {
   name: "keep beside",
   setup(builder) {
@@ -81,6 +83,6 @@ function besideBundle(source: string, path: string): string {
       return `new URL(${name}, import.meta.url)`;
     })
     .replaceAll(MODULE_BESIDE, (_, module: string) => `new URL("./${basename(module)}.js", import.meta.url)`);
-  // On the first line, so that the others keep their numbers.
+  // Added to the first line, so that the line numbers stay the same.
   return imports.join("") + text;
 }

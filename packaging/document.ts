@@ -1,5 +1,5 @@
 /**
- * Writes what the declarations of endpoints and commands say: the OpenAPI document, of a deployment that wants tokens, and
+ * Updates the documents generated from the declarations of endpoints and commands: OpenAPI, with required tokens, and
  * the tables of commands, scopes and reads in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ export function describeApi(): string {
   return JSON.stringify(createDocument(forPrograms(describeEndpoints()), VERSION, guards, "__Host-reachlog_session"));
 }
 
-/** Which credential an endpoint wants under `AUTH_POLICY=strict`. */
+/** The credential that an endpoint requires under `AUTH_POLICY=strict`. */
 function describeCaller({ protection, tag }: Endpoint): string {
   if (protection === "open") return "every caller";
   if (protection === "strict") return "token; no token under `spec`";
@@ -28,7 +28,7 @@ function describeCaller({ protection, tag }: Endpoint): string {
 
 const reachlog = await loadReachlog();
 
-/** The commands that do something, as usage lines write them, each with its summary. */
+/** The executable commands as in usage lines, each with its summary. */
 function listCommands(
   command: CommandUnknownOpts = reachlog({
     env: {},
@@ -53,7 +53,7 @@ function formatArgument(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** The guides that hold a table, each with the rows of it. */
+/** The guides with a generated table, each with the table's rows. */
 export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   "docs/command-line.md": () => [["Command", "Does"], ...listCommands()],
   "docs/configure.md": () => [
@@ -78,7 +78,7 @@ export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[
 
 const [BEGIN, END] = ["<!-- Written by `bun run document`. -->\n\n", "\n<!-- The end of what is written. -->"];
 
-/** The guide with its table as it should be. */
+/** Returns the guide's text with an up-to-date table. */
 export function withTable(text: string, rows: readonly (readonly string[])[]): string {
   const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (before === -1 || after < before) throw new Error("the guide does not say where its table stands");

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 
-/** Up to and with the name of the package that a file belongs to. */
+/** The path of a file's package, up to the end of its name. */
 const PACKAGE = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+(?=[\\/])/;
 
-/** The licences of the packages that these files belong to, as whoever passes them on has to show them. */
+/** The licences of the packages that these files belong to, which a distributor has to include. */
 export function licencesOf(files: readonly string[]): string {
   const folders = new Set(files.flatMap((file) => PACKAGE.exec(file) ?? []));
   return [...folders]

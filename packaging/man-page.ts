@@ -8,7 +8,9 @@ import { ROOT } from "./bundle.ts";
 
 const reachlog = await loadReachlog();
 
-/** The manual page reachlog(1), in roff: of the commands as they are declared, of `.env.example`, and of the exit codes' table. */
+/**
+ * The manual page reachlog(1), in roff, built from the declared commands, `.env.example`, and the table of exit codes.
+ */
 export function manPage(): string {
   const program = reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() });
   return `.TH REACHLOG 1 "" "reachlog ${VERSION}"
@@ -27,7 +29,7 @@ ${settings()}`;
 
 type Leaf = readonly [path: readonly string[], command: CommandUnknownOpts];
 
-/** The commands that do something, each with the words that lead to it. */
+/** The executable commands, each with its path of subcommands. */
 function leavesOf(command: CommandUnknownOpts, path: readonly string[]): readonly Leaf[] {
   const below = command.commands.flatMap((one) => leavesOf(one, [...path, one.name()]));
   return isRunnable(command) ? [[path, command], ...below] : below;
@@ -49,13 +51,13 @@ function sectionOf([path, command]: Leaf): string {
   ].join("");
 }
 
-/** As usage lines write it. */
+/** An argument as in usage lines. */
 function termOf(argument: Argument): string {
   const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** What a command says behind its options: examples, exit codes. */
+/** The text after a command's help: examples, exit codes. */
 function behindHelp(command: CommandUnknownOpts): string {
   let text = "";
   command.configureOutput({ writeOut: (more) => (text += more) }).outputHelp();
@@ -70,13 +72,13 @@ function tagged(term: string, what: string): string {
   return `.TP\n.B ${escaped(term)}\n${escaped(what)}\n`;
 }
 
-/** The rows of a document's table, of which the pattern takes two cells. */
+/** The rows of a document's table; the pattern captures two cells of each. */
 function tableOf(document: string, row: RegExp): string {
   const rows = [...readFileSync(join(ROOT, document), "utf8").matchAll(row)];
   return rows.map(([, code = "", means = ""]) => tagged(code, means.replaceAll("`", ""))).join("");
 }
 
-/** Each setting with the comment above it. */
+/** The settings, each with the comment above it. */
 function settings(): string {
   const text = readFileSync(join(ROOT, ".env.example"), "utf8");
   const found = text.matchAll(/((?:^# (?![A-Z_]+=|---).*\n)+)^# ([A-Z_]+=.*)$/gm);
@@ -85,7 +87,7 @@ function settings(): string {
     .join("");
 }
 
-/** A hyphen would be set as a dash, and a line that begins with a dot be taken for a request. */
+/** Escapes hyphens, which roff would set as dashes, and leading dots and quotes, which it would read as requests. */
 function escaped(text: string): string {
   return text
     .replaceAll("\\", String.raw`\e`)

@@ -35,16 +35,16 @@ const packed = {
     ]),
   ),
   files: ["src"],
-  // Older ones know no `await using`.
+  // Older versions do not support `await using`.
   engines: { ...root.engines, node: ">=24" },
   dependencies,
   peerDependencies: { "fast-check": `^${root.devDependencies["fast-check"]}` },
-  // For whoever runs the contract on a store of their own.
+  // Needed only to run the contract tests on another store.
   peerDependenciesMeta: { "fast-check": { optional: true } },
 };
 packFolder(folder, packed, values.out);
 
-/** Each module by itself: what threads and readers of files name beside themselves stays where it is. */
+/** Compiles each module separately, so that relative paths of threads and data files stay valid. */
 function writeModule(path: string): void {
   const source = readFileSync(join(SOURCE, path), "utf8");
   const script = transformSync(path, source);
@@ -55,7 +55,7 @@ function writeModule(path: string): void {
   write(path.replace(/\.ts$/, ".d.ts"), asJavaScript(types.code));
 }
 
-/** Node runs no TypeScript of a package. */
+/** Node runs no TypeScript inside packages. */
 function asJavaScript(code: string): string {
   return code.replaceAll(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1");
 }

@@ -6,7 +6,7 @@ interface Manifest {
   readonly version: string;
 }
 
-/** Writes the manifest of a package into its folder, packs that into `out`, and prints the path of the file. */
+/** Writes a package's manifest to its folder, packs it into `out`, and prints the path of the file. */
 export function packFolder(folder: string, manifest: Manifest, out: string): void {
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   const packing = Bun.spawnSync([process.execPath, "pm", "pack", "--quiet", "--destination", out], { cwd: folder });

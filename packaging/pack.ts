@@ -1,4 +1,4 @@
-/** `bun run pack [--out FOLDER]`: writes the npm package, which brings Bun along and needs nothing else. */
+/** `bun run pack [--out FOLDER]`: writes the npm package, which includes Bun and needs nothing else. */
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -28,7 +28,7 @@ const packed = {
   bin: { reachlog: "reachlog.js" },
   man: "./reachlog.1",
   engines: { node: ">=20.11" },
-  // The one that the service was checked against.
+  // The version that the service was checked against.
   dependencies: { bun: devDependencies["bun-types"] },
 };
 packFolder(folder, packed, values.out);

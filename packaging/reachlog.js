@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-// Starts the service on the Bun that was installed with it, and is heard and answers as if it were the service.
+// Starts the service on the Bun installed with it, and passes on its input, output, signals and exit code.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 
-// By which the service knows how it is called.
+// Tells the service the path by which it was started.
 const argv0 = process.argv[1];
 const main = join(import.meta.dirname, "main.js");
 const service = spawn(bun(), ["--no-install", "--no-env-file", main, ...process.argv.slice(2)], {
@@ -19,7 +19,9 @@ service.on("exit", (code, signal) => {
   process.exitCode = code ?? 128 + constants.signals[signal];
 });
 
-/** The build for this machine; the package `bun` has it in its own place only where npm runs the scripts of packages. */
+/**
+ * Path of the Bun build for this machine. The package `bun` has it in its usual place only if npm runs install scripts.
+ */
 function bun() {
   const home = createRequire(import.meta.url).resolve("bun/package.json");
   const machine = `${process.platform}-${process.arch === "arm64" ? "aarch64" : process.arch}`;

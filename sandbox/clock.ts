@@ -1,9 +1,9 @@
-/** The sandbox's own time, in ms since the epoch: it can be moved, so that windows and lifetimes pass quickly. */
+/** The sandbox's time, in ms since the epoch. It can be moved, so that windows and lifetimes pass quickly. */
 export interface SandboxClock {
   now(): number;
-  /** Moves the clock forward (or back). */
+  /** Moves the clock forward, or back if `ms` is negative. */
   advance(ms: number): void;
-  /** How much faster than real time it runs from now on. */
+  /** Sets the factor by which the clock runs faster than real time from now on. */
   setSpeed(speed: number): void;
 }
 

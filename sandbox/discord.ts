@@ -7,15 +7,15 @@ import { createRecorded } from "./recorded.ts";
 import { isJson, jsonOf, membersOf } from "./request.ts";
 
 export interface DiscordMessage extends Rendered {
-  /** As it was sent, with its escapes. */
+  /** The text as sent, with its escapes. */
   readonly content: string;
-  /** Whether it woke a person. */
+  /** True if it notified a person. */
   readonly pings: boolean;
   readonly embeds: boolean;
   readonly at: number;
 }
 
-/** "Do not hard-code limits"; a webhook's headers have shown this one for years. */
+/** The limit in a webhook's headers, the same for years. Discord says "Do not hard-code limits". */
 const DEFAULT_LIMIT = 5;
 const WINDOW_MS = 2_000;
 
@@ -24,7 +24,7 @@ const CONTENT_CHARS_MAX = 2_000;
 
 const SUPPRESS_EMBEDS = 4;
 
-/** Where ids of messages begin. */
+/** The first id of a message. */
 const FIRST_ID = 1_440_000_000_000_000_000n;
 
 /** https://docs.discord.com/developers/resources/webhook#webhook-object */
@@ -45,7 +45,7 @@ export function createDiscordState(clock: SandboxClock) {
 
 export type DiscordState = ReturnType<typeof createDiscordState>;
 
-/** An address without the API's version in its path asks for the first. */
+/** An address without a version means the API's first version. */
 export function discordHandlers(state: DiscordState) {
   const webhook = /^https:\/\/discord\.com\/api(?:\/v\d+)?\/webhooks\/([^/]+)\/([^/?]+)(?:\?|$)/;
   const guarded = async (request: Request, handle: () => Response | Promise<Response>): Promise<Response> => {
@@ -71,7 +71,7 @@ async function execute(state: DiscordState, request: Request): Promise<Response>
     return discordError(400, 50_109, "The request body contains invalid JSON.");
   }
   const { content, allowed_mentions, flags } = membersOf(body);
-  // Discord trims what it is sent.
+  // Discord trims texts.
   const text = typeof content === "string" ? content.trim() : "";
   if (text === "") return discordError(400, 50_006, "Cannot send an empty message");
   if (text.length > CONTENT_CHARS_MAX) {
@@ -88,7 +88,10 @@ async function execute(state: DiscordState, request: Request): Promise<Response>
   return answer(state, request, window, { content: text, flags: Number(flags ?? 0) });
 }
 
-/** What a message has beside its text, whatever it says: https://docs.discord.com/developers/resources/message#message-object */
+/**
+ * Fixed fields of each message, regardless of its text:
+ * https://docs.discord.com/developers/resources/message#message-object
+ */
 const NOTHING_MORE = {
   type: 0,
   channel_id: ABOUT.channel_id,
@@ -103,7 +106,7 @@ const NOTHING_MORE = {
   edited_timestamp: null,
 };
 
-/** With `wait` the message, else nothing. */
+/** Answers with the message if `wait` is set, otherwise with an empty body. */
 function answer(
   { messages, webhookId, clock }: DiscordState,
   request: Request,
@@ -123,7 +126,7 @@ function answer(
   return HttpResponse.json({ ...NOTHING_MORE, ...sent, id, webhook_id: webhookId, author, timestamp }, { headers });
 }
 
-/** Whether `allowed_mentions` allows none at all. */
+/** True if `allowed_mentions` allows no mentions. */
 function isSilent(allowed: unknown): boolean {
   const { parse, users, roles } = membersOf(allowed);
   const isNone = (list: unknown): boolean => list === undefined || (Array.isArray(list) && list.length === 0);
@@ -131,7 +134,7 @@ function isSilent(allowed: unknown): boolean {
 }
 
 /**
- * Versions that Discord answers to; an address without one is of the first.
+ * API versions that Discord supports; an address without a version means the first.
  * https://docs.discord.com/developers/reference#api-versioning
  */
 const VERSIONS = { first: 6, last: 10 } as const;
@@ -139,7 +142,7 @@ const VERSIONS = { first: 6, last: 10 } as const;
 /** The first version with pauses in seconds: https://docs.discord.com/developers/change-log#api-and-gateway-v8 */
 const PAUSES_IN_SECONDS = 8;
 
-/** The API's version that an address asks for; undefined: there is no such version. */
+/** The API version in an address; undefined if it is not supported. */
 function versionOf(path: string): number | undefined {
   const version = Number(/\/api\/v(\d+)\//.exec(path)?.[1] ?? VERSIONS.first);
   return version >= VERSIONS.first && version <= VERSIONS.last ? version : undefined;
@@ -154,13 +157,13 @@ const unknownWebhook = () => discordError(404, 10_015, "Unknown Webhook");
 
 const wrongToken = () => discordError(401, 50_027, "Invalid Webhook Token");
 
-/** One field that Discord does not take: https://docs.discord.com/developers/reference#error-messages */
+/** Rejects one field: https://docs.discord.com/developers/reference#error-messages */
 function invalidForm(field: string, code: string, message: string): Response {
   const errors = { [field]: { _errors: [{ code, message }] } };
   return HttpResponse.json({ message: "Invalid Form Body", code: 50_035, errors }, { status: 400 });
 }
 
-/** The body has fractions of a second, the header whole ones; both have milliseconds in the first versions. */
+/** The body has fractions of a second, the header whole seconds; the first versions use milliseconds in both. */
 function rateLimited(seconds: number, version = VERSIONS.last as number): Response {
   const retry_after = version < PAUSES_IN_SECONDS ? Math.ceil(seconds * 1000) : seconds;
   const headers = { "retry-after": String(Math.ceil(retry_after)), "x-ratelimit-scope": "user" };
@@ -168,7 +171,7 @@ function rateLimited(seconds: number, version = VERSIONS.last as number): Respon
   return HttpResponse.json(body, { status: 429, headers });
 }
 
-/** What the proxy in front of Discord answers to an address that asked too much. */
+/** The answer of the proxy in front of Discord to an address with too many requests. */
 function banned(): Response {
   return new Response("error code: 1015", { status: 429, headers: { "content-type": "text/plain" } });
 }

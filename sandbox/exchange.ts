@@ -8,7 +8,7 @@ import { cutOff, isSpoiled, SPOILED, tooLarge, toRequest, writeAnswer, writeHead
 import type { Handlers, World } from "./world.ts";
 import { ledBack } from "./x/page.ts";
 
-/** Takes one request to the handlers of its network, or does to it what a fault says, and counts it. */
+/** Passes one request to its network's handlers, or applies a fault to it, and counts it. */
 export async function exchange(
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -26,7 +26,7 @@ export async function exchange(
     request === undefined
       ? tooLarge()
       : ((await getResponse(handlers[origin], request)) ?? UNKNOWN_PATH[network](path));
-  // The consent page is for people; faults are for the API.
+  // Faults affect only the API, not the consent page for people.
   const fault = origin === "x-web" ? undefined : faults.take(network, path);
   const now = clock.now();
   if (fault === undefined) return writeAnswer(response, await handle(), now);
@@ -41,9 +41,9 @@ interface Exchange {
   readonly path: string;
   /** The sandbox's time, ms since the epoch. */
   readonly now: number;
-  /** Does what was asked, as the network would. */
+  /** Performs the request as the network would. */
   handle(): Promise<Response>;
-  /** Says how the wait ends that the fault makes, should the fault be switched off before the client gives up. */
+  /** Sets how the fault's wait ends if the fault is switched off before the client gives up. */
   hold(end: () => void): void;
 }
 
@@ -55,7 +55,7 @@ async function suffer(fault: Fault, { incoming, response, path, now, handle, hol
     return SPOILED[kind](response, Buffer.from(await answer.arrayBuffer()), hold);
   }
   switch (kind) {
-    // No answer ever: the request ends when the client has had enough.
+    // Never answers; the request ends when the client gives up.
     case "timeout_before":
       return hold(() => cutOff(incoming));
     case "timeout_after_delivery":
@@ -77,7 +77,7 @@ async function suffer(fault: Fault, { incoming, response, path, now, handle, hol
   }
 }
 
-/** The network's own words for the fault, with its `Retry-After` as the fault wants it written. */
+/** The network's answer for the fault, with `Retry-After` in the format that the fault demands. */
 function refusal({ network, retryAfter, asDate }: Fault, kind: RefusalKind, path: string, now: number): Response {
   const answer = refusalsOf(network)[kind]?.({ retryAfter, path, now });
   if (answer === undefined) throw new Error(`${network} does not refuse so: ${kind}`);

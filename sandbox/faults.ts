@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { NETWORKS, type Network } from "./network.ts";
 import { refusalsOf, type RefusalKind } from "./refusals.ts";
 
-/** What happens on the way, at any network: to the connection, or to the answer's bytes. */
+/** Faults that any network may have in transport: of the connection, or of the answer's bytes. */
 const TRANSPORT_FAULTS = [
   "timeout_before",
   "timeout_after_delivery",
@@ -25,7 +25,7 @@ export function faultKindsOf(network: Network): readonly FaultKind[] {
   return [...TRANSPORT_FAULTS, ...refusals, ...(network === "x" ? (["repeated_cursor"] as const) : [])];
 }
 
-/** Whether it is a fault of the way, not an answer of the network. */
+/** True if the fault is in transport, not an answer of the network. */
 export function isTransportFault(kind: FaultKind): kind is TransportFault {
   return TRANSPORT_FAULTS.some((known) => known === kind);
 }
@@ -33,19 +33,19 @@ export function isTransportFault(kind: FaultKind): kind is TransportFault {
 const FAULT = Type.Object({
   network: Type.Unsafe<Network>(Type.Union(NETWORKS.map((network) => Type.Literal(network)))),
   kind: Type.Unsafe<FaultKind>(Type.String()),
-  /** Requests it still hits; absent: until it is switched off. */
+  /** Number of further requests that it affects; if absent, all until it is switched off. */
   count: Type.Optional(Type.Integer({ minimum: 1 })),
-  /** Only requests whose path contains this. */
+  /** Affects only requests whose path contains this. */
   path: Type.Optional(Type.String()),
-  /** Seconds, for a 429; absent: it comes without. */
+  /** Seconds in the `Retry-After` of a 429; if absent, the header is missing. */
   retryAfter: Type.Optional(Type.Number()),
-  /** `Retry-After` comes as a date, as some proxies write it. */
+  /** Sends `Retry-After` as a date, as some proxies do. */
   asDate: Type.Optional(Type.Literal(true)),
 });
 
 export type Fault = Readonly<Static<typeof FAULT>>;
 
-/** Checks what came over HTTP; undefined when it is no fault. */
+/** Parses a fault received over HTTP; undefined if it is invalid. */
 export function parseFault(value: unknown): Fault | undefined {
   return Value.Check(FAULT, value) && faultKindsOf(value.network).includes(value.kind) ? value : undefined;
 }
@@ -54,18 +54,18 @@ export function parseFault(value: unknown): Fault | undefined {
 export interface FaultBoard {
   /** Throws a RangeError for a fault that the network cannot have. */
   add(fault: Fault): void;
-  /** Without arguments: all of them. */
+  /** Switches off the given faults; without arguments, all. */
   clear(network?: Network, kind?: string): void;
   list(): readonly Fault[];
-  /** The oldest fault that hits this request, counted down. */
+  /** Takes the oldest fault that applies to this request, and counts it down. */
   take(network: Network, path: string): Fault | undefined;
-  /** Remembers a request that `fault` keeps waiting, and how to end that. Gives what forgets it. */
+  /** Remembers a request that `fault` keeps waiting, and how to end the wait. Returns a function that forgets it. */
   hold(fault: Fault, end: () => void): () => void;
-  /** Ends what is kept waiting. Without arguments: all of it. */
+  /** Ends waits of the given faults; without arguments, all. */
   release(network?: Network, kind?: string): void;
 }
 
-/** Which faults are meant; without both, all are. */
+/** Selects faults; without both fields, all. */
 interface Chosen {
   readonly network: Network | undefined;
   readonly kind: string | undefined;
@@ -112,7 +112,7 @@ export function createFaultBoard(): FaultBoard {
 
 const OUTSIDE_OAUTH = /^(?!\/x\/2\/oauth2\/)/;
 
-/** A state of X's account does not show everywhere: tokens are still given out, and only messages are restricted. */
+/** Paths on which a state of X's account shows: tokens are still issued, and a restriction only affects messages. */
 const SHOWS_AT: Partial<Record<FaultKind, RegExp>> = {
   sender_restricted: /\/messages$/,
   credits_depleted: OUTSIDE_OAUTH,

@@ -6,14 +6,17 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { membersOf, parseJson, withRetryAfter } from "./request.ts";
 
-/** A space's, shared by all that write there: https://developers.google.com/workspace/chat/limits */
+/** The limit of a space, shared by all its senders: https://developers.google.com/workspace/chat/limits */
 const DEFAULT_LIMIT = 60;
 const PERIOD_MS = 60_000;
 
-/** The whole message: https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create */
+/**
+ * Maximum size of a whole message:
+ * https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
+ */
 const MESSAGE_BYTES_MAX = 32_000;
 
-/** One webhook of one space. */
+/** A single webhook in a single space. */
 export function createGoogleChatState(clock: SandboxClock) {
   return {
     clock,
@@ -22,7 +25,7 @@ export function createGoogleChatState(clock: SandboxClock) {
     token: "sandboxToken_0123456789-abcdefghijk=",
     messages: createRecorded<Rendered & { readonly at: number }>(),
     bucket: createBucket(),
-    /** Messages in a minute, at once or spread. */
+    /** Messages per minute, at once or spread. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -53,7 +56,7 @@ function create(state: GoogleChatState, body: string): Response {
   return HttpResponse.json({ name: `spaces/${space}/messages/t.${messages.total}`, text, thread });
 }
 
-/** What Google complains of; undefined: nothing. */
+/** Google's objection to the message; undefined if there is none. */
 function faultOf(body: string): string | undefined {
   const message = parseJson(body);
   if (typeof message !== "object" || message === null) return "Invalid JSON payload received. Unexpected token.";
@@ -81,7 +84,7 @@ const wrongToken = () => googleError(403, "PERMISSION_DENIED", "The API is calle
 
 const noSpace = () => googleError(404, "NOT_FOUND", "Space not found.");
 
-/** Google names no time to wait. */
+/** Google's 429 names no time to wait. */
 const rateLimited = () => googleError(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).");
 
 export const googleChatRefusals = {

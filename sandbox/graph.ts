@@ -10,11 +10,11 @@ export function unknownPath(path: string): Response {
   return graphError(400, 2500, `Unknown path components: ${path}`);
 }
 
-/** v21 dies on 2027-01-21; https://developers.facebook.com/docs/graph-api/changelog */
+/** Oldest supported version. v21 expires on 2027-01-21; https://developers.facebook.com/docs/graph-api/changelog */
 const VERSION_MIN = 22;
 const VERSION_MAX = 27;
 
-/** Checks a request about an object, e.g. `/v27.0/1234/events`: the version, the token and the object, in this order. */
+/** Checks version, token and object, in this order, of a request about an object, e.g. `/v27.0/1234/events`. */
 export function graphRefusal(
   { method, url }: Request,
   { isKnownToken, object, refuseToken }: { isKnownToken: boolean; object: string; refuseToken(): Response },

@@ -4,12 +4,12 @@ import { renderToString } from "preact-render-to-string";
 
 interface HtmlPageProps {
   readonly title: string;
-  /** A script of the sandbox's own. */
+  /** Path of one of the sandbox's scripts. */
   readonly script?: string;
   readonly children: ComponentChildren;
 }
 
-/** The frame of every page that people see here. */
+/** The frame of each page for people. */
 export function HtmlPage({ title, script, children }: HtmlPageProps): VNode {
   return (
     <html lang="en">
@@ -27,17 +27,17 @@ export function HtmlPage({ title, script, children }: HtmlPageProps): VNode {
   );
 }
 
-/** Nothing but the sandbox's own files, and no script in a page: it shows what services were made to send. */
+/** Allows only the sandbox's own files and no inline scripts, because a page shows messages that services sent. */
 const OWN_FILES =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 interface AnswerOptions {
   readonly status?: number;
-  /** Where its forms may lead, redirects counted; absent: anywhere. */
+  /** Allowed targets of the page's forms, including redirects; if absent, any. */
   readonly formAction?: "'self'";
 }
 
-/** A whole HTML document as an answer. */
+/** Answers with a whole HTML document. */
 export function pageAnswer(page: VNode, { status = 200, formAction }: AnswerOptions = {}): Response {
   return new Response(`<!doctype html>${renderToString(page)}`, {
     status,

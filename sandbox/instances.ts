@@ -1,8 +1,8 @@
-/** Services beside the sandbox. The program that started both lets the sandbox's pages kill and start them. */
+/** Services next to the sandbox. The program that started both lets the sandbox's pages kill and restart them. */
 export interface Instances {
   list(): readonly { readonly url: string; readonly isRunning: boolean }[];
-  /** Without effect for one that has ended, or that there is not. */
+  /** Does nothing if it has ended or does not exist. */
   kill(url: string): void;
-  /** Without effect for one that runs, or that there is not. */
+  /** Does nothing if it is running or does not exist. */
   start(url: string): void;
 }

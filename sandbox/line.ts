@@ -5,7 +5,7 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
-/** A push that was taken. */
+/** An accepted push request. */
 interface Accepted {
   readonly requestId: string;
   readonly sentMessages: readonly { readonly id: string; readonly quoteToken: string }[];
@@ -16,7 +16,9 @@ interface Accepted {
 const DEFAULT_LIMIT = 2_000;
 const PERIOD_MS = 1_000;
 
-/** How long a retry key is known; https://developers.line.biz/en/docs/messaging-api/retrying-api-request/ */
+/**
+ * Time for which LINE remembers a retry key; https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
+ */
 const KEY_KNOWN_MS = 24 * 3_600_000;
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
@@ -35,15 +37,15 @@ export function createLineState(clock: SandboxClock) {
   return {
     clock,
     accessToken: "SandboxLineChannelAccessToken0123456789",
-    /** The only user who is there. */
+    /** Id of the only user. */
     to: "U0123456789abcdef0123456789abcdef",
     messages: createRecorded<{ readonly to: string; readonly text: string; readonly at: number }>(),
-    /** By retry key. */
+    /** Accepted pushes by retry key. */
     accepted: new Map<string, Accepted>(),
     bucket: createBucket(),
-    /** Requests in a second. */
+    /** Requests per second. */
     limit: DEFAULT_LIMIT,
-    /** Messages that the month still has. */
+    /** Messages left in the month. */
     quota: Infinity,
   };
 }
@@ -86,13 +88,13 @@ async function push(state: LineState, request: Request): Promise<Response> {
   return accept(200, accepted);
 }
 
-/** What was accepted under this key, while LINE still knows it. */
+/** The push accepted under this key, if LINE still remembers it. */
 function acceptedBefore({ accepted, clock }: LineState, key: string): Accepted | undefined {
   const before = accepted.get(key);
   return before !== undefined && clock.now() - before.at < KEY_KNOWN_MS ? before : undefined;
 }
 
-/** The second time the answer only repeats the outcome of the first. */
+/** The answer to a retry repeats the outcome of the first request. */
 function accept(status: 200 | 409, { requestId, sentMessages }: Accepted): Response {
   if (status === 200) return HttpResponse.json({ sentMessages }, { headers: { "x-line-request-id": requestId } });
   return HttpResponse.json(
@@ -109,10 +111,10 @@ interface Detail {
 /** https://developers.line.biz/en/reference/messaging-api/#send-push-message */
 const MESSAGES_MAX = 5;
 
-/** UTF-16 units: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
+/** Maximum in UTF-16 units: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
 const TEXT_UNITS_MAX = 5_000;
 
-/** What LINE complains of; undefined: nothing. Only texts are known here. */
+/** LINE's objection to a push; undefined if there is none. Accepts only texts. */
 function pushFault(body: unknown): Detail | undefined {
   const { to, messages } = membersOf(body);
   if (typeof to !== "string" || to === "") return { message: "May not be empty", property: "to" };
@@ -147,7 +149,7 @@ const tooMany = () => lineError(429, "The API rate limit has been exceeded. Try 
 
 const monthlyLimit = () => lineError(429, "You have reached your monthly limit.");
 
-/** LINE gives no `Retry-After` by itself. */
+/** LINE itself sends no `Retry-After`. */
 export const lineRefusals = {
   "429": ({ retryAfter }) => withRetryAfter(tooMany(), retryAfter),
   "500": () => lineError(500, "Internal Server Error"),

@@ -1,11 +1,11 @@
-/** A message as a reader sees it. */
+/** A message as readers see it. */
 export interface Rendered {
   readonly text: string;
-  /** Everything in it that is no plain text: mentions, masked links, formatting. A bare address is none of these. */
+  /** Kinds of its parts that are not plain text: mentions, masked links, formatting. A bare address is plain text. */
   readonly marks: readonly string[];
 }
 
-/** A text as it was sent, and as readers see it. */
+/** A text as sent, and as readers see it. */
 export interface ShownText {
   readonly text: string;
   readonly shown: string;
@@ -13,19 +13,21 @@ export interface ShownText {
   readonly at: number;
 }
 
-/** One piece of a network's syntax. `pattern` is sticky; `shows` gives what is seen of it. */
+/** One construct of a network's syntax. */
 export interface Rule {
-  /** Undefined: it leaves no mark. */
+  /** Name of the construct in `marks`; undefined if it leaves none. */
   readonly mark?: string;
+  /** A sticky pattern. */
   readonly pattern: RegExp;
-  /** Stands only at the beginning of a line. */
+  /** True if it occurs only at the beginning of a line. */
   readonly lineStart?: true;
-  /** Text that is read by the rules again; absent: nothing of the piece is. */
+  /** Returns the inner text, to which the rules apply again; if absent, no part of it is. */
   readonly inner?: (match: RegExpExecArray) => string;
+  /** Returns the visible text. */
   readonly shows?: (match: RegExpExecArray) => string;
 }
 
-/** Reads `text` by the first rule that fits at each place; where none does, a character stands for itself. */
+/** Applies the first matching rule at each place of `text`; other characters show unchanged. */
 export function render(text: string, rules: readonly Rule[]): Rendered {
   const marks: string[] = [];
   let shown = "";
@@ -57,7 +59,7 @@ function ruleAt(text: string, at: number, lineStart: boolean, rules: readonly Ru
   return undefined;
 }
 
-/** Several pieces, one below the other or side by side. */
+/** Joins several parts with a separator. */
 export function joined(parts: readonly Rendered[], separator: string): Rendered {
   return { text: parts.map(({ text }) => text).join(separator), marks: parts.flatMap(({ marks }) => marks) };
 }
@@ -96,8 +98,7 @@ export function renderDiscord(content: string): Rendered {
 }
 
 /**
- * Markers that Slack, Google Chat and WhatsApp share. Stricter than their clients, which want a boundary of words
- * around them.
+ * Markers of Slack, Google Chat and WhatsApp. Stricter than their clients, which require a word boundary around them.
  */
 const PAIRED: readonly Rule[] = [
   { mark: "bold", pattern: /\*([^*\n]+)\*/y, inner: first },
@@ -143,7 +144,7 @@ const SLACK_ESCAPES: readonly Rule[] = [
   { pattern: /&(lt|gt|amp);/y, shows: (match) => SLACK_ENTITIES[first(match)] ?? whole(match) },
 ];
 
-/** Read in every text but that of a block of plain text: https://docs.slack.dev/messaging/formatting-message-text */
+/** Syntax of all texts except plain-text blocks: https://docs.slack.dev/messaging/formatting-message-text */
 const SLACK_CONTROLS: readonly Rule[] = [
   { mark: "mention", pattern: /<[!@#][^>]*>/y, shows: whole },
   { mark: "masked link", pattern: /<[^|>\s]+\|([^>]+)>/y, shows: first },
@@ -170,7 +171,7 @@ interface SlackPayload {
   readonly blocks?: readonly { readonly text?: SlackText }[];
 }
 
-/** What readers see: the blocks, or the text where there are none. What is marked in either counts. */
+/** The visible text: the blocks, or the text if there are none. Marks of both count. */
 export function renderSlack({ text = "", mrkdwn = true, blocks = [] }: SlackPayload): Rendered {
   const fallback = render(text, mrkdwn ? SLACK_FORMATTING : SLACK_CONTROLS);
   if (blocks.length === 0) return fallback;
@@ -180,12 +181,12 @@ export function renderSlack({ text = "", mrkdwn = true, blocks = [] }: SlackPayl
   return { text: joined(shown, "\n").text, marks: joined([fallback, ...shown], "").marks };
 }
 
-/** Characters that show nothing. */
+/** Invisible characters. */
 const INVISIBLE = /[\u200b-\u200d\u2060]/g;
 
 const ADDRESS = /https?:\/\/[\w-]+(?:\.[\w-]+)+(?:[/?#:]\S*)?/gi;
 
-/** https://core.telegram.org/bots/api#messageentity; they need not be asked for, and within an address there are none. */
+/** Detected without a parse mode, but not inside addresses: https://core.telegram.org/bots/api#messageentity */
 const TELEGRAM_ENTITIES = [
   { mark: "mention", pattern: /(?<![\p{L}\p{N}_])@[A-Za-z0-9_]{2,32}(?![\p{L}\p{N}_])/gu },
   {
@@ -194,7 +195,7 @@ const TELEGRAM_ENTITIES = [
   },
 ];
 
-/** A text without parse mode as the members of a chat see it. */
+/** A text without parse mode as the chat's members see it. */
 export function renderTelegram(text: string): Rendered {
   const outside = text.replace(ADDRESS, (address) => " ".repeat(address.length));
   const marks = TELEGRAM_ENTITIES.flatMap(({ mark, pattern }) => (outside.match(pattern) ?? []).map(() => mark));

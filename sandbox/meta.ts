@@ -27,20 +27,20 @@ export function createMetaState(clock: SandboxClock) {
     clock,
     pixelId: "1234567890123456",
     accessToken: "EAASandboxMetaToken0123456789",
-    /** Every body that was sent, taken or not. */
+    /** All request bodies, accepted or not. */
     requests: createRecorded<unknown>(BODIES_KEPT),
-    /** Events that were taken, repeats among them. */
+    /** Number of accepted events, including repeats. */
     accepted: 0,
-    /** What Meta counts: one for each event_name and event_id within 48 hours. */
+    /** Events that Meta counts: one for each event_name and event_id within 48 hours. */
     events: createRecorded<MetaEvent>(),
-    /** `event_name event_id` -> when it came first. Complete, so that nothing counts twice. */
+    /** `event_name event_id` -> time of the first. Complete, so that nothing counts twice. */
     seen: new Map<string, number>(),
   };
 }
 
 export type MetaState = ReturnType<typeof createMetaState>;
 
-/** Events in, and the pixel looked up (which is how a token can be tried without an event). */
+/** Receives events, and looks up the pixel, which lets a caller test a token without an event. */
 export function metaHandlers(state: MetaState) {
   const pixel = `${ORIGINS.meta}/:version/:pixel`;
   return [
@@ -68,7 +68,7 @@ function accept(state: MetaState, { data, test_event_code }: Readonly<Record<str
   }
   if (test_event_code !== undefined && !isTestCode(test_event_code)) return invalid("test_event_code is not a code");
   const now = state.clock.now();
-  // One bad event refuses the whole batch, and none is processed.
+  // One bad event refuses the whole batch; none of it is processed.
   for (const event of data as unknown[]) {
     const fault = faultOf(event, now / 1000);
     if (fault !== undefined) return invalid(fault);
@@ -82,7 +82,7 @@ function accept(state: MetaState, { data, test_event_code }: Readonly<Record<str
   return HttpResponse.json({ events_received: data.length, messages: [], fbtrace_id: "ASandboxTrace" });
 }
 
-/** Counts an event, unless it is a repeat; without an id Meta cannot know. */
+/** Counts an event unless it is a repeat. Meta cannot recognise repeats without an id. */
 function countEvent(state: MetaState, event: MetaEvent): void {
   state.accepted++;
   const now = state.clock.now();
@@ -96,8 +96,7 @@ function countEvent(state: MetaState, event: MetaEvent): void {
 }
 
 /**
- * Form of the cookies: a version, where the cookie is set, when it was made in ms, and the click id or a random number.
- * Meta's own libraries add a part to both.
+ * Cookies: a version, a subdomain index, a time in ms, and a click id or random number. Meta's libraries append a part.
  * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
  */
 const FBC = /^fb\.\d\.(\d{13})\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?$/;
@@ -108,7 +107,7 @@ function isCookie(form: RegExp, value: unknown, now: number): boolean {
   return madeAt !== undefined && Number(madeAt) <= now + FUTURE_S_MAX * 1000;
 }
 
-/** As Meta answers it: https://github.com/PostHog/posthog/pull/73897 */
+/** Meta's answer, as seen in https://github.com/PostHog/posthog/pull/73897 */
 function clickIdRefused(): Response {
   return graphError(400, 100, "Invalid parameter", {
     error_subcode: 2_804_001,
@@ -123,14 +122,14 @@ function isTestCode(code: unknown): boolean {
 
 const AGE_S_MAX = 7 * 24 * 3600;
 
-/** Clocks differ a little; more than that is "in the future". */
+/** Tolerated difference of clocks; later times are "in the future". */
 const FUTURE_S_MAX = 60;
 
 const ACTION_SOURCES =
   "app business_messaging chat email other phone_call physical_store system_generated website".split(" ");
 
 /**
- * Why Meta refuses an event, in words; undefined: it does not.
+ * Meta's objection to an event; undefined if there is none.
  * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters
  */
 function faultOf(event: unknown, nowS: number): string | undefined {
@@ -148,7 +147,7 @@ function faultOf(event: unknown, nowS: number): string | undefined {
     : undefined;
 }
 
-/** A website's event needs more than the others. */
+/** A website's event requires more fields. */
 function websiteFault(url: unknown, userAgent: unknown): string | undefined {
   if (typeof url !== "string" || !/^https?:\/\/./.test(url)) return "event_source_url is missing for a website event";
   const hasAgent = typeof userAgent === "string" && userAgent !== "";
@@ -164,7 +163,7 @@ function invalid(reason: string): Response {
 }
 
 export const metaRefusals = {
-  // Meta limits by a 400 with its own code.
+  // Meta limits with a 400 and a special code.
   "429": ({ retryAfter }) =>
     withRetryAfter(graphError(400, 80_004, "There have been too many calls to this ad-account."), retryAfter),
   "500": () =>

@@ -1,4 +1,4 @@
-/** The networks, and the origin that each one's handlers are written for. */
+/** The networks, and the origin for which each one's handlers are written. */
 export const ORIGINS = {
   x: "https://api.x.com",
   "x-web": "https://x.com",
@@ -21,14 +21,14 @@ export function isOrigin(name: string): name is Origin {
   return Object.hasOwn(ORIGINS, name);
 }
 
-/** The network behind an origin: X's web pages and API are one. */
+/** The network of an origin; X's web pages and API are one network. */
 export function networkOf(origin: Origin): Network {
   return origin === "x-web" ? "x" : origin;
 }
 
 /** A request that a fault refuses. */
 export interface Refused {
-  /** Seconds, for a 429; undefined: it comes without. */
+  /** Seconds in the `Retry-After` of a 429; undefined if it has none. */
   readonly retryAfter: number | undefined;
   readonly path: string;
   /** The sandbox's time, ms since the epoch. */
@@ -37,5 +37,5 @@ export interface Refused {
 
 type Refusal = (refused: Refused) => Response;
 
-/** What a network answers while each fault is switched on: those that all networks have, and its own. */
+/** Answers of a network while a fault is on: for faults common to all networks, and for its own. */
 export type Refusals = Readonly<Record<"429" | "500" | "token_revoked", Refusal> & Record<string, Refusal>>;

@@ -1,4 +1,4 @@
-/** So many in a period: at once as a burst, or spread; what was used comes back evenly. */
+/** A limit per period, as a burst or spread; used capacity returns evenly. */
 export interface Rate {
   readonly limit: number;
   readonly periodMs: number;
@@ -6,13 +6,13 @@ export interface Rate {
 
 /** A token bucket (as GCRA, https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm). Times in ms. */
 export interface Bucket {
-  /** How long until one more is allowed; 0: now. */
+  /** Returns the wait until one more is allowed, in ms; 0 if it is allowed now. */
   waitMs(now: number, rate: Rate): number;
   take(now: number, rate: Rate): void;
 }
 
 export function createBucket(): Bucket {
-  // When everything used so far will have come back.
+  // Time at which all used capacity will have returned.
   let fullAt = 0;
   return {
     waitMs(now, { limit, periodMs }) {
@@ -25,7 +25,10 @@ export function createBucket(): Bucket {
   };
 }
 
-/** Counts one request in each bucket. Gives the ms to wait when it is one too many for any, and counts nothing; else 0. */
+/**
+ * Counts one request in each bucket. If any of them is exhausted, counts nothing and returns the wait in ms; otherwise
+ * 0.
+ */
 export function takeTurn(now: number, ...turns: readonly (Rate & { readonly bucket: Bucket })[]): number {
   const wait = Math.max(...turns.map(({ bucket, ...rate }) => bucket.waitMs(now, rate)));
   if (wait === 0) for (const { bucket, ...rate } of turns) bucket.take(now, rate);
@@ -34,7 +37,7 @@ export function takeTurn(now: number, ...turns: readonly (Rate & { readonly buck
 
 /** Fixed windows of requests, as X and Discord count them. Times in ms. */
 export interface Windows {
-  /** Counts `cost` requests (0: only looks); `allowed` is false when the window was used up before. */
+  /** Counts `cost` requests, or only checks if 0. `allowed` is false if the window was already exhausted. */
   take(key: string, limit: number, lengthMs: number, now: number, cost?: 0 | 1): WindowState;
 }
 
@@ -46,7 +49,7 @@ export interface WindowState {
 }
 
 export function createWindows(): Windows {
-  // One for each endpoint and account, so it stays small.
+  // One entry per endpoint and account, so it stays small.
   const open = new Map<string, { used: number; resetAt: number }>();
   return {
     take(key, limit, lengthMs, now, cost = 1) {

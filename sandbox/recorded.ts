@@ -1,17 +1,17 @@
 import { NETWORKS, type Network } from "./network.ts";
 
-/** What arrived somewhere: all counted, the newest kept. */
+/** A record of arrivals that counts all of them and keeps the newest. */
 export interface Recorded<T> {
   add(item: T): void;
   readonly total: number;
-  /** Oldest first; `keptMax` to twice as many. */
+  /** Oldest first; at least the last `keptMax`, at most twice as many. */
   readonly kept: readonly T[];
 }
 
-/** Texts and events are short, and tests look for each of them. */
+/** Many, because texts and events are short and tests look for each of them. */
 const TEXTS_KEPT = 10_000;
 
-/** A whole request of Meta's may hold 1,000 events. */
+/** Few, because one request of Meta's may contain 1,000 events. */
 export const BODIES_KEPT = 50;
 
 export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
@@ -21,7 +21,7 @@ export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
     add(item) {
       total++;
       kept.push(item);
-      // Dropped by halves: shifting each time would copy the whole list.
+      // Drops half of them at once, because a shift each time would copy the whole list.
       if (kept.length > 2 * keptMax) kept.splice(0, keptMax);
     },
     get total() {
@@ -34,7 +34,7 @@ export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
 /** Requests to one network, and their outcomes. */
 export interface NetworkTally {
   requests: number;
-  /** Requests that were answered with each status. One that a fault cut off or left hanging has none. */
+  /** Number of requests answered with each status. Requests that a fault cut off or left hanging have none. */
   readonly answers: Record<number, number>;
 }
 

@@ -24,21 +24,21 @@ const REFUSALS = {
 
 type KindsOf<R> = R extends unknown ? keyof R : never;
 
-/** What a network may answer instead of doing what was asked. */
+/** A refusal that a network may send instead of its normal answer. */
 export type RefusalKind = "502_html" | KindsOf<(typeof REFUSALS)[Network]>;
 
-/** By kind, for those that the network can have. */
+/** Refusals by kind, for the kinds that the network can have. */
 export function refusalsOf(network: Network): Partial<Record<RefusalKind, (refused: Refused) => Response>> {
   return { "502_html": badGateway, ...REFUSALS[network] };
 }
 
-/** What a proxy in front of a network answers when the network is down; no JSON, although JSON was asked for. */
+/** The answer of a proxy in front of a network that is down. Not JSON, although the caller expects JSON. */
 function badGateway(): Response {
   const page = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>";
   return new Response(page, { status: 502, headers: { "content-type": "text/html" } });
 }
 
-/** How each network words a path that it does not have. */
+/** Each network's answer to an unknown path. */
 export const UNKNOWN_PATH: Readonly<Record<Network, (path: string) => Response>> = {
   x: notFound,
   meta: unknownPath,

@@ -1,14 +1,14 @@
-/** The token of a request's `Authorization: Bearer`; empty without one. */
+/** The token in `Authorization: Bearer`; empty without one. */
 export function bearerOf({ headers }: Request): string {
   return /^Bearer (.+)$/i.exec(headers.get("authorization") ?? "")?.[1] ?? "";
 }
 
-/** The body, whatever its type claims to be; undefined where it is no JSON. */
+/** The body, regardless of its declared type; undefined if it is not JSON. */
 export async function jsonOf(request: Request): Promise<unknown> {
   return parseJson(await request.text());
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -21,7 +21,7 @@ export function isJson({ headers }: Request): boolean {
   return /^application\/json\b/i.test(headers.get("content-type") ?? "");
 }
 
-/** A value whose members may be looked at; of anything but an object there are none. */
+/** Returns a value whose members can be read; for anything but an object, an empty one. */
 export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
@@ -30,7 +30,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The answer with its pause in seconds, where there is one. */
+/** Adds `retry-after` to the answer if `seconds` is given. */
 export function withRetryAfter(answer: Response, seconds: number | undefined): Response {
   if (seconds !== undefined) answer.headers.set("retry-after", String(seconds));
   return answer;

@@ -9,19 +9,19 @@ import { tooLarge, toRequest, writeAnswer } from "./transport.ts";
 import { createWorld, handlersOf, removeObstacles, type ControlledWorld, type WorldOptions } from "./world.ts";
 
 export interface SandboxOptions extends WorldOptions {
-  /** 0: any free port, the default. */
+  /** Port to listen on; default 0: any free one. */
   readonly port?: number;
   readonly hostname?: string;
-  /** Real time in ms since the epoch; the sandbox's own clock starts there. */
+  /** Real time in ms since the epoch, at which the sandbox's clock starts. */
   readonly clock?: () => number;
 }
 
 /**
- * Stand-ins for X, Meta and the chat and messaging networks over real HTTP, no kinder than the real ones. What they
- * remember is there to be read and changed; other processes do the same through `/_sandbox/`.
+ * Substitutes for X, Meta and the chat and messaging networks over real HTTP, as strict as the real ones. Their memory
+ * can be read and changed here, and by other processes through `/_sandbox/`.
  */
 export interface Sandbox extends AsyncDisposable, ControlledWorld {
-  /** What a service is configured with, in place of the networks' own addresses. */
+  /** Addresses for a service's configuration, in place of the networks' real ones. */
   readonly urls: Urls;
   readonly credentials: Credentials;
 }
@@ -67,7 +67,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return sandbox;
 }
 
-/** A defect of the sandbox must not look like a fault of a network. */
+/** Shows that the sandbox itself failed, so that its defect does not look like a network's fault. */
 function failOpenly(response: ServerResponse, fault: unknown): void {
   if (response.headersSent) return void response.destroy();
   response.writeHead(500, { "content-type": "text/plain" });

@@ -1,7 +1,7 @@
 import { createClock } from "./clock.ts";
 import { createWorld, type World } from "./world.ts";
 
-/** Where the networks are, as a service is configured. */
+/** The networks' addresses for a service's configuration. */
 export function urlsOf(url: string, { slack, discord, googleChat, teams }: World) {
   const { space, key, token } = googleChat;
   const invoke = `workflows/${teams.workflow}/triggers/manual/paths/invoke`;
@@ -25,7 +25,7 @@ export type Urls = ReturnType<typeof urlsOf>;
 export function credentialsOf({ x, meta, telegram, line, whatsapp }: World) {
   return {
     xClientId: x.clientId,
-    /** Undefined: a public client. */
+    /** Undefined for a public client. */
     xClientSecret: x.app.publicClient === true ? undefined : x.clientSecret,
     metaPixelId: meta.pixelId,
     metaAccessToken: meta.accessToken,
@@ -48,7 +48,7 @@ interface Place {
   readonly credentials: Credentials;
 }
 
-/** The networks of which a service uses one at a time, with the settings of each. */
+/** Networks of which a service uses one at a time, with each one's settings. */
 const CHATS = {
   slack: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.slackWebhook }),
   discord: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.discordWebhook }),
@@ -79,7 +79,7 @@ export interface Choice {
   readonly messaging?: keyof typeof MESSENGERS;
 }
 
-/** The environment that points a service at a sandbox. */
+/** The environment that connects a service to a sandbox. */
 export function settingsOf(place: Place, { chat = "slack", messaging = "telegram" }: Choice = {}): Settings {
   const { urls, credentials } = place;
   return {
@@ -97,7 +97,7 @@ export function settingsOf(place: Place, { chat = "slack", messaging = "telegram
   };
 }
 
-/** The same of a sandbox that listens, or will listen, at `url`: its credentials are always the same. */
+/** The same for a sandbox at `url`, running or not, since its credentials are always the same. */
 export function settingsAt(url: string, choice?: Choice): Settings {
   const world = createWorld(createClock(Date.now), {});
   return settingsOf({ urls: urlsOf(url, world), credentials: credentialsOf(world) }, choice);

@@ -14,11 +14,11 @@ const PERIOD_MS = 5_000;
 export function createSlackState(clock: SandboxClock) {
   return {
     clock,
-    /** The webhook's path, which is its secret. */
+    /** The webhook's path, which is secret. */
     path: "/services/T0SANDBOX/B0SANDBOX/sandboxWebhookSecret",
     messages: createRecorded<ShownText>(),
     bucket: createBucket(),
-    /** Messages in 5 seconds, at once or spread. */
+    /** Messages per 5 seconds, at once or spread. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -60,7 +60,7 @@ interface Block {
   readonly text?: { readonly type?: unknown; readonly text?: unknown };
 }
 
-/** The word with which Slack refuses a body; undefined: it does not. */
+/** Slack's error word for a body; undefined if it accepts it. */
 function faultOf(body: unknown): string | undefined {
   if (!isRecord(body)) return "invalid_payload";
   const { text, blocks } = body;
@@ -79,14 +79,14 @@ function isBlock({ type, text }: Block): boolean {
   return typeof text.text === "string" && text.text !== "" && text.text.length <= SECTION_CHARS_MAX;
 }
 
-/** Everything that a reader would see. */
+/** All text that a reader would see. */
 function textOf(body: unknown): string {
   const { text, blocks = [] } = membersOf(body) as { text?: string; blocks?: Block[] };
   const words = blocks.map((block) => block.text?.text).filter((words) => typeof words === "string");
   return [text ?? "", ...words].join("\n");
 }
 
-/** Webhooks answer in plain words. https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks */
+/** Webhooks answer in plain text. https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks */
 export function plain(status: number, text: string): Response {
   return new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
 }

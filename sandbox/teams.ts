@@ -10,17 +10,17 @@ import { isRecord, membersOf, parseJson, withRetryAfter } from "./request.ts";
 const DEFAULT_LIMIT = 4;
 const PERIOD_MS = 1_000;
 
-/** The trigger of one workflow of the template "post to a channel when a webhook request is received". */
+/** The trigger of a workflow made from the template "post to a channel when a webhook request is received". */
 export function createTeamsState(clock: SandboxClock) {
   return {
     clock,
     workflow: "0123456789abcdef0123456789abcdef",
     signature: "sandboxSignature0123456789-abcdefghijklmnop",
     messages: createRecorded<Rendered & { readonly at: number }>(),
-    /** What was accepted, and then not posted by the workflow: the sender does not learn of it. */
+    /** Requests that were accepted but that the workflow failed to post; the sender does not learn of it. */
     failures: createRecorded<{ readonly text: string; readonly at: number }>(),
     bucket: createBucket(),
-    /** Requests in a second. */
+    /** Requests per second. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -39,7 +39,7 @@ export function teamsHandlers(state: TeamsState) {
   ];
 }
 
-/** Accepted: what the workflow makes of it shows in its run history only. */
+/** Accepts a request. The workflow's result shows only in its run history. */
 function trigger({ clock, messages, failures }: TeamsState, body: string): Response {
   const why = mismatchOf(body);
   if (why !== undefined) {
@@ -64,14 +64,17 @@ function mismatchOf(body: string): string | undefined {
 }
 
 /**
- * What Teams takes of a message, about:
+ * Approximate size that Teams accepts:
  * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
  */
 const CARD_BYTES_MAX = 28 * 1024;
 
 const first = (match: RegExpExecArray): string => match[1] ?? match[2] ?? "";
 
-/** Times are worded for the reader in any text: https://learn.microsoft.com/adaptive-cards/authoring-cards/text-features */
+/**
+ * In any text, times are shown in the reader's language:
+ * https://learn.microsoft.com/adaptive-cards/authoring-cards/text-features
+ */
 const TEAMS_MACROS: readonly Rule[] = [
   { mark: "date", pattern: /\{\{(?:DATE|TIME)\([^)}]*\)\}\}/y, shows: () => "a date in words" },
 ];
@@ -92,7 +95,7 @@ interface CardElement {
   readonly inlines?: unknown;
 }
 
-/** What readers see of a posted body, or why the workflow fails to post it. */
+/** The visible part of a posted body, or the reason why the workflow fails to post it. */
 export function renderTeams(body: string): Rendered | { readonly failure: string } {
   if (Buffer.byteLength(body) > CARD_BYTES_MAX) return { failure: "RequestEntityTooLarge" };
   const { attachments } = parseJson(body) as { attachments: readonly { contentType?: unknown; content?: unknown }[] };

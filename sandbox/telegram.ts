@@ -8,10 +8,12 @@ import { jsonOf, membersOf } from "./request.ts";
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** UTF-16 code units, as Telegram counts: https://core.telegram.org/bots/api#sendmessage */
+/** Maximum in UTF-16 code units, which Telegram counts: https://core.telegram.org/bots/api#sendmessage */
 const TEXT_UNITS_MAX = 4_096;
 
-/** About one a second in a chat, with short bursts, and 20 a minute in a group: https://core.telegram.org/bots/faq */
+/**
+ * About one message a second per chat, with short bursts, and 20 a minute per group: https://core.telegram.org/bots/faq
+ */
 const DEFAULT_LIMIT = 5;
 const CHAT_PERIOD_MS = 5_000;
 const GROUP_PERIOD_MS = 60_000;
@@ -26,9 +28,9 @@ export function createTelegramState(clock: SandboxClock) {
     messages: createRecorded<ShownText & { readonly chat_id: string }>(),
     chatBucket: createBucket(),
     groupBucket: createBucket(),
-    /** Messages to one chat in 5 seconds, at once or spread; a group takes four times as many in a minute. */
+    /** Messages to one chat per 5 seconds, at once or spread; a group accepts four times as many per minute. */
     limit: DEFAULT_LIMIT,
-    /** The group became a supergroup with this id: the old one is refused. */
+    /** Id of the supergroup that the group became, if any; the old id is refused then. */
     migratedTo: undefined as string | undefined,
   };
 }
@@ -38,7 +40,7 @@ export type TelegramState = ReturnType<typeof createTelegramState>;
 export function telegramHandlers(state: TelegramState) {
   return [
     http.all(`${ORIGINS.telegram}/:bot/:method`, async ({ request, params }) => {
-      // A token of another form is no path that the API knows.
+      // The API does not know a path with a malformed token.
       if (!/^bot\d+:[\w-]+$/.test(String(params["bot"]))) return telegramError(404, "Not Found");
       if (params["bot"] !== `bot${state.botToken}`) return telegramError(401, "Unauthorized");
       return call(state, String(params["method"]).toLowerCase(), await parametersOf(request));
@@ -46,7 +48,7 @@ export function telegramHandlers(state: TelegramState) {
   ];
 }
 
-/** Taken from the query, a form or JSON: https://core.telegram.org/bots/api#making-requests */
+/** Reads parameters from the query, a form or JSON: https://core.telegram.org/bots/api#making-requests */
 async function parametersOf(request: Request): Promise<Parameters> {
   const query = Object.fromEntries(new URL(request.url).searchParams);
   const type = request.headers.get("content-type") ?? "";
@@ -70,7 +72,7 @@ function call(state: TelegramState, method: string, parameters: Parameters): Res
 
 const CHAT = { type: "supergroup", title: "Sandbox" };
 
-/** What every chat has: https://core.telegram.org/bots/api#chatfullinfo */
+/** Fixed fields of each chat: https://core.telegram.org/bots/api#chatfullinfo */
 const ABOUT_CHAT = {
   ...CHAT,
   accent_color_id: 0,
@@ -84,7 +86,7 @@ const ABOUT_CHAT = {
   },
 };
 
-/** Chats are named by numbers, or by texts of digits. */
+/** A chat's id is a number or a text of digits. */
 function chatOf({ chat_id }: Parameters): string {
   return typeof chat_id === "string" || typeof chat_id === "number" ? String(chat_id) : "";
 }
@@ -119,7 +121,7 @@ function sendMessage(state: TelegramState, parameters: Parameters): Response {
   });
 }
 
-/** Counts one message to the chat. Gives the ms to wait when it is one too many, else 0. */
+/** Counts one message to the chat. If it exceeds the limit, returns the wait in ms, otherwise 0. */
 function waitMs({ chatBucket, groupBucket, limit }: TelegramState, chatId: string, now: number): number {
   const ofChat = { bucket: chatBucket, limit, periodMs: CHAT_PERIOD_MS };
   const ofGroup = { bucket: groupBucket, limit: GROUP_FACTOR * limit, periodMs: GROUP_PERIOD_MS };
@@ -127,12 +129,12 @@ function waitMs({ chatBucket, groupBucket, limit }: TelegramState, chatId: strin
   return chatId.startsWith("-") ? takeTurn(now, ofChat, ofGroup) : takeTurn(now, ofChat);
 }
 
-/** The characters that MarkdownV2 wants escaped everywhere: https://core.telegram.org/bots/api#markdownv2-style */
+/** Characters that have to be escaped everywhere in MarkdownV2: https://core.telegram.org/bots/api#markdownv2-style */
 const UNESCAPED_MARKDOWN = /(?<!\\)(?:\\\\)*[_*[\]()~`>#+\-=|{}.!]/;
 
 const UNKNOWN_TAG = /<(?!\/?(?:b|strong|i|em|u|ins|s|strike|del|code|pre|a|tg-spoiler|blockquote)[\s>])/i;
 
-/** Telegram's reason against a text with a parse mode. Stricter than the real one, which takes balanced markup. */
+/** Telegram's objection to a text with a parse mode. Stricter than the real one, which accepts balanced markup. */
 function markupFault(text: string, parseMode: unknown): string | undefined {
   if (parseMode === undefined || parseMode === "") return undefined;
   const mode = typeof parseMode === "string" ? parseMode.toLowerCase() : "";
@@ -146,7 +148,7 @@ function done(result: Parameters): Response {
   return HttpResponse.json({ ok: true, result });
 }
 
-/** https://core.telegram.org/bots/api#making-requests; the HTTP status is the error code. */
+/** Telegram's error, whose code is the HTTP status: https://core.telegram.org/bots/api#making-requests */
 export function telegramError(error_code: number, description: string, parameters?: Parameters): Response {
   return HttpResponse.json({ ok: false, error_code, description, parameters }, { status: error_code });
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** More than any of the networks takes for what is sent here; a thousand events of Meta's are under 1 MiB. */
+/** More than any of the networks accepts here; a thousand events for Meta are under 1 MiB. */
 const REQUEST_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A request of node:http as the handlers want it, as if it had been sent to `url`. Undefined: it is too large. */
+/** Converts a request of node:http for the handlers, as if sent to `url`. Undefined if it is too large. */
 export async function toRequest(incoming: IncomingMessage, url: string): Promise<Request | undefined> {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
@@ -25,7 +25,10 @@ export function tooLarge(): Response {
   return new Response("Payload Too Large", { status: 413 });
 }
 
-/** Writes the answer's head, dated by the sandbox's clock: clients learn from `Date` how their own clock is off. */
+/**
+ * Writes the answer's head with a `Date` of the sandbox's clock, from which clients learn how far their own clock is
+ * off.
+ */
 export function writeHead(response: ServerResponse, { status, headers }: Response, now: number): void {
   const all: Record<string, string | string[]> = Object.fromEntries(headers);
   delete all["content-length"];
@@ -37,18 +40,18 @@ export async function writeAnswer(response: ServerResponse, answer: Response, no
   response.end(Buffer.from(await answer.arrayBuffer()));
 }
 
-/** How long a slow body takes for all of its bytes: longer than any sensible deadline. */
+/** Duration of a slow body: longer than any sensible deadline. */
 const SLOW_BODY_MS = 60_000;
 const SLOW_CHUNKS = 60;
 
 const HUGE_CHUNK = Buffer.alloc(64 * 1024, "x");
 
-/** 256 MiB: ends by itself, should a client read on and on. */
+/** 256 MiB in total, so that it ends even if a client reads without limit. */
 const HUGE_CHUNKS = 4_096;
 
-/** Each writes a body that is not what the network meant; the head is written before. */
+/** Writers of spoiled bodies; the head is already written. */
 export const SPOILED = {
-  /** A few bytes at a time; the rest at once when the wait is ended. */
+  /** Sends a few bytes at a time; sends the rest at once when the wait ends. */
   slow_body(response: ServerResponse, body: Buffer, hold: (end: () => void) => void): void {
     const size = Math.max(1, Math.ceil(body.length / SLOW_CHUNKS));
     let sent = 0;
@@ -63,7 +66,7 @@ export const SPOILED = {
     drip();
   },
 
-  /** More than is worth holding in memory. */
+  /** Sends more than a client should hold in memory. */
   huge_body(response: ServerResponse): void {
     let chunks = 0;
     const pour = (): void => {
@@ -74,12 +77,12 @@ export const SPOILED = {
     pour();
   },
 
-  /** Ends in the middle of a value, as far as HTTP is concerned in order. */
+  /** Ends within a JSON value, but correctly by HTTP. */
   invalid_json(response: ServerResponse, body: Buffer): void {
     response.end(`${half(body).toString()}{`);
   },
 
-  /** The connection ends in the middle of the body. */
+  /** Ends the connection in the middle of the body. */
   cut_body(response: ServerResponse, body: Buffer): void {
     response.write(half(body), () => response.socket?.destroy());
   },
@@ -95,7 +98,7 @@ function half(body: Buffer): Buffer {
   return body.subarray(0, Math.ceil(body.length / 2));
 }
 
-/** Ends the connection without an answer: the client sees ECONNRESET. */
+/** Ends the connection without an answer; the client sees ECONNRESET. */
 export function cutOff(incoming: IncomingMessage): void {
   incoming.socket.destroy();
 }

@@ -11,17 +11,17 @@ import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 const DEFAULT_LIMIT = 80;
 const PERIOD_MS = 1_000;
 
-/** One in 6 seconds, in bursts of 45 that are paid back by waiting. */
+/** Messages to one person: one per 6 seconds, in bursts of 45 that are paid back by waiting. */
 const PAIR_BURST = 45;
 const PAIR_PERIOD_MS = PAIR_BURST * 6_000;
 
 /**
- * https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/text-messages: characters, of
- * which UTF-16 units are never fewer
+ * Maximum in UTF-16 units. WhatsApp counts characters, which are never more.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/text-messages
  */
 const BODY_UNITS_MAX = 4_096;
 
-/** Text is taken for so long after the person wrote. */
+/** Time after a person's message in which text is accepted. */
 const WINDOW_MS = 24 * 3_600_000;
 
 /** One business number, and the one person that it can reach. */
@@ -30,18 +30,18 @@ export function createWhatsappState(clock: SandboxClock) {
     clock,
     phoneNumberId: "106540352242922",
     accessToken: "EAASandboxWhatsappToken0123456789",
-    /** The only person who is on WhatsApp, digits alone. */
+    /** Number of the only person on WhatsApp, digits only. */
     to: "15550783881",
     /** The same person's business-scoped id. */
     userId: "BR.15550783881407",
     messages: createRecorded<ShownText & { readonly to: string }>(),
     numberBucket: createBucket(),
     pairBucket: createBucket(),
-    /** Messages of the number in a second. */
+    /** Messages from the number per second. */
     limit: DEFAULT_LIMIT,
-    /** Messages to the person in 4.5 minutes, at once or spread. */
+    /** Messages to the person per 4.5 minutes, at once or spread. */
     pairLimit: PAIR_BURST,
-    /** When the person last wrote to the number, ms since the epoch: text is taken for 24 hours from then on. */
+    /** Time of the person's last message to the number, ms since the epoch; text is accepted for 24 hours after it. */
     wroteAt: clock.now(),
   };
 }
@@ -66,7 +66,7 @@ function send(state: WhatsappState, request: unknown): Response {
   const { messaging_product, to, recipient, type = "text", text } = membersOf(request);
   const { body } = membersOf(text);
   if (messaging_product !== "whatsapp") return cloudError(400, 100, "messaging_product wants to be whatsapp");
-  // Where both are given, the number counts.
+  // If both are given, the number counts.
   const input = to ?? recipient;
   if (typeof input !== "string" || input === "") return cloudError(400, 100, "to and recipient are missing");
   if (type !== "text") return cloudError(400, 100, "only texts are known here");
@@ -86,7 +86,7 @@ function send(state: WhatsappState, request: unknown): Response {
   return HttpResponse.json({ messaging_product: "whatsapp", contacts, messages: [{ id }] });
 }
 
-/** Counts one message. Gives the code of the limit when it is one too many. */
+/** Counts one message. Returns the limit's error code if it is exceeded. */
 function limitReached(state: WhatsappState, now: number): 130_429 | 131_056 | undefined {
   const ofNumber = { bucket: state.numberBucket, limit: state.limit, periodMs: PERIOD_MS };
   const ofPair = { bucket: state.pairBucket, limit: state.pairLimit, periodMs: PAIR_PERIOD_MS };
@@ -104,7 +104,7 @@ const TITLES = {
   131_056: "(Business Account, Consumer Account) pair rate limit hit",
 } as const;
 
-/** An error of the Cloud API: one of the Graph API, with words of its own beside. */
+/** An error of the Cloud API: a Graph API error with additional details. */
 function cloudError(status: number, code: keyof typeof TITLES, details: string): Response {
   const error_data = { messaging_product: "whatsapp", details };
   return graphError(status, code, `(#${code}) ${TITLES[code]}`, { error_data });
@@ -118,7 +118,7 @@ const windowClosed = () => cloudError(400, 131_047, "More than 24 hours have pas
 
 const refuseToken = () => graphError(401, 190, "Invalid OAuth access token - Cannot parse access token");
 
-/** WhatsApp gives no `Retry-After` by itself. */
+/** WhatsApp itself sends no `Retry-After`. */
 export const whatsappRefusals = {
   "429": ({ retryAfter }) => withRetryAfter(rateLimited(130_429), retryAfter),
   "500": () => graphError(500, 131_000, "(#131000) Something went wrong"),

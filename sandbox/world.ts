@@ -21,14 +21,14 @@ import { tokenHandlers } from "./x/tokens.ts";
 import { userHandlers } from "./x/users.ts";
 
 export interface WorldOptions {
-  /** X's limits where they are not to be the documented ones. */
+  /** Limits of X that differ from the documented ones. */
   readonly x?: Partial<XLimits>;
   readonly xApp?: XApp;
-  /** Undefined: the sandbox knows of no service. */
+  /** Undefined if the sandbox knows no services. */
   readonly instances?: Instances | undefined;
 }
 
-/** Everything that the sandbox remembers: the networks as they are now. */
+/** The whole memory of the sandbox: the present state of the networks. */
 export function createWorld(clock: SandboxClock, { x = {}, xApp = {}, instances }: WorldOptions) {
   return {
     clock,
@@ -50,8 +50,8 @@ export function createWorld(clock: SandboxClock, { x = {}, xApp = {}, instances 
 export type World = Readonly<ReturnType<typeof createWorld>>;
 
 /**
- * Takes every obstacle out of the way: all faults, the waits that they make, and limits, which are as they were at the
- * start, none of it used up. What arrived stays, and so does who may write to which person.
+ * Removes all obstacles: ends all faults and their waits, and resets limits, with none of them used. Keeps arrivals and
+ * the permissions to write to people.
  */
 export function removeObstacles(world: World, options: WorldOptions): void {
   world.faults.clear();
@@ -69,27 +69,27 @@ export function removeObstacles(world: World, options: WorldOptions): void {
   Object.assign(world.whatsapp, { limit: whatsapp.limit, numberBucket, pairBucket, pairLimit, wroteAt });
 }
 
-/** The chat and messaging networks, and what the limit of each counts. */
+/** The chat and messaging networks, with the unit of each limit. */
 export function channelsOf(world: World) {
   return [
     { network: "slack", title: "Slack", counts: "messages in 5 s", state: world.slack },
     { network: "discord", title: "Discord", counts: "messages in 2 s", state: world.discord },
     { network: "google_chat", title: "Google Chat", counts: "messages in a minute", state: world.googleChat },
     { network: "teams", title: "Teams", counts: "requests in a second", state: world.teams },
-    // A group takes four times as many in a minute.
+    // A group accepts four times as many per minute.
     { network: "telegram", title: "Telegram", counts: "messages in 5 s", state: world.telegram },
     { network: "line", title: "LINE", counts: "requests in a second", state: world.line },
     { network: "whatsapp", title: "WhatsApp", counts: "messages in a second", state: world.whatsapp },
   ] as const;
 }
 
-/** The world as its own pages control it. */
+/** The world with the controls of its pages. */
 export interface ControlledWorld extends World {
-  /** The origin, without a slash at its end. */
+  /** The origin, without a trailing slash. */
   readonly url: string;
-  /** Forgets everything, as if just started; only the clock goes on. */
+  /** Resets everything as after a start, except the clock. */
   reset(): void;
-  /** Switches off all that stands between a service and the networks; what arrived stays. */
+  /** Removes all obstacles between a service and the networks; keeps arrivals. */
   allOff(): void;
 }
 

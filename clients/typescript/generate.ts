@@ -1,6 +1,6 @@
 /**
- * Generates the types of the client from the service's OpenAPI document. The tool is fetched for that: installed here, its
- * TypeScript would come along wherever the service is.
+ * Generates the client's types from the service's OpenAPI document. Fetches the tool on each run, because a dependency
+ * on it would install its TypeScript with the service.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,10 +13,10 @@ import { createDocument, forPrograms } from "../../src/http/server/openapi.ts";
 
 const TOOL = ["--package=openapi-typescript@7.13.0", "--package=typescript@5.9.3", "openapi-typescript"];
 
-/** Where the types are. */
+/** Path of the generated types. */
 export const TYPES_FILE = join(import.meta.dirname, "src/api.ts");
 
-/** The document that the types are made of. */
+/** The document from which the types are generated. */
 function describedApi(): string {
   const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
   const document = createDocument(forPrograms(describeEndpoints()), "", guards, "reachlog_session");
@@ -26,7 +26,10 @@ function describedApi(): string {
   return JSON.stringify({ ...document, paths: JSON.parse(text) as object });
 }
 
-/** Refusals that differ only in what {@link narrow} removes have a number behind their name. Keeps the first of them. */
+/**
+ * Removes duplicates of errors, which have a number after their name and differ only in what {@link narrow} removes.
+ * Keeps the first one.
+ */
 function mergeVariants({ responses }: Described, paths: string): string {
   for (const [name, response] of Object.entries(responses)) {
     const first = name.replace(/\.\d+$/, "");
@@ -44,8 +47,8 @@ interface Described {
 const PROBLEM_TYPE = "application/problem+json";
 
 /**
- * Leaves of the answers what a program tells apart. Removes the problem of which only the shape is known, which would widen
- * the type of all others to a text; the pages that browsers get instead; headers and examples, half of the file.
+ * Keeps only the parts of answers that programs distinguish. Removes the generic problem, whose text type would widen
+ * all others; pages for browsers; and headers and examples, half of the file.
  */
 function narrow(responses: Described["responses"]): void {
   delete responses["default"];
@@ -57,18 +60,21 @@ function narrow(responses: Described["responses"]): void {
   }
 }
 
-/** Lines that say nothing: methods, parameters and bodies that a path does not have, headers of any name, and that a literal is one. */
+/**
+ * Lines without information: absent methods, parameters and bodies of a path, headers of any name, and notes about
+ * literals.
+ */
 const EMPTY = [
   /^ *(?:put|post|get|delete|options|head|patch|trace|header|path|cookie|requestBody)\?: never;\n/gm,
   /^ *headers: \{\n *\[name: string\]: unknown;\n *\};\n/gm,
   /(?<=^ *"\/.*": \{\n) *parameters: \{\n(?: *\w+\?: never;\n)+ *\};\n/gm,
   /^ *parameters: \{\n *query\?: never;\n *\};\n/gm,
-  // The headers of answers, which narrow() leaves out.
+  // Headers of answers, which narrow() removes from the document.
   /^    headers: \{\n(?:      .*\n)*    \};\n/gm,
   /^ *\/\*\* @(?:enum \{unknown\}|constant) \*\/\n/gm,
 ];
 
-/** A refusal that has no members of its own. */
+/** An error response without additional members. */
 const REFUSAL =
   /\{\s*content: \{\s*"application\/problem\+json": components\["schemas"\]\["problem"\] & \{\s*type: ([^;]+);\s*status: (\d+);\s*\};\s*\};\s*\};/g;
 
@@ -78,7 +84,7 @@ interface Problem<Type extends string, Status extends number> {
 }
 `;
 
-/** The first line of the types: of what they were made. */
+/** The first line of the types, which identifies the document they come from. */
 export function headerOf(described = describedApi()): string {
   const digest = createHash("sha256").update(described).digest("hex");
   return `// Written by generate.ts, of the API with the SHA-256 ${digest}.`;

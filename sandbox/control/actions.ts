@@ -8,12 +8,12 @@ import { publish } from "../x/posts.ts";
 import { findById, findByUsername, type XState } from "../x/state.ts";
 import { revokeAll } from "../x/tokens.ts";
 
-/** The control API was asked for what it cannot do; the message says what. */
+/** The control API rejects a request; the message says why. */
 export class Misuse extends Error {
   override readonly name = "Misuse";
 }
 
-/** Does one thing and answers the result. Throws {@link Misuse}. */
+/** Performs one action and returns its result. Throws {@link Misuse}. */
 type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
@@ -35,7 +35,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   "POST /_sandbox/reset": (sandbox) => sandbox.reset(),
 };
 
-/** Everything that arrived: counts are complete, lists hold the newest. */
+/** Everything that arrived: counts are complete, lists contain the newest entries. */
 function arrived(sandbox: ControlledWorld) {
   const { tally, x, meta, teams } = sandbox;
   const perRecipient = [...x.accepted.values()];
@@ -83,7 +83,10 @@ function clearFaults({ faults }: ControlledWorld, _body: unknown, query: URLSear
   faults.release(network, kind);
 }
 
-/** `{x: {dmLimit, ...}, slack: number, telegram: number, ...}`, any of them; what each counts is at its state. */
+/**
+ * Accepts `{x: {dmLimit, ...}, slack: number, telegram: number, ...}`, all optional. Each network's state documents the
+ * unit.
+ */
 function setLimits(sandbox: ControlledWorld, body: unknown): void {
   const { x } = sandbox;
   if (!isRecord(body)) throw new Misuse("limits want x, slack, telegram or another network");
@@ -97,12 +100,12 @@ function setLimits(sandbox: ControlledWorld, body: unknown): void {
   }
 }
 
-/** Adds people, or replaces those with the same id. */
+/** Adds people, and replaces those with the same id. */
 function putPeople({ x }: ControlledWorld, body: unknown): void {
   if (!Array.isArray(body) || !body.every(isPerson))
     throw new Misuse("people want a list of {id, username, name, ...}");
   for (const person of body) {
-    // Who follows us from now on is our newest follower.
+    // A person who starts to follow us becomes our newest follower.
     if (person.follows_you === true && x.people.get(person.id)?.follows_you !== true) x.people.delete(person.id);
     x.people.set(person.id, person);
   }
@@ -135,7 +138,7 @@ function personOf(x: XState, handleOrId: unknown): Person {
   return person;
 }
 
-/** `{advanceMs, speed}`, one or both. */
+/** Accepts `{advanceMs, speed}`, one or both. */
 function moveClock({ clock }: ControlledWorld, body: unknown): { now: number } {
   const { advanceMs, speed } = membersOf(body);
   if (typeof speed === "number") clock.setSpeed(speed);
@@ -143,7 +146,7 @@ function moveClock({ clock }: ControlledWorld, body: unknown): { now: number } {
   return { now: clock.now() };
 }
 
-/** The Telegram group becomes a supergroup: `{to}` is its new id, null takes it back. */
+/** The Telegram group becomes a supergroup with the id `{to}`; null reverts that. */
 function migrate({ telegram }: ControlledWorld, body: unknown): void {
   const { to } = membersOf(body);
   const isChat = typeof to === "string" && /^-?\d+$/.test(to);

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 
 interface Asset {
-  /** Media type of its text, which is UTF-8. */
+  /** Media type of the text, which is in UTF-8. */
   readonly type: string;
   readonly body: string;
 }
 
-/** What the pages load; all of it comes from here. */
+/** All files that the pages load; they load nothing from elsewhere. */
 const ASSETS: Readonly<Record<string, Asset>> = {
   "/sandbox.css": { type: "text/css", body: textOf(new URL("./sandbox.css", import.meta.url)) },
   "/sandbox.js": { type: "text/javascript", body: textOf(new URL("./sandbox.js", import.meta.url)) },
@@ -20,7 +20,7 @@ function textOf(file: URL): string {
   return readFileSync(file, "utf8");
 }
 
-/** Undefined: there is no such file. */
+/** Undefined if there is no such file. */
 export function assetAnswer(path: string): Response | undefined {
   const asset = Object.hasOwn(ASSETS, path) ? ASSETS[path] : undefined;
   if (asset === undefined) return undefined;

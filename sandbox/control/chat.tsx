@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { Time } from "./document.tsx";
 import type { ChatNetwork, ShownMessage } from "./shown-messages.ts";
 
-/** Who has written what is shown, as the chat names them. */
+/** The sender's name as each chat shows it. */
 const AUTHORS: Readonly<Record<ChatNetwork, string>> = {
   slack: "incoming-webhook",
   discord: "Sandbox",
@@ -14,7 +14,7 @@ const AUTHORS: Readonly<Record<ChatNetwork, string>> = {
   whatsapp: "Sandbox",
 };
 
-/** Channels of a team show rows; what is on a phone shows bubbles. */
+/** Networks shown as bubbles, as on a phone; the others are team channels and show rows. */
 const BUBBLES: readonly ChatNetwork[] = ["telegram", "line", "whatsapp"];
 
 /** The messages of one chat as its members see them, oldest first. */
@@ -50,7 +50,7 @@ export function Chat({
   );
 }
 
-/** Where another day begins. */
+/** Heads the messages of a new day. */
 export function DayHeading({ at, previous }: { readonly at: number; readonly previous: number | undefined }) {
   const day = dayOf(at);
   if (previous !== undefined && dayOf(previous) === day) return null;
@@ -61,7 +61,7 @@ function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** What somebody else wrote: a paragraph of its own, so that no mark in it turns what stands beside it. */
+/** A message's text. A separate paragraph, so that its direction marks do not affect its surroundings. */
 export function MessageText({ text }: { readonly text: string }): VNode {
   return (
     <p class="text" dir="auto">

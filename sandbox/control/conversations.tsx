@@ -6,20 +6,20 @@ import { DayHeading, MessageText } from "./chat.tsx";
 import { counted, pathOf, Time } from "./document.tsx";
 
 interface NumberedMessage extends DirectMessage {
-  /** How many messages had come to X with it, itself counted. */
+  /** Its number among all messages that X received, from 1. */
   readonly number: number;
 }
 
-/** All that two people wrote to each other, as far as it is kept; oldest first. */
+/** The kept messages between two people, oldest first. */
 export interface Conversation {
-  /** Both ids, as X names the conversation. */
+  /** Both ids, in the form of X's conversation ids. */
   readonly id: string;
   readonly messages: readonly NumberedMessage[];
-  /** When it was last written to, as a number of messages. */
+  /** Number of the newest message. */
   readonly last: number;
 }
 
-/** The one with the newest message first. */
+/** Returns the conversations, the most recently used one first. */
 export function conversationsOf({ messages: { total, kept } }: XState): readonly Conversation[] {
   const dropped = total - kept.length;
   const found = new Map<string, NumberedMessage[]>();
@@ -35,7 +35,7 @@ export function conversationsOf({ messages: { total, kept } }: XState): readonly
     .sort((one, other) => other.last - one.last);
 }
 
-/** Conversations below each other, each with its newest messages. */
+/** Lists conversations, each with its newest messages. */
 export function Conversations({
   x,
   conversations,
@@ -43,7 +43,7 @@ export function Conversations({
 }: {
   readonly x: XState;
   readonly conversations: readonly Conversation[];
-  /** Messages shown of each. */
+  /** Number of messages shown of each. */
   readonly newest: number;
 }): VNode {
   return (
@@ -80,7 +80,7 @@ export function ConversationName({ x, id }: { readonly x: XState; readonly id: s
   );
 }
 
-/** Answers as the recipient. There is no form unless exactly one of the two people may authorize. */
+/** A form to answer as the recipient. Shown only if exactly one of the two people may authorize. */
 export function Reply({ x, id }: { readonly x: XState; readonly id: string }): VNode | null {
   const people = id.split("-").flatMap((one) => x.people.get(one) ?? []);
   const [us, them] = [true, false].map((isOurs) => people.find((one) => (one.can_authorize === true) === isOurs));
@@ -98,7 +98,7 @@ export function Reply({ x, id }: { readonly x: XState; readonly id: string }): V
   );
 }
 
-/** Ours on one side, theirs on the other. */
+/** Shows our messages on one side and theirs on the other. */
 export function Bubbles({ x, messages }: { readonly x: XState; readonly messages: readonly NumberedMessage[] }): VNode {
   return (
     <ol class="chat bubbles">

@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { HtmlPage } from "../html.tsx";
 import type { Network } from "../network.ts";
 
-/** What people call the networks, in the order of the menu. */
+/** The networks' names, in the order of the menu. */
 export const TITLES: Readonly<Record<Network, string>> = {
   x: "X",
   meta: "Meta",
@@ -30,14 +30,14 @@ export const PAGES: readonly { readonly path: PagePath; readonly title: string }
 
 interface SandboxDocumentProps {
   readonly title: string;
-  /** Undefined on a page that is not of the menu. */
+  /** Undefined if the page is not in the menu. */
   readonly path?: PagePath;
   /** The sandbox's time, ms since the epoch. */
   readonly now: number;
   readonly children: ComponentChildren;
 }
 
-/** What every page of the sandbox has: head, menu, and what time it is there. */
+/** The common parts of each page of the sandbox: head, menu, and its present time. */
 export function SandboxDocument({ title, path, now, children }: SandboxDocumentProps): VNode {
   return (
     <HtmlPage
@@ -70,7 +70,7 @@ export function SandboxDocument({ title, path, now, children }: SandboxDocumentP
   );
 }
 
-/** The time of a day; the whole moment is in the title. */
+/** The time of day; the title contains date and time. */
 export function Time({ at }: { readonly at: number }): VNode {
   const moment = new Date(at).toISOString();
   return (
@@ -80,17 +80,17 @@ export function Time({ at }: { readonly at: number }): VNode {
   );
 }
 
-/** 12,345 */
+/** Formats a number as in 12,345. */
 export function grouped(number: number): string {
   return number.toLocaleString("en-US");
 }
 
-/** 1 message, 2 messages */
+/** Formats a count as in 1 message, 2 messages. */
 export function counted(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** What went wrong, and the way back. */
+/** A page that describes an error and leads back. */
 export function errorPage(now: number, title: string, detail: string): VNode {
   return (
     <SandboxDocument title={title} now={now}>

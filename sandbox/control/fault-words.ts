@@ -1,13 +1,13 @@
 import type { FaultKind } from "../faults.ts";
 
 interface Words {
-  /** What the switch is called. */
+  /** The switch's label. */
   readonly title: string;
-  /** What happens while it is on, in a sentence or two. */
+  /** The effect while it is on, in a sentence or two. */
   readonly does: string;
 }
 
-/** Each fault in words. What a network answers is in its own form: Meta limits with a 400, for example. */
+/** Describes each fault. A network's answer has the network's form: Meta, for example, limits with a 400. */
 export const FAULT_WORDS: Readonly<Record<FaultKind, Words>> = {
   "429": {
     title: "Too many requests",

@@ -6,11 +6,11 @@ import { grouped, pathOf, TITLES, type PagePath } from "./document.tsx";
 import { FAULT_WORDS } from "./fault-words.ts";
 
 interface AllOffProps {
-  /** The page to come back to. */
+  /** The page to return to. */
   readonly path: PagePath;
 }
 
-/** One button for everything that stands in the way. */
+/** One button that switches off all obstacles. */
 export function AllOff({ path }: AllOffProps): VNode {
   return (
     <form class="all-off" method="post" action="/_sandbox/all-off">
@@ -51,7 +51,7 @@ interface FaultsProps {
   readonly network: Network;
 }
 
-/** Each fault that a network can have as a switch, with what it does. */
+/** A switch for each fault that a network can have, with its effect. */
 export function FaultSwitches({ faults, network }: FaultsProps): VNode {
   const kinds = faultKindsOf(network);
   const groups = [
@@ -126,7 +126,7 @@ function FaultSwitch({ network, kind, found }: FaultSwitchProps): VNode {
   );
 }
 
-/** Such as "on for every request" or "on for 2 more requests". */
+/** Describes how long a fault stays on, such as "on for every request" or "on for 2 more requests". */
 function FaultState({ found }: Pick<FaultSwitchProps, "found">): VNode {
   const lasting = found.some(({ count }) => count === undefined);
   const left = found.reduce((sum, { count = 0 }) => sum + count, 0);
@@ -148,7 +148,7 @@ function faultsOf(faults: FaultBoard, network: Network, kind: FaultKind): readon
   return faults.list().filter((fault) => fault.network === network && fault.kind === kind);
 }
 
-/** The kinds of faults of a network that are on, each once. */
+/** The kinds of a network's active faults, each once. */
 export function kindsOn(faults: FaultBoard, network: Network): readonly FaultKind[] {
   return faultKindsOf(network).filter((kind) => faultsOf(faults, network, kind).length > 0);
 }

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { MetaEvent } from "../meta.ts";
 import { Sheet } from "./sheet.tsx";
 
-/** An event, and how many had come with it, itself counted. */
+/** An event with its number among all counted events, from 1. */
 export interface NumberedEvent {
   readonly number: number;
   readonly event: MetaEvent;
@@ -11,7 +11,7 @@ export interface NumberedEvent {
 
 const HEAD = ["time", "event", "id", "page", "known of the person"] as const;
 
-/** What Meta counts, newest first. */
+/** The events that Meta counts, newest first. */
 export function MetaEvents({ events }: { readonly events: readonly NumberedEvent[] }): VNode {
   const rows = events.toReversed().map(({ number, event }) => ({
     id: `meta-${number}`,
@@ -26,7 +26,7 @@ export function MetaEvents({ events }: { readonly events: readonly NumberedEvent
   return <Sheet label="Events at Meta" head={HEAD} rows={rows} />;
 }
 
-/** When it happened, as the event has it: not when it came. */
+/** The time in the event, not that of its arrival. */
 function EventTime({ seconds }: { readonly seconds: number }): VNode {
   const moment = new Date(seconds * 1000).toISOString();
   return (

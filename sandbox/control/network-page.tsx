@@ -10,14 +10,14 @@ import { MetaEvents } from "./meta-events.tsx";
 import { Nothing } from "./overview.tsx";
 import { chatMessages, toMessagePage, type ChatNetwork, type MessagePage } from "./shown-messages.ts";
 
-/** Messages or events of one page; texts have up to 10,000 characters. */
+/** Messages or events on one page; a text has up to 10,000 characters. */
 const SHOWN = 25;
 
-/** Conversations of one page, and messages of each. */
+/** Conversations on one page, and messages of each. */
 const CONVERSATIONS_SHOWN = 20;
 const CONVERSATION_NEWEST = 3;
 
-/** Which messages are wanted; the newest without more. */
+/** Selects the messages to show; by default the newest. */
 export interface NetworkQuery {
   /** Only messages before this one. */
   readonly before: number | undefined;
@@ -25,7 +25,10 @@ export interface NetworkQuery {
   readonly conversation: string | undefined;
 }
 
-/** All that arrived at a network, a part at a time, and its faults. Undefined: there is no such conversation. */
+/**
+ * The messages or events that arrived at a network, by pages, and its faults. Undefined if there is no such
+ * conversation.
+ */
 export function networkPage(world: ControlledWorld, network: Network, query: NetworkQuery): VNode | undefined {
   const arrived = arrivedAtNetwork(world, network, query);
   if (arrived === undefined) return undefined;
@@ -87,7 +90,7 @@ function ChatArrived({ world, network, before }: ArrivedProps & { readonly netwo
   );
 }
 
-/** What Teams answered as accepted, without anybody ever seeing it. */
+/** Messages that Teams accepted but never posted. */
 function NotPosted({ world }: Pick<ArrivedProps, "world">): VNode | null {
   const { messages, total } = toMessagePage(world.teams.failures, { limit: SHOWN }, (failure, number) => ({
     ...failure,
@@ -178,11 +181,11 @@ interface PartProps {
   readonly stretch: MessagePage<{ readonly number: number }>;
   readonly before: number | undefined;
   readonly noun: string;
-  /** Of the newest. */
+  /** Path of the page with the newest entries. */
   readonly path: string;
 }
 
-/** Says which part of all is shown, and leads to the others. */
+/** Tells which part is shown and links to the others. */
 function Part({ stretch: { messages, total, isOldest }, before, noun, path }: PartProps): VNode {
   const oldest = messages[0]?.number ?? 1;
   const others = path.includes("?") ? "&" : "?";

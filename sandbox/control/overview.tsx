@@ -10,10 +10,10 @@ import { ActiveFaults, AllOff, kindsOn } from "./faults.tsx";
 import { MetaEvents } from "./meta-events.tsx";
 import { arrivedAt, chatMessages, toMessagePage } from "./shown-messages.ts";
 
-/** Messages, conversations or events of each network. */
+/** Messages, conversations or events shown of each network. */
 const SHOWN = 3;
 
-/** What arrived last at each network, and what is switched on to go wrong. */
+/** The newest arrivals at each network, and the active faults. */
 export function overviewPage(world: ControlledWorld): VNode {
   return (
     <SandboxDocument title="reachlog sandbox" path="/" now={world.clock.now()}>
@@ -82,7 +82,7 @@ export function Nothing({ noun }: { readonly noun: string }): VNode {
   return <p class="empty">No {noun} has arrived yet.</p>;
 }
 
-/** The services of one log, each with a button that kills it, or starts it again. */
+/** The instances of one log, each with a button to kill or restart it. */
 function InstanceList({ instances }: { readonly instances: Instances }): VNode {
   return (
     <section aria-labelledby="instances">

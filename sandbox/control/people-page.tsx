@@ -5,12 +5,12 @@ import type { Person } from "../x/people.ts";
 import { grouped, SandboxDocument } from "./document.tsx";
 import { Sheet } from "./sheet.tsx";
 
-/** Tests put thousands there. */
+/** People on one page; tests add thousands. */
 const PEOPLE_SHOWN = 100;
 
 const HEAD = ["handle", "name", "id", "our messages", "received"] as const;
 
-/** Who is on X, and how much each network takes. */
+/** The people on X, and the limits of each network. */
 export function peoplePage(world: ControlledWorld, skip: number): VNode {
   const { x } = world;
   const people = [...x.people.values()];

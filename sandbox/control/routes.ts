@@ -11,8 +11,8 @@ import { overviewPage } from "./overview.tsx";
 import { peoplePage } from "./people-page.tsx";
 
 /**
- * What tests and people use: what arrived, faults, limits, people, the clock. Outside of the networks' paths, so that no
- * request meant for a network ends here.
+ * The control API and its pages, for tests and people: arrivals, faults, limits, people, the clock. Its paths are
+ * separate from the networks', so that it never answers a request to a network.
  */
 export async function control(sandbox: ControlledWorld, request: Request): Promise<Response> {
   const { pathname, searchParams } = new URL(request.url);
@@ -33,7 +33,7 @@ export async function control(sandbox: ControlledWorld, request: Request): Promi
     }
     const { page: from, ...fields } = await formFields(request);
     action(sandbox, fields, searchParams);
-    // The page that the form is on wants to be seen again.
+    // Returns to the form's page.
     const location = PAGES.find(({ path }) => path === from)?.path ?? "/";
     return new Response(null, { status: 303, headers: { location } });
   } catch (fault) {
@@ -42,7 +42,7 @@ export async function control(sandbox: ControlledWorld, request: Request): Promi
   }
 }
 
-/** Undefined: there is none. */
+/** Undefined if there is no such page. */
 function page(sandbox: ControlledWorld, pathname: string, query: URLSearchParams): Response | undefined {
   const shown = pageAt(sandbox, pathname, query);
   return shown && pageAnswer(shown, { formAction: "'self'" });
@@ -57,20 +57,20 @@ function pageAt(sandbox: ControlledWorld, pathname: string, query: URLSearchPara
   return networkPage(sandbox, network, { before: numberOf(query, "before"), conversation });
 }
 
-/** A whole number that is not negative; undefined for anything else. */
+/** A non-negative integer; undefined for any other text. */
 function numberOf(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name) ?? "";
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** A page for people, JSON for programs. */
+/** Refuses with a page for people, or JSON for programs. */
 function refusal({ clock }: ControlledWorld, request: Request, status: 400 | 403 | 404, detail: string): Response {
   const wantsPage = request.headers.get("accept")?.includes("text/html") === true;
   if (!wantsPage) return Response.json({ error: detail }, { status });
   return pageAnswer(errorPage(clock.now(), status === 404 ? "Not found" : "Not done", detail), { status });
 }
 
-/** Whether a browser sends it for another page, which may be any site's: instances of a demo can be killed here. */
+/** True if a browser sends the request for another site's page. Such a page could otherwise kill a demo's instances. */
 function isOfForeignPage({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");
   if (site !== null) return site !== "same-origin" && site !== "none";
@@ -90,10 +90,10 @@ async function jsonBody(request: Request): Promise<unknown> {
   return body;
 }
 
-/** The fields that are numbers. */
+/** Numeric fields. */
 const NUMBERS: readonly string[] = ["count", "retryAfter"];
 
-/** A form as the JSON that it stands for: what was left empty is absent. */
+/** Converts a form to the equivalent JSON, without empty fields. */
 async function formFields(request: Request): Promise<Readonly<Record<string, string | number>>> {
   const filled = [...new URLSearchParams(await request.text())].filter(([, value]) => value !== "");
   return Object.fromEntries(filled.map(([name, value]) => [name, NUMBERS.includes(name) ? Number(value) : value]));

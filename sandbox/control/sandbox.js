@@ -1,10 +1,10 @@
-// Keeps a page of the sandbox as the networks are now: the page is fetched again every second, and what differs is
-// changed in place. Without this script the pages read the same; they stand still.
+// Keeps a page of the sandbox up to date: fetches it each second and changes the differences in place. Without this
+// script the pages are the same but do not update.
 import { Idiomorph } from "./idiomorph.js";
 
 const REFRESH_MS = 1_000;
 
-/** What somebody chose in a form stays as it is. */
+/** Keeps the choices that the user made in a form. */
 const MORPH = {
   callbacks: { beforeNodeMorphed: (node) => !(node instanceof HTMLInputElement || node instanceof HTMLSelectElement) },
 };
@@ -26,7 +26,7 @@ async function fetchAgain() {
 
 async function refresh() {
   try {
-    // Nobody looks at a page that is hidden.
+    // Saves work while the page is hidden.
     if (!document.hidden) await fetchAgain();
     setConnection("Live.", false);
   } catch {

@@ -10,7 +10,7 @@ interface SheetProps<Head extends string> {
   }[];
 }
 
-/** A table whose rows become lists where it has no room, each cell below the head of its column. */
+/** A table whose rows become lists on narrow screens, with the column's head above each cell. */
 export function Sheet<Head extends string>({ label, head, rows }: SheetProps<Head>): VNode {
   return (
     <div class="sheet">

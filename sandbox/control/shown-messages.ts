@@ -2,27 +2,27 @@ import type { Network } from "../network.ts";
 import type { Recorded } from "../recorded.ts";
 import type { World } from "../world.ts";
 
-/** One message as those see it who read the chat. */
+/** A message as the chat's members see it. */
 export interface ShownMessage {
-  /** How many messages of its kind had come with it, itself counted. */
+  /** Its number among all messages of its kind, from 1. */
   readonly number: number;
   readonly text: string;
   /** ms since the epoch. */
   readonly at: number;
-  /** What is not plain text about it. */
+  /** Descriptions of the parts that are not plain text. */
   readonly notes: readonly string[];
 }
 
-/** Some of the messages of one kind, oldest first. */
+/** A part of the messages of one kind, oldest first. */
 export interface MessagePage<Message> {
   readonly messages: readonly Message[];
-  /** Of all that ever came. */
+  /** Number of all messages that ever arrived. */
   readonly total: number;
-  /** The first of these messages is the oldest that is kept. */
+  /** True if the first of these messages is the oldest that is kept. */
   readonly isOldest: boolean;
 }
 
-/** The newest messages, or the newest of those before `before`. */
+/** Returns the newest messages, or the newest before `before`. */
 export function toMessagePage<Item, Message>(
   { total, kept }: Recorded<Item>,
   { limit, before = total + 1 }: { readonly limit: number; readonly before?: number | undefined },
@@ -35,7 +35,7 @@ export function toMessagePage<Item, Message>(
   return { messages, total, isOldest: start === 0 };
 }
 
-/** How much ever came to a network: messages, or events of Meta. */
+/** Number of messages that a network ever received; events for Meta. */
 export function arrivedAt(world: World, network: Network): number {
   if (network === "meta") return world.meta.events.total;
   if (network === "x") return world.x.messages.total;
@@ -44,7 +44,7 @@ export function arrivedAt(world: World, network: Network): number {
 
 export type ChatNetwork = Exclude<Network, "x" | "meta">;
 
-/** What of the newest messages, or of those before one, the members of a network's chat see. */
+/** Messages as the members of a network's chat see them: the newest, or those before a given one. */
 export function chatMessages(
   world: World,
   network: ChatNetwork,
@@ -76,7 +76,7 @@ interface Formatted {
   readonly at: number;
 }
 
-/** `shown` is what readers see of the text that was sent. */
+/** `shown` is the part of the text that readers see. */
 function formatted({ shown, marks, at }: Formatted & { readonly shown: string }, number: number): ShownMessage {
   return { number, text: shown, at, notes: formatNotes(marks) };
 }

@@ -2,16 +2,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { checkSignature, sha256, type Credentials, type SignatureFault } from "./signature.ts";
 
-/** What the next requests of a method run into. */
+/** A fault of the next requests with a method. */
 export interface S3Fault {
   readonly method: "GET" | "PUT" | "DELETE";
   /**
-   * `slow_down` is a 503, `cut_before` and `cut_after` end the connection before and after the request took effect,
-   * `cut_body` in the middle of the answer's body, `conflict` is the 409 of another request for the same key, `denied` a 403.
+   * `slow_down` is a 503, `conflict` a 409 because of another request for the key, `denied` a 403. `cut_before`,
+   * `cut_after` and `cut_body` end the connection before the effect, after it, or within the answer's body.
    */
   readonly kind: "slow_down" | "cut_before" | "cut_after" | "cut_body" | "conflict" | "denied";
   count: number;
-  /** Requests that pass before; absent: none. */
+  /** Number of requests that succeed before; default: none. */
   after?: number;
 }
 
@@ -22,35 +22,35 @@ interface StoredObject {
 }
 
 export interface S3Options {
-  /** Keys of a page of a list; AWS gives 1,000. */
+  /** Keys on one page of a list; AWS returns 1,000. */
   readonly pageKeys?: number;
   /** Real time in ms since 1970. */
   readonly clock?: () => number;
   /**
-   * Lists are as consistent as Swift's or StorageGRID's: of each change they know nothing for as many further requests as
-   * this returns. Absent: a list knows at once, as AWS's does. Reading and writing one key is always consistent.
+   * Number of further requests for which lists omit a change, as in Swift or StorageGRID. By default they know at once,
+   * as in AWS. Reads and writes of one key are always consistent.
    */
   readonly listLag?: () => number;
 }
 
-/** A stand-in for an S3-compatible store with one bucket, over real HTTP. */
+/** A substitute for an S3-compatible store with one bucket, over real HTTP. */
 export interface S3Sandbox extends AsyncDisposable {
   readonly endpoint: string;
   readonly bucket: string;
   readonly region: string;
   readonly credentials: Credentials;
-  /** By their keys. */
+  /** The objects by key. */
   readonly objects: Map<string, StoredObject>;
   readonly faults: S3Fault[];
   /** `METHOD key` of each request that arrived. */
   readonly requests: string[];
-  /** Holds up `METHOD key` before it takes effect, and again before it is answered. */
+  /** Delays `METHOD key` before it takes effect, and again before its answer. */
   pause: (request: string, moment: "arrived" | "done") => Promise<void>;
 }
 
 const PAGE_KEYS = 1_000;
 
-/** As AWS's examples write them: they open nothing. */
+/** The credentials of AWS's examples, which give access to nothing. */
 const CREDENTIALS: Credentials = {
   accessKeyId: "AKIAIOSFODNN7EXAMPLE",
   secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
@@ -149,16 +149,16 @@ interface Asked {
   readonly body: Buffer;
 }
 
-/** Knows which keys a list has, where it lags behind the objects. */
+/** Tracks the keys in lists that lag behind the objects. */
 function createUnlisted({ objects, requests }: Pick<S3Sandbox, "objects" | "requests">, listLag: () => number) {
-  /** By keys: whether lists have it, and from which request on they know better. */
+  /** Key -> its state in lists, and the request number at which they catch up. */
   const lagging = new Map<string, { readonly isListed: boolean; readonly until: number }>();
   const isListed = (key: string): boolean => {
     const lag = lagging.get(key);
     return lag === undefined || requests.length >= lag.until ? objects.has(key) : lag.isListed;
   };
   return {
-    /** A request is about to change the key. */
+    /** Call before a request changes the key. */
     note(key: string): void {
       lagging.set(key, { isListed: isListed(key), until: requests.length + listLag() });
     },

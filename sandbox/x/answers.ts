@@ -3,7 +3,7 @@ import type { Refusals } from "../network.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** An error of X API v2: a problem with X's own type URLs. */
+/** An error of X API v2: a problem with X's type URLs. */
 export function xProblem(status: number, title: string, detail: string, type = "about:blank", more: Json = {}) {
   return HttpResponse.json(
     { title, detail, type, status, ...more },
@@ -13,10 +13,10 @@ export function xProblem(status: number, title: string, detail: string, type = "
 
 export const unauthorized = () => xProblem(401, "Unauthorized", "Unauthorized");
 
-/** What X answers when the token lacks a scope. */
+/** X's answer if the token lacks a scope. */
 export const forbiddenScope = () => xProblem(403, "Forbidden", "Forbidden");
 
-/** For one person or for the whole account: the words do not say. */
+/** X's answer about one person or about the whole account; its text does not tell which. */
 export const notPermitted = () => xProblem(403, "Forbidden", "This operation is not permitted.");
 
 export const notFound = () => xProblem(404, "Not Found", "Not Found");
@@ -35,18 +35,18 @@ export function invalidRequest(message: string, parameters: Json = {}) {
   );
 }
 
-/** The refusal of an id in the path that X could not have made. */
+/** Refuses an id in the path that X cannot have issued; undefined if it is valid. */
 export function refuseId(name: "id" | "participant_id", id: string): Response | undefined {
   if (/^\d{1,19}$/.test(id)) return undefined;
   return invalidRequest(`The \`${name}\` path parameter value does not match ^[0-9]{1,19}$`);
 }
 
-/** The refusal of one query parameter, worded as X does. */
+/** Refuses one query parameter, worded as X does. */
 export function invalidParameter(name: string, value: string, why: string) {
   return invalidRequest(`The \`${name}\` query parameter value [${value}] ${why}`, { [name]: [value] });
 }
 
-/** An entry of `errors` in an otherwise good answer. */
+/** An entry of `errors` in an otherwise successful answer. */
 export function resourceNotFound(parameter: string, value: string, resource_type: "user" | "list") {
   return {
     value,
@@ -55,17 +55,17 @@ export function resourceNotFound(parameter: string, value: string, resource_type
     resource_type,
     parameter,
     resource_id: value,
-    // Some of X's answers still name the old domain.
+    // Some of X's answers still use the old domain.
     type: "https://api.twitter.com/2/problems/resource-not-found",
   };
 }
 
-/** An error of X's token endpoint (RFC 6749, with X's own words). */
+/** An error of X's token endpoint (RFC 6749, with X's texts). */
 export function oauthError(status: number, error: string, description: string) {
   return HttpResponse.json({ error, error_description: description }, { status });
 }
 
-/** X names the moment, not the wait. */
+/** X gives the time of the reset, not the wait. */
 function limitedUntil(time: number): Response {
   const answer = tooManyRequests();
   answer.headers.set("x-rate-limit-limit", "15");

@@ -3,18 +3,18 @@ import type { VNode } from "preact";
 import { HtmlPage } from "../html.tsx";
 import type { Person } from "./people.ts";
 
-/** The app's name as it is registered. */
+/** The app's registered name. */
 const APP_NAME = "reachlog (sandbox)";
 
 interface ConsentView {
-  /** All that was asked for: it comes back with the form. */
+  /** The parameters of the request; the form sends them back. */
   readonly parameters: URLSearchParams;
   readonly accounts: readonly Person[];
-  /** What the app will be able to do. */
+  /** The permissions that the app requests, in words. */
   readonly abilities: readonly string[];
 }
 
-/** What a person sees and clicks. */
+/** The consent page for a person. */
 export function consentPage({ parameters, accounts, abilities }: ConsentView): VNode {
   return (
     <HtmlPage title="Authorize app">
@@ -51,7 +51,7 @@ export function consentPage({ parameters, accounts, abilities }: ConsentView): V
   );
 }
 
-/** X's words for a client or a redirect that it does not know. */
+/** X's page for an unknown client or redirect. */
 export function sorryPage(): VNode {
   return (
     <HtmlPage title="Something went wrong">

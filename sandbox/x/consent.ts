@@ -9,7 +9,7 @@ import { secret } from "./tokens.ts";
 const CODE_LIFETIME_MS = 30_000;
 const STATE_CHARS_MAX = 500;
 
-/** What each scope lets the app do, as the consent page shows it. */
+/** The permission of each scope, as the consent page words it. */
 const SCOPES: Readonly<Record<string, string>> = {
   "tweet.read": "See posts, also of protected accounts you can view",
   "tweet.write": "Post for you",
@@ -23,7 +23,7 @@ const SCOPES: Readonly<Record<string, string>> = {
 
 const PATH = `${ORIGINS["x-web"]}/i/oauth2/authorize`;
 
-/** The page on which a person consents, and what comes of it. */
+/** Handles the consent page and its form. */
 export function consentHandlers(state: XState) {
   return [
     http.get(PATH, ({ request }) => {
@@ -40,11 +40,11 @@ export function consentHandlers(state: XState) {
 function ask(state: XState, parameters: URLSearchParams): Response {
   const accounts = [...state.people.values()].filter(({ can_authorize }) => can_authorize === true);
   const abilities = (parameters.get("scope") ?? "").split(" ").map((scope) => SCOPES[scope] ?? "");
-  // Its form leads to the app, wherever that is.
+  // The form redirects to the app, at any address.
   return pageAnswer(consentPage({ parameters, accounts, abilities }));
 }
 
-/** Where the redirect cannot be trusted a page says so; else the browser goes back with the error. */
+/** Shows a page if the redirect cannot be trusted; otherwise redirects back with the error. */
 function refuse(state: XState, parameters: URLSearchParams): Response | undefined {
   const trusted = parameters.get("client_id") === state.clientId && isRegistered(state, parameters.get("redirect_uri"));
   if (!trusted) return pageAnswer(sorryPage(), { status: 400 });

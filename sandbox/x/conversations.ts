@@ -11,7 +11,7 @@ const SCOPES = ["dm.read", "tweet.read", "users.read"];
 
 const DEFAULT_FIELDS = ["id", "event_type", "text"];
 
-/** As in X's specification since 2026-08: `sender_id` and `participant_ids` are no fields any more. */
+/** As in X's specification since 2026-08, in which `sender_id` and `participant_ids` are no longer fields. */
 const CHOICES = {
   "dm_event.fields": "attachments created_at dm_conversation_id entities event_type id referenced_posts text".split(
     " ",
@@ -20,7 +20,7 @@ const CHOICES = {
   expansions: "attachments.media_keys participant_ids referenced_posts referenced_posts.id sender_id".split(" "),
 };
 
-/** Reading one conversation, or all of them. */
+/** Handles reads of one conversation or of all. */
 export function conversationHandlers(state: XState) {
   const handler = (path: string) =>
     http.get(`${ORIGINS.x}/2/${path}`, ({ request, params }) => {
@@ -37,7 +37,7 @@ function read(state: XState, { userId }: Grant, request: Request, participant: s
   const malformed = participant === undefined ? undefined : refuseId("participant_id", participant);
   if (malformed !== undefined) return malformed;
   return withChoices(request, { ...CHOICES, ...USER_FIELDS }, (chosen) => {
-    // No one joins or leaves here: everything is a message.
+    // No member joins or leaves here, so each event is a message.
     const { event_types: types, "dm_event.fields": fields } = chosen;
     const wantsMessages = types.length === 0 || types.includes("MessageCreate");
     const expandsSender = chosen.expansions.includes("sender_id");
@@ -87,16 +87,16 @@ interface WrappedUrl {
   readonly display_url: string;
 }
 
-/** A link with its scheme, or a bare name that X takes for one (a few of the top-level domains that it knows). */
+/** A link with a scheme, or a bare name that X treats as one (for a few of the top-level domains that X knows). */
 const LINK = /https?:\/\/[^\s<>]+|(?<![@\w./-])(?:[\w-]+\.)+(?:com|net|org|io|dev|app|co|shop)\b(?:\/[^\s<>]*)?/gi;
 
-/** X does not take the end of a sentence for a part of the link. */
+/** Punctuation at the end of a link, which X treats as the end of a sentence. */
 const SENTENCE_END = /[.,;:!?'")\]]+$/;
 
 const SHORT_CHARS = 10;
 const DISPLAYED_CHARS = 26;
 
-/** A text as X shows it: each link replaced by one of its own, and three characters escaped as in HTML. */
+/** Converts a text to X's form: replaces each link by a short one, and escapes three characters as in HTML. */
 function asShown(messageId: string, text: string): { text: string; urls: WrappedUrl[] } {
   const urls: WrappedUrl[] = [];
   let shown = "";
@@ -119,7 +119,7 @@ function originalOf(link: string) {
   return { expanded_url, display_url: isLong ? `${display_url.slice(0, DISPLAYED_CHARS)}…` : display_url };
 }
 
-/** Different for every link of every message, and the same at each look. */
+/** Returns a short link: different for each link of each message, but the same at each read. */
 function shortened(messageId: string, position: number): string {
   const number = BigInt(messageId) * 1_000n + BigInt(position);
   return `https://t.co/${number.toString(36).slice(-SHORT_CHARS)}`;

@@ -2,8 +2,8 @@ import { invalidParameter } from "./answers.ts";
 import type { Person } from "./people.ts";
 
 /**
- * Answers with what was chosen by comma-separated parameters, by their names; none is an empty list. A value that X
- * does not know refuses it all.
+ * Parses comma-separated parameters and answers with the chosen values by parameter; a missing one is an empty list. An
+ * unknown value refuses the whole request.
  */
 export function withChoices<N extends string>(
   { url }: Request,
@@ -29,7 +29,7 @@ export const USER_FIELDS = {
   ).split(" "),
 };
 
-/** The three default fields, and those that were asked for and that the sandbox has. */
+/** The three default fields, plus the requested fields that the sandbox supports. */
 export function shownUser({ id, name, username, ...person }: Person, fields: readonly string[]) {
   const others: Record<string, unknown> = {
     protected: person.protected ?? false,

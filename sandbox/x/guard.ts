@@ -7,20 +7,20 @@ import type { Grant, XState } from "./state.ts";
 const QUARTER_HOUR_MS = 15 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** What an endpoint asks of its caller. */
+/** The conditions of an endpoint. */
 export interface Terms {
-  /** Endpoints of one name share their limits. */
+  /** Endpoints with the same name share their limits. */
   readonly endpoint: string;
   readonly scopes: readonly string[];
-  /** Requests in 15 minutes. */
+  /** Requests per 15 minutes. */
   readonly limit: number;
-  /** Requests in 24 hours, where X counts them. */
+  /** Requests per 24 hours, if X limits them. */
   readonly dayLimit?: number;
 }
 
 /**
- * Token, scopes, limits, then the endpoint itself. Whatever the endpoint answers, refusals too, has counted and
- * carries the limits' headers.
+ * Checks token, scopes and limits, then calls the endpoint. Each of the endpoint's answers counts and carries the
+ * limits' headers, even a refusal.
  */
 export async function guarded(
   state: XState,
@@ -47,7 +47,7 @@ function count({ windows, clock, limits }: XState, { endpoint, limit, dayLimit }
   const now = clock.now();
   const key = `${endpoint} ${userId}`;
   const quarter = windows.take(key, limit, QUARTER_HOUR_MS, now);
-  // What the shorter window refuses does not count in the longer one.
+  // A request that the shorter window refuses does not count in the longer one.
   const cost = quarter.allowed ? 1 : 0;
   const day = dayLimit === undefined ? undefined : windows.take(`day ${key}`, dayLimit, DAY_MS, now, cost);
   return {

@@ -5,13 +5,13 @@ import { invalidRequest, notPermitted, refuseId, xProblem } from "./answers.ts";
 import { guarded } from "./guard.ts";
 import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
 
-/** The specification wants the first; the guide says that `dm.read` is required with it. */
+/** The specification requires the first; the guide says that it requires `dm.read` as well. */
 const SCOPES = ["dm.write", "dm.read", "tweet.read", "users.read"];
 
 /** https://developer.x.com/en/docs/x-api/direct-messages/manage/api-reference */
 const TEXT_CHARS_MAX = 10_000;
 
-/** Sending a direct message. */
+/** Handles requests to send a direct message. */
 export function messageHandlers(state: XState) {
   return [
     http.post(`${ORIGINS.x}/2/dm_conversations/with/:participant/messages`, ({ request, params }) => {
@@ -43,7 +43,7 @@ async function send(state: XState, grant: Grant, participant: string, request: R
   return HttpResponse.json({ data }, { status: 201 });
 }
 
-/** Anything beside `text` is refused by X, bar attachments, which are not uploaded here. */
+/** The text of a body. X refuses other members except attachments, which the sandbox does not support. */
 function textOf(body: unknown): string | undefined {
   if (!isRecord(body) || Object.keys(body).some((key) => key !== "text")) return undefined;
   const { text } = body;
@@ -55,7 +55,7 @@ const SHOWN_MS = 30 * 24 * 3_600_000;
 
 const FIRST_ID = 1_800_000_000_000_000_000n;
 
-/** Puts a message into the conversation; X does not de-duplicate. */
+/** Adds a message to the conversation; X does not de-duplicate. */
 export function deliver(state: XState, sender_id: string, recipient_id: string, text: string): DirectMessage {
   const message: DirectMessage = {
     id: String(FIRST_ID + BigInt(state.messages.total)),
@@ -68,10 +68,10 @@ export function deliver(state: XState, sender_id: string, recipient_id: string, 
   return message;
 }
 
-/** What `own` can see, newest first: of one conversation, or of all. */
+/** The messages that `own` can see, newest first: of one conversation, or of all. */
 export function visibleTo({ messages, clock, limits }: XState, own: string, participant?: string): DirectMessage[] {
   const now = clock.now();
-  // Networks commit late.
+  // Networks commit late, so a new message is not visible yet.
   const isShown = ({ created_at }: DirectMessage): boolean =>
     created_at + limits.lateCommitMs <= now && now - created_at < SHOWN_MS;
   return messages.kept.filter((message) => isShown(message) && isBetween(message, own, participant)).toReversed();
@@ -82,7 +82,7 @@ function isBetween({ sender_id, recipient_id }: DirectMessage, own: string, part
   return participant === undefined || sender_id === participant || recipient_id === participant;
 }
 
-/** The smaller id first. */
+/** The conversation's id, with the smaller id first. */
 export function conversationOf({ sender_id, recipient_id }: DirectMessage): string {
   const [low, high] = BigInt(sender_id) < BigInt(recipient_id) ? [sender_id, recipient_id] : [recipient_id, sender_id];
   return `${low}-${high}`;

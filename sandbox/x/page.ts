@@ -3,7 +3,7 @@ import { ORIGINS } from "../network.ts";
 import { parseJson } from "../request.ts";
 import { invalidParameter } from "./answers.ts";
 
-/** What `max_results` may be. */
+/** The range of `max_results`, and its default. */
 export interface PageSize {
   readonly least: number;
   readonly most: number;
@@ -13,29 +13,29 @@ export interface PageSize {
 interface Body {
   readonly data: readonly unknown[];
   readonly includes?: Readonly<Record<string, unknown>>;
-  /** Beside what every page has. */
+  /** Fields in addition to those of each page. */
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-/** X forgets where a page ended; after how long it does not say. */
+/** Lifetime of a page token; X does not document its length. */
 const TOKEN_LIFETIME_MS = 7 * 24 * 3_600_000;
 
-/** A list of which one page is wanted. */
+/** A list, and the request for one of its pages. */
 export interface Listing<T> {
   readonly url: URL;
   readonly now: number;
   readonly all: readonly T[];
   readonly size: PageSize;
   /**
-   * Which tokens a page has. `both`: `previous_token` too, where something comes before it. `to_the_end`: both on every page
-   * with entries, also where nothing follows; an empty page is the end.
+   * Tokens of a page: the `next` one, or `both` with a previous one. `to_the_end`: both on each page with entries, even
+   * if nothing follows; an empty page is then the end.
    */
   readonly tokens: "next" | "both" | "to_the_end";
 }
 
 /**
- * One page of a list, its size and place taken from the query. An empty page has no `data` at all. A token is good for
- * the list that it came from, and goes on behind the entry it came with, whatever was added before that.
+ * Returns one page of a list, by the query's size and token. An empty page has no `data`. A token is valid only for its
+ * list, and continues after its entry even if entries were added before.
  */
 export function paged<T extends { readonly id: string }>(
   listing: Listing<T>,
@@ -76,7 +76,7 @@ function tokensOf({ url, now, all, tokens }: Listing<{ readonly id: string }>, {
   };
 }
 
-/** The same answer with a token that leads to it again, as of a network that goes round in circles. */
+/** The same answer with a token that leads back to it, as from a network whose pages go in circles. */
 export async function ledBack(answer: Response, path: string, now: number): Promise<Response> {
   const url = new URL(path.replace(/^\/x\//, "/"), ORIGINS.x);
   const body = (await answer.json().catch(() => ({}))) as { meta?: object };
@@ -87,7 +87,7 @@ export async function ledBack(answer: Response, path: string, now: number): Prom
   return HttpResponse.json({ ...body, meta }, { status: answer.status, headers: answer.headers });
 }
 
-/** What a token says, which to its bearer is a text without meaning. An empty id stands before the first entry. */
+/** The content of a token, which is opaque to its bearer. An empty id is the place before the first entry. */
 type Place = { readonly list: string; readonly until: number } & (
   | { /** The last entry of the page it came with. */ readonly after: string }
   | { /** The last entry before the page it came with. */ readonly upTo: string }
@@ -110,7 +110,7 @@ function rangeOf(
   return "after" in place ? { start: at + 1, end: at + 1 + size } : { start: Math.max(0, at + 1 - size), end: at + 1 };
 }
 
-/** Which list a request asks for: its path, and what of its query chooses entries. */
+/** Identifies a request's list: its path, and the parts of the query that select entries. */
 function listOf({ pathname, searchParams }: URL): string {
   return `${pathname} ${searchParams.get("query") ?? ""} ${searchParams.get("event_types") ?? ""}`;
 }

@@ -3,19 +3,19 @@ export interface Person {
   readonly id: string;
   readonly username: string;
   readonly name: string;
-  /** Takes our messages; false: closed, and X says so when asked; absent: open, and X does not say. */
+  /** True if open to our messages; false if closed, and X says so in look-ups. If absent, open, but X does not say. */
   readonly receives_your_dm?: boolean;
-  /** Refuses when the message is sent although the look-up said otherwise. */
+  /** True if X refuses the message although the look-up allowed it. */
   readonly closed_when_sent?: boolean;
-  /** Refused when the message is sent, in the words that a restricted account gets too. */
+  /** True if X refuses the message with the text that a restricted account gets too. */
   readonly not_permitted?: boolean;
   readonly protected?: boolean;
   readonly follows_you?: boolean;
-  /** May authorize on the consent page. */
+  /** True if the person may authorize on the consent page. */
   readonly can_authorize?: boolean;
-  /** False: deleted or suspended. Look-ups do not find the person, messages are refused. */
+  /** False if deleted or suspended: look-ups do not find the person, and messages are refused. */
   readonly exists?: boolean;
-  /** The newest post, for searches; another one here is a new post. */
+  /** The newest post, for searches; a different text counts as a new post. */
   readonly post?: string;
 }
 
@@ -33,10 +33,10 @@ function person(number: number, username: string, name: string, more: Partial<Pe
   };
 }
 
-/** The one list on X: all who cannot authorize are on it. */
+/** The id of the only list on X, which contains all people who cannot authorize. */
 export const LIST_ID = "1750000000000000042";
 
-/** Those who can authorize, and the people of the demo's sample recipients. */
+/** The people who can authorize, and those in the demo's sample list. */
 export const CAST: readonly Person[] = [
   person(1, "acme_team", "Acme Team", { can_authorize: true }),
   person(2, "someone_else", "Someone Else", { can_authorize: true }),

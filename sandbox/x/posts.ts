@@ -2,10 +2,10 @@ import type { SandboxClock } from "../clock.ts";
 import { createRecorded, type Recorded } from "../recorded.ts";
 import { exists, type Person } from "./people.ts";
 
-/** How far back a search of recent posts goes: https://docs.x.com/x-api/posts/search/introduction */
+/** Period that a search of recent posts covers: https://docs.x.com/x-api/posts/search/introduction */
 const SEARCHED_MS = 7 * 24 * 3_600_000;
 
-/** The cast posted one after the other before the sandbox began. */
+/** Time between the cast's posts, all of them before the sandbox started. */
 const APART_MS = 60_000;
 
 export interface Post {
@@ -15,14 +15,14 @@ export interface Post {
   readonly created_at: number;
 }
 
-/** Where posts are kept, their authors, and the time there. */
+/** The posts, their authors, and the clock. */
 interface Timeline {
   readonly posts: Recorded<Post>;
   readonly people: Map<string, Person>;
   readonly clock: SandboxClock;
 }
 
-/** What the cast has posted already, the first of them last. */
+/** The cast's first posts; the first person's is the newest. */
 export function firstPosts(cast: readonly Person[], now: number): Recorded<Post> {
   const posts = createRecorded<Post>();
   const authors = cast.filter((person) => person.post !== undefined);
@@ -32,13 +32,13 @@ export function firstPosts(cast: readonly Person[], now: number): Recorded<Post>
   return posts;
 }
 
-/** A person posts; it is their newest post then. */
+/** Publishes a person's post, which becomes their newest. */
 export function publish({ posts, people, clock }: Timeline, author: Person, text: string): Post {
   people.set(author.id, { ...author, post: text });
   return add(posts, author.id, text, clock.now());
 }
 
-/** Posts of those who are there, as far back as a search goes, newest first. */
+/** Posts of existing people within a search's period, newest first. */
 export function recentPosts(state: Timeline): Post[] {
   publishNew(state);
   const since = oldestSearched(state);
@@ -49,12 +49,12 @@ export function recentPosts(state: Timeline): Post[] {
   return state.posts.kept.filter(isShown).toReversed();
 }
 
-/** The time before which no search looks, in ms since the epoch. */
+/** The earliest time that a search covers, in ms since the epoch. */
 export function oldestSearched({ clock }: Pick<Timeline, "clock">): number {
   return clock.now() - SEARCHED_MS;
 }
 
-/** People who were replaced since may have a newest post that is not out yet. */
+/** Publishes the posts of people who were replaced with a new one. */
 function publishNew(state: Timeline): void {
   const newest = new Map(state.posts.kept.map(({ author_id, text }) => [author_id, text]));
   for (const person of state.people.values()) {
@@ -68,14 +68,14 @@ function add(posts: Recorded<Post>, author_id: string, text: string, created_at:
   return post;
 }
 
-/** When X began to number posts so: ms since the epoch. */
+/** Start of X's ids, in ms since the epoch. */
 const EPOCH_MS = 1_288_834_974_657n;
 
-/** Bits below the time: machine and sequence. */
+/** Number of bits below the time: machine and sequence. */
 const SEQUENCE_BITS = 22n;
 const SEQUENCES = 2 ** 22;
 
-/** An id as X makes them: it grows with time, and shows it. `sequence`: keeps apart what was made in the same ms. */
+/** An id like X's: it contains the time and grows with it. `sequence` distinguishes ids of the same ms. */
 export function snowflakeAt(time: number, sequence: number): string {
   const since = BigInt(Math.floor(time)) - EPOCH_MS;
   return String((since << SEQUENCE_BITS) + BigInt(sequence));

@@ -7,21 +7,21 @@ import { paged, type PageSize } from "./page.ts";
 import { oldestSearched, recentPosts, snowflakeAt } from "./posts.ts";
 import { bill, findAll, type XState } from "./state.ts";
 
-/** https://docs.x.com/x-api/fundamentals/rate-limits: of a user, in 15 minutes */
+/** Requests per user and 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
 const SEARCH: Terms = { endpoint: "search", scopes: ["tweet.read", "users.read"], limit: 300 };
 
 const SIZE: PageSize = { least: 10, most: 100, usual: 10 };
 
-/** Self-serve accounts; others have more. */
+/** Maximum for self-serve accounts; others have more. */
 const QUERY_CHARS_MAX = 512;
 
-/** What X documents; but for the author nothing of it is known here. */
+/** The expansions that X documents; the sandbox supports only the author. */
 const EXPANSIONS = (
   "attachments.media_keys attachments.poll_ids author_id entities.mentions.username geo.place_id in_reply_to_user_id " +
   "referenced_posts referenced_posts.id"
 ).split(" ");
 
-/** Searching the posts of the last days. */
+/** Handles searches of recent posts. */
 export function searchHandlers(state: XState) {
   return [
     http.get(`${ORIGINS.x}/2/tweets/search/recent`, ({ request }) =>
@@ -63,7 +63,7 @@ function refuse(state: XState, parameters: URLSearchParams, query: string): Resp
   return since === null ? undefined : refuseSince(state, since);
 }
 
-/** X wants the id of a post that a search could still find. */
+/** Refuses an id that X would: it has to be of a post within the search's period. */
 function refuseSince(state: XState, since: string): Response | undefined {
   if (!/^\d{1,19}$/.test(since)) return invalidParameter("since_id", since, "does not match ^[0-9]{1,19}$");
   const oldest = oldestSearched(state);
@@ -74,13 +74,13 @@ function refuseSince(state: XState, since: string): Response | undefined {
   return invalidRequest(`'since_id' must be a tweet id created after ${minute}. ${wish}`, { since_id: [since] });
 }
 
-/** The plain words of a query; operators such as `lang:en` and `-is:retweet` leave nothing out here. */
+/** The plain words of a query; operators such as `lang:en` and `-is:retweet` have no effect here. */
 function wordsOf(query: string): string[] {
   const words = query.replace(/["()]/g, " ").split(/\s+/);
   return words.filter((word) => !/^-|:|^$|^OR$/.test(word)).map((word) => word.toLowerCase());
 }
 
-/** X wants every word, or with `OR` any. */
+/** True if the post contains each word or, with `OR`, any. */
 function matches(query: string, post: string): boolean {
   const words = wordsOf(query);
   const found = words.filter((word) => post.includes(word)).length;

@@ -16,7 +16,7 @@ export interface DirectMessage {
 export interface Grant {
   readonly userId: string;
   readonly scopes: readonly string[];
-  /** All tokens that came from one authorization. */
+  /** Identifies all tokens of one authorization. */
   readonly family: string;
   readonly expiresAt: number;
 }
@@ -32,55 +32,58 @@ export interface TokenGrant {
   readonly at: number;
 }
 
-/** How the app is registered with X. */
+/** The app's registration with X. */
 export interface XApp {
-  /** A public client has no secret. */
+  /** True for a public client, which has no secret. */
   readonly publicClient?: boolean;
   readonly clientSecret?: string;
-  /** How the token endpoint reads id and secret in Basic: as they are, as X documents it, or form-encoded (RFC 6749). */
+  /**
+   * Format in which the token endpoint expects id and secret in Basic: raw, as X documents it, or form-encoded (RFC
+   * 6749).
+   */
   readonly basic?: "raw" | "form";
-  /** The callbacks, compared exactly; absent: `/social/callback` of anything on loopback, whatever its port. */
+  /** The callbacks, compared exactly; default: `/social/callback` on loopback at any port. */
   readonly redirectUris?: readonly string[];
 }
 
 /** X's documented limits: https://docs.x.com/x-api/fundamentals/rate-limits */
 const DOCUMENTED_LIMITS = {
-  /** Messages in 15 minutes (99 was seen live). */
+  /** Messages per 15 minutes (99 was seen live). */
   dmLimit: 15,
-  /** Messages in 24 hours. */
+  /** Messages per 24 hours. */
   dmDayLimit: 1_440,
-  /** Reads of conversations in 15 minutes. */
+  /** Reads of conversations per 15 minutes. */
   dmReadLimit: 15,
-  /** Whether answers carry the x-rate-limit headers: sometimes they are missing. */
+  /** True if answers carry the x-rate-limit headers, which real answers sometimes lack. */
   rateHeaders: true,
-  /** How long an accepted message stays out of look-ups. */
+  /** Time for which an accepted message does not appear in look-ups. */
   lateCommitMs: 0,
 };
 
 export type XLimits = typeof DOCUMENTED_LIMITS;
 
-/** X as the sandbox keeps it. */
+/** The sandbox's state of X. */
 export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app: XApp) {
   return {
     clock,
     clientId: "sandbox-client",
-    // Real secrets contain characters that percent-encoding would change.
+    // Contains characters that percent-encoding changes, like real secrets.
     clientSecret: app.clientSecret ?? "sandbox-secret_with-marks",
     app,
     limits: { ...DOCUMENTED_LIMITS, ...limits },
     people: new Map(CAST.map((person) => [person.id, person])),
-    /** All messages, both ways. */
+    /** All messages in both directions. */
     messages: createRecorded<DirectMessage>(),
     /** Oldest first, like the messages. */
     posts: firstPosts(CAST, clock.now()),
-    /** What X would charge for: messages taken, and everything that answers returned, also of what was asked before. */
+    /** Items that X would charge for: accepted messages, and each returned entry, even if it was returned before. */
     billed: { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 },
-    /** Accepted messages by recipient, complete. */
+    /** Number of accepted messages by recipient, complete. */
     accepted: new Map<string, number>(),
     codes: new Map<string, Code>(),
     access: new Map<string, Grant>(),
     refresh: new Map<string, Grant & { used: boolean }>(),
-    /** Refreshes asked with each token: a second one is a defect of the caller. */
+    /** Number of refreshes with each token; a second one is a defect of the caller. */
     refreshUses: new Map<string, number>(),
     revokedFamilies: new Set<string>(),
     grants: createRecorded<TokenGrant>(),
@@ -90,7 +93,7 @@ export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app:
 
 export type XState = ReturnType<typeof createXState>;
 
-/** `followers`: of the account that asks. */
+/** Adds to the billed items; `followers` are those of the asking account. */
 export function bill({ billed }: XState, more: Partial<XState["billed"]>): void {
   for (const name of Object.keys(billed) as (keyof typeof billed)[]) billed[name] += more[name] ?? 0;
 }
@@ -107,12 +110,12 @@ export function findByUsername(state: XState, username: string): Person | undefi
   return undefined;
 }
 
-/** Those of `ids` who are there, each once, in their order. */
+/** The existing people among `ids`, each once, in the order of `ids`. */
 export function findAll(state: XState, ids: readonly string[]): Person[] {
   return [...new Set(ids)].flatMap((id) => findById(state, id) ?? []);
 }
 
-/** All people but the account itself. */
+/** All people except accounts that can authorize. */
 export function others(state: XState): Person[] {
   return [...state.people.values()].filter((person) => exists(person) && person.can_authorize !== true);
 }

@@ -7,13 +7,13 @@ import type { Grant, TokenGrant, XState } from "./state.ts";
 /** "access token ... two hours": https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code */
 const ACCESS_LIFETIME_MS = 7_200_000;
 
-/** Six months, as users of the API report; X does not say. */
+/** Six months, as users of the API report; X does not document it. */
 const REFRESH_LIFETIME_MS = 182 * 24 * 3_600_000;
 
-/** The same words for a token that is unknown, used, revoked or expired; `invalid_grant` is not what X says. */
+/** The same text for an unknown, used, revoked or expired token; X does not answer `invalid_grant`. */
 const INVALID_TOKEN = "Value passed for the token was invalid.";
 
-/** The token endpoint and revocation. */
+/** Handles the token endpoint and revocation. */
 export function tokenHandlers(state: XState) {
   const endpoint = `${ORIGINS.x}/2/oauth2`;
   return [
@@ -47,14 +47,14 @@ async function withClient(
   if (isClient(state, header, form)) return answer(state, form);
   if (header === null) return oauthError(401, "unauthorized_client", "Missing valid authorization header");
   const failed = oauthError(401, "invalid_client", "Client authentication failed.");
-  // The challenge that RFC 6749 wants (section 5.2) for a client that tried the header.
+  // RFC 6749 (section 5.2) requires this challenge for a client that tried the header.
   failed.headers.set("www-authenticate", 'Basic realm="oauth"');
   return failed;
 }
 
 /**
- * A confidential client shows `client_id:client_secret` by Basic: raw, as X documents it, so that percent-encoded is
- * another secret, or form-encoded, as RFC 6749 has it. A public client has its id in the body, and no header.
+ * Checks the client. A confidential one sends `client_id:client_secret` by Basic, raw as X documents it or form-encoded
+ * (RFC 6749), by `app.basic`. A public one sends its id in the body, and no header.
  */
 function isClient({ app, clientId, clientSecret }: XState, header: string | null, form: URLSearchParams): boolean {
   if (app.publicClient === true) return header === null && form.get("client_id") === clientId;
@@ -64,7 +64,7 @@ function isClient({ app, clientId, clientSecret }: XState, header: string | null
   return id === clientId && secret.join(":") === clientSecret;
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6749#appendix-B; undefined when it is not form-encoded. */
+/** Decodes https://www.rfc-editor.org/rfc/rfc6749#appendix-B; undefined if the text is not form-encoded. */
 function formDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -77,13 +77,13 @@ export function secret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** A code for tokens. */
+/** Exchanges a code for tokens. */
 function exchange(state: XState, form: URLSearchParams): Response {
   const missing = missingParameter(form, ["code", "redirect_uri", "code_verifier"]);
   if (missing !== undefined) return missing;
   const given = form.get("code") ?? "";
   const code = state.codes.get(given);
-  // Single use, whatever comes of it.
+  // A code works once, even if the exchange fails.
   state.codes.delete(given);
   if (code === undefined || state.clock.now() >= code.expiresAt) {
     return invalid("Value passed for the authorization code was invalid.");
@@ -97,12 +97,12 @@ function exchange(state: XState, form: URLSearchParams): Response {
   return issue(state, { userId: code.userId, scopes: code.scopes, family: secret() }, "authorization_code");
 }
 
-/** RFC 7636, S256. */
+/** The S256 challenge of RFC 7636. */
 function challengeOf(verifier: string): string {
   return createHash("sha256").update(verifier).digest("base64url");
 }
 
-/** A new pair for a refresh token, which is then used up. */
+/** Exchanges a refresh token, which is then used up, for a new pair. */
 function refresh(state: XState, form: URLSearchParams): Response {
   const missing = missingParameter(form, ["refresh_token"]);
   if (missing !== undefined) return missing;
@@ -112,7 +112,7 @@ function refresh(state: XState, form: URLSearchParams): Response {
   const dead = grant === undefined || state.revokedFamilies.has(grant.family) || state.clock.now() >= grant.expiresAt;
   if (dead) return invalid(INVALID_TOKEN);
   if (grant.used) {
-    // A rotated token that comes again means that there is a copy: the whole family ends.
+    // A reused token reveals a copy, so the whole family ends.
     state.revokedFamilies.add(grant.family);
     return invalid(INVALID_TOKEN);
   }
@@ -138,7 +138,9 @@ function issue(
   return HttpResponse.json({ ...answer, refresh_token });
 }
 
-/** A refresh token ends everything that came from it (RFC 7009, 2.1); an access token only itself. */
+/**
+ * Revokes all tokens of the family for a refresh token (RFC 7009, 2.1), but only the token itself for an access token.
+ */
 function revoke(state: XState, form: URLSearchParams): Response {
   const missing = missingParameter(form, ["token"]);
   if (missing !== undefined) return missing;
@@ -149,7 +151,7 @@ function revoke(state: XState, form: URLSearchParams): Response {
   return HttpResponse.json({ revoked: true });
 }
 
-/** What happens when the person removes the app in X's settings: every token dies at once. */
+/** Revokes all tokens at once, as when the person removes the app in X's settings. */
 export function revokeAll(state: XState): void {
   for (const { family } of [...state.access.values(), ...state.refresh.values()]) state.revokedFamilies.add(family);
 }

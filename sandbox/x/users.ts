@@ -9,7 +9,7 @@ import { bill, findById, findByUsername, others, type XState } from "./state.ts"
 
 const SCOPES = ["tweet.read", "users.read"];
 
-/** Requests in 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
+/** Requests per 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
 const ME: Terms = { endpoint: "me", scopes: SCOPES, limit: 75 };
 const LOOKUP_LIMIT = 900;
 const FOLLOWERS: Terms = { endpoint: "followers", scopes: [...SCOPES, "follows.read"], limit: 300 };
@@ -20,14 +20,14 @@ const MEMBERS_SIZE: PageSize = { least: 1, most: 100, usual: 100 };
 
 const VALUES_MAX = 100;
 
-/** Look-ups: of the account itself, and of up to 100 people by id or handle. */
+/** Handles look-ups of the account itself, and of up to 100 people by id or handle. */
 export function userHandlers(state: XState) {
   const api = `${ORIGINS.x}/2/users`;
   return [
     http.get(`${api}/me`, ({ request }) =>
       guarded(state, request, ME, ({ userId }) => {
         const person = findById(state, userId);
-        // A suspended account's tokens are worth nothing.
+        // A suspended account's tokens are invalid.
         if (person === undefined) return unauthorized();
         return withChoices(request, USER_FIELDS, ({ "user.fields": fields }) => {
           bill(state, { users: 1 });
@@ -68,7 +68,7 @@ function lookUp(
   });
 }
 
-/** People found by what they do: who follows, who is on a list; the newest first. */
+/** Handles lists of followers and list members, newest first. */
 function audienceHandlers(state: XState) {
   const api = `${ORIGINS.x}/2`;
   return [
@@ -78,7 +78,7 @@ function audienceHandlers(state: XState) {
         const malformed = refuseId("id", id);
         if (malformed !== undefined) return malformed;
         if (findById(state, id) === undefined) return noResource(id, "user");
-        // `follows_you` is about the account that asks; of others nothing is known here.
+        // `follows_you` concerns the asking account; the sandbox knows no followers of others.
         const followers = id === userId ? others(state).filter((person) => person.follows_you === true) : [];
         return peoplePage(state, request, followers, FOLLOWERS_SIZE, "followers");
       }),
@@ -95,7 +95,7 @@ function audienceHandlers(state: XState) {
   ];
 }
 
-/** X answers 200 as well when that whose people are wanted does not exist. */
+/** X answers 200 even if the user or list does not exist. */
 function noResource(id: string, type: "user" | "list"): Response {
   return HttpResponse.json({ errors: [resourceNotFound("id", id, type)] });
 }

@@ -36,7 +36,7 @@ const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 
 type Env = Record<string, string>;
 
-/** Settings of a place where nothing was ever kept. */
+/** Creates the settings of a new, empty place. */
 type NewPlace = (folder: TemporaryFolder) => Promise<Env>;
 
 let places = 0;
@@ -49,7 +49,7 @@ const onServer: NewPlace = async () => ({ REACHLOG_KEY, DATABASE_URL: await newD
 const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
 const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
 
-/** Appends a recipient, under a key of their name. */
+/** Appends a recipient, with an idempotency key made of their name. */
 const add = (env: Env, id: string, username: string) =>
   withLog(env, (log) =>
     createEventLog(log, () => Bun.randomUUIDv7()).append(
@@ -138,7 +138,7 @@ describe.each([
           );
         });
         const { position: end } = await withLog(place, (log) => log.head());
-        // Its key is known, so that a repeat adds nothing.
+        // The restored log knows the idempotency key, so the repeat appends nothing.
         await add(place, `10${index}`, names[index]!);
         expect(await withLog(place, (log) => log.head())).toMatchObject({ position: end });
       }
@@ -329,7 +329,7 @@ describe("a manifest of the master key's holder that is wrong", () => {
     head = { position, hash, time: made_at };
   });
 
-  /** Signs the manifest again, after `change`, with the sizes and hashes that keys and head have now. */
+  /** Applies `change` to the manifest and signs it again, with the present sizes and hashes of keys and head. */
   function rewrite(change: (increments: Increments) => void = () => {}): void {
     const increments = readIncrements(all, master);
     increments.files = measureAll(join(all, "secrets-000002"), SECRET_FILES);
@@ -407,7 +407,7 @@ test.each(["whole", "incremental"])("a log that lost its end is not backed up (%
   expect(existsSync(join(all, MANIFEST))).toBe(false);
 });
 
-/** The paths of all files, with what they hold. */
+/** The paths of all files, with their contents. */
 const contentsOf = (within: string) =>
   readdirSync(within, { recursive: true, encoding: "utf8" })
     .toSorted()
@@ -415,7 +415,7 @@ const contentsOf = (within: string) =>
       path,
       statSync(join(within, path)).isFile() ? readFileSync(join(within, path), "latin1") : "folder",
     ]);
-/** Leaves out the lock, which a refused backup may take. */
+/** Removes the lock from a listing, because a refused backup may take it. */
 const withoutLock = (contents: ReturnType<typeof contentsOf>) => contents.filter(([path]) => path !== "backup.lock");
 
 describe("files of others", () => {
@@ -460,7 +460,7 @@ describe("files of others", () => {
       message: expect.stringContaining(`${all} holds segments/`),
     });
     expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
-    // The files are its own: it makes its first backup again.
+    // The files belong to this log, so it repeats its first backup.
     expect(await back(other)).toMatchObject({ number: 1 });
     expect(await verify(other)).toMatchObject({ code: 0 });
   });
@@ -573,7 +573,7 @@ describe("files of others", () => {
       return readFileSync(file).length;
     };
     expect(await readSettled(all, open)).toBeGreaterThan(0);
-    // Without a backup meanwhile a fault is one.
+    // Without a concurrent backup the fault is reported.
     let reads = 0;
     const failing = async () => {
       reads += 1;

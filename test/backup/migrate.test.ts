@@ -24,7 +24,7 @@ let world: CommandHarness;
 let place: TemporaryFolder;
 let server: Record<string, string>;
 beforeEach(async () => {
-  // With a key file, as a service without a configured key.
+  // Uses a key file, like a service without a configured key.
   world = await openCommands(NOW);
   place = temporaryFolder();
   await world.append(STREAMS.outreach, [imported("101", "ann"), imported("102", "bob"), imported("103", "cas")]);
@@ -43,7 +43,7 @@ afterEach(async () => {
   place[Symbol.dispose]();
 });
 
-/** The settings of a place, as a file. */
+/** Writes the settings of a place to a file. */
 function settings(env: Record<string, string>): string {
   const file = place.file("next.env");
   writeFileSync(
@@ -65,7 +65,7 @@ const stateOf = async (env: Record<string, string>) => ({
   stats: await outOf(env, stats, "--json"),
 });
 
-/** The schemas of a server that hold anything of ours. */
+/** The schemas of the event store on a server. */
 async function schemasOf(url: string): Promise<string[]> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   const rows = await database.run((sql) => sql`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'eventstore%'`);
@@ -104,7 +104,7 @@ test("moved to PostgreSQL and back to a file, it is the same log with all that b
       suppression,
     ]);
   }
-  // Who asked to be left alone is known again, although nothing personal of them is left.
+  // An opt-out still applies, although no personal data of the recipient remains.
   const list = place.file("people.csv");
   writeFileSync(list, "id,username,basis\n102,bob,opt_in\n104,dan,opt_in\n");
   await capture(recipients, ["import", list], { env: file });
@@ -127,7 +127,7 @@ test("nothing is put beside a log or other secrets, nor with another master key"
     await using log = await openLog(loadConfig(other, () => ""));
     void log;
   }
-  // A vault of another key is there, and a log without events.
+  // The target holds another key's vault and a log without events.
   expect(await refused(server)).toMatchObject({ kind: "conflict" });
   const used = { ...server, DATABASE_URL: await newDatabase() };
   await move(world.env, used);

@@ -5,7 +5,7 @@ import type { Increments } from "../../src/backup/increments-manifest.ts";
 import { hashedName, isFormer } from "../../src/backup/remote-names.ts";
 import { playHistory, type Tally } from "./remote-model/history.ts";
 
-/** Enough to find what one history in fifty shows. */
+/** Enough to find a defect that one history in fifty reveals. */
 const HISTORIES = 200;
 
 test(`${HISTORIES} histories of two writers and a reader: each backup that was made is read`, async () => {
@@ -16,7 +16,7 @@ test(`${HISTORIES} histories of two writers and a reader: each backup that was m
       throw new Error(`the history of FAULT_SEED=${seed}`, { cause });
     });
   }
-  // Each kind of end was met.
+  // Each kind of end occurred.
   console.log(tally);
   expect(Math.min(...Object.values(tally))).toBeGreaterThan(HISTORIES / 4);
 });

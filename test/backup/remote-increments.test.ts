@@ -95,7 +95,7 @@ describe.each([
       }
     }
     expect(keys().filter((key) => key.includes("/segments/"))).toHaveLength(3);
-    // Keys and manifest of the newest alone: an erased recipient is in no other.
+    // Only the newest backup has keys and a manifest: no other file contains an erased recipient.
     expect(keys().filter((key) => !key.includes("/segments/"))).toEqual([
       "reach/manifest-000001.json",
       "reach/manifest-000002.json",
@@ -146,7 +146,7 @@ describe("of a log in a file,", () => {
 
   test("of two backups at once one is made, and the other says so", async () => {
     const start = () => Promise.allSettled([1, 2].map(() => run(env, backup, address, "--incremental", "--json")));
-    // On a busy machine one may end before the other lists what is there.
+    // On a busy machine one may end before the other lists the objects.
     let both = await start();
     while (both.every(({ status }) => status === "fulfilled")) both = await start();
     expect(both.toSorted((a, b) => (a.status < b.status ? -1 : 1))).toMatchObject([
@@ -236,7 +236,7 @@ describe("of a log in a file,", () => {
   });
 });
 
-/** Objects that no backup wrote, with what they hold. */
+/** Keys and contents of the chosen objects. */
 const contentsOf = (picked: (key: string) => boolean) =>
   [...s3.objects].filter(([key]) => picked(key)).map(([key, { body }]) => [key, body.toString("latin1")]);
 
@@ -334,7 +334,7 @@ describe("objects of others", () => {
   });
 });
 
-/** Restores backups that were made, each by the number that it was said to have. */
+/** Restores each backup by the number that its command reported. */
 async function restoreEach(made: readonly Made[]): Promise<void> {
   expect(await verify()).toMatchObject({ code: 0 });
   for (const { number, position, hash } of made) {
@@ -353,7 +353,7 @@ describe("several backups at once", () => {
     await add(env, "102", "bob");
   });
 
-  /** Starts a backup that stops at its first request of this form, until the returned function is called. */
+  /** Starts a backup that pauses at its first matching request until the returned function is called. */
   async function startHeld(form: RegExp, moment: "arrived" | "done" = "arrived") {
     const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     s3.pause = async (request, at) => {
@@ -384,7 +384,7 @@ describe("several backups at once", () => {
     }
     one.release();
     const ended = await one.running;
-    // A backup that had read nothing yet follows on the others.
+    // A backup that had read nothing yet continues after the others.
     if (form.source === "^GET $") expect(ended).toMatchObject({ code: 0 });
     else expect(ended).toMatchObject({ kind: "busy" });
     await restoreEach(made);
@@ -495,7 +495,7 @@ describe("what a backup left that was cut off", () => {
         const left = keys().filter((key) => !former.has(key));
         expect(left).toHaveLength(writes);
         for (const key of left) s3.objects.set(key, { body: Buffer.from("half"), meta: {} });
-        // The next one has the same events, and more.
+        // The next backup has the same events and more.
         expect(await back()).toMatchObject({ number });
         await add(env, `20${number}`, `name_${number}`);
         expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining(`${number} backups`) });

@@ -1,6 +1,6 @@
 /**
- * Counts how many machines of the lists are known for what they are, and how many people are taken for machines:
- * `bun test/delivery/count-bots.ts [PEOPLE MACHINES]`, two files with a user agent a line beside the lists that are here.
+ * Counts recognised machines and people mistaken for machines in lists of user agents, one a line: `bun
+ * test/delivery/count-bots.ts [PEOPLE MACHINES]`. The two files are counted in addition to the lists in this project.
  */
 import { readFileSync } from "node:fs";
 import crawlers from "crawler-user-agents";

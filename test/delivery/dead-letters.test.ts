@@ -64,7 +64,7 @@ test("a retried letter is sent as the original, under its id, and is a letter no
   await house.settled();
   await retryAll(house);
   expect(chat.sent.length).toBe(2);
-  // The same id and time: a network that de-duplicates knows it again.
+  // The same id and time, so a network that de-duplicates recognises the repeat.
   expect(chat.sent[1]).toEqual(chat.sent[0] as (typeof chat.sent)[number]);
   const [retry] = await house.events("DispatchRetryRequested");
   expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => [data.source, data.lane])).toEqual([
@@ -129,7 +129,10 @@ test("of all that is decided of one letter at the same moment, one stands, and i
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
 });
 
-/** The history up to the first end that a second process recorded of a dispatch which had succeeded or been skipped. */
+/**
+ * The history before the first repeated end: a second process recorded it for a dispatch that had succeeded or been
+ * skipped.
+ */
 function beforeLateEnd(events: readonly Recorded[]): readonly Recorded[] {
   const over = new Set<string>();
   const late = events.findIndex((event) => {

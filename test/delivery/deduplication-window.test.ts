@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const SILENT: DispatchResult = { outcome: "retryable", detail: "no answer in time", mayHaveArrived: true };
 
-/** A network that knows a repeat by its id for a day. */
+/** A network that recognises a repeat by its id for a day. */
 function knowing(answer: Answer) {
   const chat = fakeChannel("chat", answer);
   return { chat, channel: { ...chat, recognisesMs: DAY_MS } satisfies Channel };
@@ -22,7 +22,7 @@ function knowing(answer: Answer) {
 const failed = (house: DeliveryHarness): Promise<void> =>
   eventually(house.projector, () => house.projector.state("deliveries").chat.lanes.clicks.retries.size > 0);
 
-/** One click, whose arrival is unknown, and the service is suspended. */
+/** Sends a click without learning if it arrived, then stops the service. */
 async function doubtful(file: string): Promise<DeliveryHarness["time"]> {
   const { channel } = knowing(() => SILENT);
   await using house = await openDelivery({ file, channels: [channel] });
@@ -109,7 +109,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
   });
 
   describe("and became a dead letter", () => {
-    /** It is given up without an answer to any of its attempts. */
+    /** Makes a dead letter none of whose attempts was answered. */
     async function letterIn(file: string): Promise<DeliveryHarness["time"]> {
       const { channel } = knowing(() => SILENT);
       await using house = await openDelivery({ file, channels: [channel] });
@@ -119,7 +119,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       return house.time;
     }
 
-    /** An operator takes it up again. */
+    /** An operator retries the dead letters. */
     async function retried(house: DeliveryHarness): Promise<void> {
       for (const { event_id, source, channel, doubtful_since } of await listLetters(
         house.eventLog.store,
@@ -175,7 +175,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     const held = gate();
     const { chat, channel } = knowing(() => {
       if (chat.sent.length === 1) return held.answer;
-      // Once this is over, the click that may have arrived is due as all others are.
+      // After this pause, the click that may have arrived is due like all others.
       return chat.sent.length === 2 ? { outcome: "delivered", status: 200, pauseMs: 60_000 } : DELIVERED;
     });
     await using house = await openDelivery({ channels: [channel], digestAfterMs: 30_000 });

@@ -10,7 +10,7 @@ import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harne
 import { encodeState } from "../../projections/snapshot.ts";
 import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-/** What becomes of each dispatch in turn: how often it fails before its end. */
+/** The course of each dispatch: the number of failures, then its end. */
 const fate = fc.record({
   failures: fc.constantFrom(0, 0, 0, 1, 2),
   end: fc.constantFrom<DispatchResult>(DELIVERED, DELIVERED, DELIVERED, REFUSED, IN_DOUBT),
@@ -20,7 +20,7 @@ test("stopped anywhere and started again, nothing pending is forgotten and nothi
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 30 }), fc.nat(40), async (fates, stopAfter) => {
       const file = newLogFile();
-      // The network outlives the service, so one channel serves both lives.
+      // The network outlives the service, so both runs of it share one channel.
       const order: string[] = [];
       const chat = fakeChannel("chat", ({ id }, attempt) => {
         if (!order.includes(id)) order.push(id);
@@ -31,7 +31,7 @@ test("stopped anywhere and started again, nothing pending is forgotten and nothi
         await using house = await openDelivery({ file, channels: [chat] });
         house.time.flow();
         if (of > 0) await house.clicks(of);
-        // Some are settled then, some wait for their retry, some were not yet tried.
+        // By then some are settled, some wait for their retry, and some were not yet tried.
         await (of > 0 ? chat.until(Math.min(stopAfter, of)) : house.settled());
       };
       await ended(fates.length);
@@ -61,7 +61,7 @@ test("one that waits for its retry is taken up with its attempts and its time, h
   expect(chat.sent.length).toBe(301);
   await using house = await openDelivery({ file, channels: [chat] });
   const { clicks } = house.projector.state("deliveries").chat.lanes;
-  // A restart reads nothing that is settled, and the state is small though the oldest click is still pending.
+  // A restart reads no settled dispatch, and the state is small though the oldest click is still pending.
   expect(clicks.low_watermark).toBeGreaterThan(250);
   expect(clicks.above.size + clicks.retries.size).toBeLessThanOrEqual(16);
   expect(isSettled(clicks, 1)).toBe(false);

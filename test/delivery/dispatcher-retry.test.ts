@@ -78,7 +78,7 @@ describe("a network that asks for less", () => {
     await house.clicks(3);
     expect(await house.time.armed()).toBe(17_000);
     expect(chat.sent.length).toBe(1);
-    // Asking for less is no sign of being broken.
+    // A request to slow down is no sign of a broken network.
     expect(house.delivery.circuit("chat")).toBe("closed");
     house.time.flow();
     await house.settled();
@@ -123,10 +123,10 @@ describe("when the clock was set back", () => {
     expect(chat.sent).toHaveLength(before);
     await house.until(house.time.clock());
     house.time.advance(-DAY_MS);
-    // Something happens, or thirty seconds pass: then the clock is looked at again.
+    // The dispatcher looks at the clock again at a new event, or after thirty seconds.
     await house.clicks(1);
     await house.until(house.time.clock() + 60_000);
-    // What has not been tried yet does not wait for the day to come again.
+    // Dispatches that were not tried yet do not wait for the old time to come again.
     expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(9);
   });
 });
@@ -173,7 +173,7 @@ describe("a broken network", () => {
   });
 });
 
-/** What the log says of it, which every instance does. */
+/** Waits for the circuit's state in the log, which all instances share. */
 function untilCircuit(house: DeliveryHarness, wanted: Circuit): Promise<void> {
   return eventually(house.projector, () => house.delivery.circuit("chat") === wanted);
 }
@@ -187,7 +187,7 @@ test("a retry that is due does not wait for another dispatch that hangs", async 
   await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
   await house.settled();
-  // One success widened the window to two.
+  // One success widened the window to two requests.
   await house.clicks(2);
   await chat.until(3);
   await house.time.armed();

@@ -21,7 +21,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Tracing } from "../../src/tracing/tracing.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-/** A channel that takes clicks together; `answer` says what becomes of each. */
+/** A channel that accepts clicks in batches; `answer` decides the outcome of each click. */
 function batching(max: number, answer: (click: Click, batch: number) => DispatchResult = () => DELIVERED) {
   const batches: string[][] = [];
   const channel: FakeChannel = fakeChannel("ads");
@@ -116,7 +116,7 @@ describe("a network that takes clicks together", () => {
     expect(house.projector.state("deliveries").ads.lanes.clicks.pending).toBe(3);
     house.time.flow();
     await house.settled();
-    // The next one goes alone, to see whether the network works again.
+    // The next one goes alone, to probe if the network works again.
     const again = [...channel.sent.map(({ id }) => id), ...batches.slice(1).flat()];
     expect(again.sort()).toEqual([...failing].sort());
   });
@@ -308,7 +308,7 @@ describe("a network that fails is asked with one click at a time until it answer
     house.time.flow();
     await ads.until(20);
     expect(batches).toHaveLength(1);
-    // The rest has not been tried yet, however long it was.
+    // The rest of the clicks were not tried yet, despite the long outage.
     expect((await house.outcomes("DispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
   });
 });
@@ -319,7 +319,7 @@ test("clicks that wait for their retry do not keep others from being sent", asyn
   const chat = fakeChannel("chat", (_dispatch, attempt) => {
     if (attempt > 1 || failed >= FAILING) return DELIVERED;
     failed++;
-    // A refusal that passes, by a network that is up: neither pace nor circuit keeps the others back.
+    // A temporary refusal by a working network, so that neither pace nor circuit delays the others.
     return failed % 4 === 0 ? DELIVERED : { outcome: "retryable", status: 409, detail: "later" };
   });
   await using house = await openDelivery({ channels: [chat], random: () => 0.999 });

@@ -103,7 +103,7 @@ describe("a channel in trouble slows no other", () => {
     await house.clicks(40);
     await house.settled("messaging");
     await house.time.armed();
-    // Its circuit is open, so the rest was not even tried.
+    // The open circuit keeps the rest from being tried.
     await eventually(house.projector, () => house.delivery.circuit("chat") === "open");
     expect(house.delivery.circuit("messaging")).toBe("closed");
     expect(channels[0]?.sent.length).toBeLessThanOrEqual(5);
@@ -157,7 +157,7 @@ test("an orderly stop waits for what is in flight, records it, and starts nothin
   await chat.until(1);
   let stopped = false;
   const stopping = house.dispatchers[Symbol.asyncDispose]().then(() => (stopped = true));
-  // A whole way through the log and back: time enough for a stop that does not wait.
+  // A round trip through the log: enough time for a stop that does not wait.
   await house.append(NOTIFY);
   expect(stopped).toBe(false);
   held.open();

@@ -5,10 +5,10 @@ import { isWhole } from "../harness/is-whole.ts";
 import { live } from "./model/history.ts";
 import { histories } from "./model/steps.ts";
 
-/** With the fault tests that many; beside all other tests a part. */
+/** All of them with the fault tests; a part with all other tests. */
 const HISTORIES = isWhole ? 200 : 50;
 
-/** So much must have been tried, or a passing test says little. */
+/** Minimum counts of situations, since a passing test means little without them. */
 const LEAST = { requests: 15 * HISTORIES, kills: HISTORIES / 4, reopenedUntold: HISTORIES / 50, ends: HISTORIES / 10 };
 
 test("histories of any kind: nothing is lost, nothing is sent that may not be, and the account is right", async () => {

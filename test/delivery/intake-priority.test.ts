@@ -7,7 +7,7 @@ import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** An intake priority that saw `perSecond` requests for a second, and goes on seeing them. */
+/** An intake priority that has seen `perSecond` requests for a second, and continues to see them. */
 function under(perSecond: number) {
   let now = NOW;
   const intakePriority = createIntakePriority(() => ((now - NOW) / 1_000) * perSecond);
@@ -70,7 +70,7 @@ test("while many requests come clicks go at their share, direct sends at once, a
 
   until = time.clock();
   await house.until(NOW + 1_300);
-  // No later: on a machine that is busy the outcomes are still on their way to the log.
+  // Waits for the log, because on a busy machine the outcomes arrive there later.
   await house.settled("chat");
   expect(clicksSent()).toBe(2_000);
 });

@@ -38,6 +38,6 @@ test("what people match is still in that list: else it need not be left out any 
 test("a hostile user agent of the longest length comes to an end", () => {
   const pieces = ["a", "Mozilla/5.0 (", "a.", "- ", "/1.", "\u00e9", "Spider", "Current"];
   const hostile = pieces.map((piece) => piece.repeat(1024).slice(0, 1024));
-  // An expression that backtracks without bound would not be done with one of them in a lifetime.
+  // With an expression that backtracks without bound, one of them would take longer than a lifetime.
   for (let round = 0; round < 100; round++) for (const ua of hostile) isBot(`${ua}${round}`);
 });

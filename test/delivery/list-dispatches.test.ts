@@ -10,13 +10,13 @@ import { readDispatchPage, type ListCursor } from "../../src/delivery/list-dispa
 
 const CHANNELS = ["ads", "chat"] as const;
 
-/** Letters of one outcome: more than a page holds, some of them, and in no order. */
+/** Numbers of letters per outcome; some exceed a page. Their sources are unordered. */
 const GIVEN_UP = [1, 3, 70, 2, 120, 1, 60];
 
-/** Behind all sources, which are its other events. */
+/** Position after all sources. */
 const FIRST_OUTCOME = 10_000;
 
-/** Dead letters of both channels in turn, and the log that has them. */
+/** Dead letters alternating between two channels, and the log that contains them. */
 function lettersAndLog() {
   const state = deliveries.initial();
   const outcomes = new Map<number, readonly number[]>();

@@ -100,7 +100,7 @@ describe("the spacing", () => {
   });
 });
 
-/** A day of a network that takes `perSecond` messages a second and a burst, asked all the time. */
+/** Asks a network without a break for `hours`; it accepts `perSecond` messages a second, and a burst. */
 function askedAllDay(perSecond: number, burst: number, hours: number) {
   let [now, tokens, filledAt, pace, taken] = [NOW, burst, NOW, INITIAL_PACE, 0];
   const refusals: number[] = [];
@@ -138,7 +138,7 @@ test.each([
   },
 );
 
-/** Each failure as soon as there may be one. */
+/** Fails `times` times, each as soon as the breaker allows a request. */
 function fail(times: number): CircuitBreaker {
   let breaker = CLOSED;
   for (let time = 0; time < times; time++) breaker = afterFailure(breaker, Math.max(NOW, breaker.openUntil));

@@ -5,7 +5,7 @@ import { createOutcomeBatching } from "../../src/delivery/recorder.ts";
 
 const ENOUGH = 3;
 
-/** One channel's recording, which ends when the test says so. */
+/** The recording of one channel, whose writes end when the test says so. */
 function heldRecording(waiting: () => number = () => 1) {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-/** Everything after which the lanes are refilled. */
+/** All events after which the lanes are refilled. */
 const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent>][] = [
   ["a person is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
   [
@@ -27,7 +27,7 @@ const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent
   ],
 ];
 
-/** A disk that is full until the test frees it. */
+/** Simulates a disk that is full until the test frees it. */
 function fullDisk() {
   const disk = { isFull: true };
   const wrap = (eventLog: EventLog): EventLog => ({
@@ -84,7 +84,7 @@ test("a click whose person is forgotten while it is in flight is not sent again 
   await chat.until(1);
   const read = house.eventLog.store.read.bind(house.eventLog.store);
   expect(position).toBe(1);
-  // From now on the log has nothing personal of it, as after its key was deleted.
+  // From now on the click has no personal data, as after its key was deleted.
   Object.assign(house.eventLog.store, {
     async *read(...args: Parameters<typeof read>) {
       for await (const event of read(...args)) {

@@ -23,13 +23,13 @@ const RESTORED: NewEvent = {
 };
 const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 1, found_hash: "" } };
 
-/** A network that knows a repeat by its id for a day. */
+/** A network that recognises a repeat by its id for a day. */
 function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel: Channel } {
   const ads = fakeChannel("ads", answer);
   return { ads, channel: { ...ads, recognisesMs: DAY_MS } };
 }
 
-/** A restored log with the dispatches that `request` asks for; another life of it may have delivered them. */
+/** A restored log with the dispatches of `request`, which may have been delivered before the restore. */
 async function restored(request: (house: DeliveryHarness) => Promise<unknown>, newEvent = RESTORED) {
   const file = newLogFile();
   await using house = await openDelivery({ file });
@@ -66,7 +66,7 @@ describe("what was pending in a log when it was restored", () => {
   test("is in doubt at once, however much it is and whatever the pace", async () => {
     const { file, time } = await restored((house) => house.clicks(3_500, ["chat"]));
     const chat = fakeChannel("chat");
-    // Its clock stands: nothing that waits for its time gets a turn.
+    // The clock stands still, so nothing that waits for a time gets a turn.
     await using house = await openDelivery({ file, time, channels: [chat], digestAfterMs: 0 });
     await house.settled();
     expect(chat.sent).toEqual([]);

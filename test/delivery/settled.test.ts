@@ -5,7 +5,7 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
-/** Longer than any of these tests may take: what is waited for comes by itself. */
+/** Longer than any of these tests takes: the awaited outcome comes by itself. */
 const LONG_MS = 60_000;
 
 describe("waiting for the end of a dispatch", () => {

@@ -8,6 +8,6 @@ test("a chat that takes a message a second receives five clicks a second for an 
   expect(report.digests).toBeGreaterThan(10);
   expect(report.messages).toBeLessThan(3_600);
   expect(report.refusalsAMinute).toBeLessThanOrEqual(1);
-  // A digest takes all that waits, once the oldest waited for 30 s; a pause of the network comes on top.
+  // A digest includes all waiting clicks once the oldest has waited for 30 s; the network's pauses add to that.
   expect(report.lagMaxS).toBeLessThan(45);
 });

@@ -7,7 +7,7 @@ import { outcomesIn } from "../harness/memory/outcomes.ts";
 
 const DIGEST_AFTER_MS = 30_000;
 
-/** Clicks come in groups of this many seconds, as the clock of the test moves. */
+/** Clicks come in groups, one for each step of the test's clock of this many seconds. */
 const STEP_S = 2;
 
 /** "1 per second, short bursts allowed": https://api.slack.com/apis/rate-limits */
@@ -18,15 +18,15 @@ export interface HoursReport {
   readonly messages: number;
   readonly digests: number;
   readonly refusals: number;
-  /** The most 429s in one minute, those of the first minute left out. */
+  /** Maximum of 429s in one minute, without the first minute. */
   readonly refusalsAMinute: number;
-  /** The longest from a click to its outcome, in seconds. */
+  /** Maximum time from a click to its outcome, in seconds. */
   readonly lagMaxS: number;
 }
 
 /**
- * Hours of a chat that takes a message a second, with `perSecond` clicks a second, in the time that it takes to compute
- * them: a real log, the real dispatcher, and a clock that the test moves.
+ * Simulates hours of a chat that accepts a message a second, with `perSecond` clicks a second, as fast as the machine
+ * can: a real log and dispatcher, on a clock that the test moves.
  */
 export async function slackHours(hours: number, perSecond: number): Promise<HoursReport> {
   const time = fakeTime();

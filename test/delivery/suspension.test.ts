@@ -139,7 +139,7 @@ describe("a channel that is refused as a whole", () => {
       if (stop < 10) await house.append(RESUME);
     }
     expect(await house.events("ChannelSuspended")).toHaveLength(10);
-    // However often: a click is not used up by the channel's fault.
+    // A channel's fault never uses up a click's attempts.
     expect(await house.outcomes("DispatchAbandoned")).toEqual([]);
     await house.untilAnnounced(10);
     expect(house.announced).toHaveLength(10);
@@ -172,7 +172,7 @@ describe("a channel that is refused as a whole", () => {
       await using house = await openDelivery({ file, channels: [same] });
       const position = await house.append(NOTIFY);
       expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
-      // The life before may have ended before it could announce it; each suspension has a key, so none is announced twice.
+      // The first run may have ended before its announcement. Each suspension has a key, so none is announced twice.
       await house.untilAnnounced(1);
       expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^suspended\/chat\/2026-/)]);
     }

@@ -9,12 +9,12 @@ import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { createReach } from "../harness/memory/reach.ts";
 
-/** When others take over from an instance that does not answer any more: its lease, and how often they ask. */
+/** Time until others take over from an instance that hangs: its lease plus their polling interval. */
 const TAKEN_OVER_MS = 17_000;
 
 interface Pair extends AsyncDisposable {
   readonly time: FakeTime;
-  /** Lets time pass for all of them. */
+  /** Lets time pass for all instances. */
   pass(ms: number): Promise<void>;
   start(
     instance: string,
@@ -23,7 +23,7 @@ interface Pair extends AsyncDisposable {
   ): Promise<DeliveryHarness>;
 }
 
-/** Instances on one log, each with a store of its own and timers of its own, on one clock. */
+/** Opens instances on one log and one clock, each with a separate store and timers. */
 function openPair(): Pair {
   const stack = new AsyncDisposableStack();
   const file = newLogFile();
@@ -71,7 +71,7 @@ test("a new dispatcher has seen all that was recorded before, however late it he
   await one.clicks(3);
   await one.settled();
   await one.dispatchers[Symbol.asyncDispose]();
-  // It asks for the lease at once, and has not looked for the appends of others yet.
+  // It asks for the lease at once, before it has seen the appends of others.
   pair.time.ring();
   await pair.pass(TAKEN_OVER_MS);
   expect([first.sent.length, second.sent.length]).toEqual([3, 0]);
@@ -95,7 +95,7 @@ test.each([
   expect(second.sent.map(({ id }) => id).filter((id) => id === first.sent[0]?.id)).toHaveLength(again);
   expect(await two.outcomes("DispatchInDoubt")).toHaveLength(1 - again);
 
-  // It goes on, and nothing that it learnt or would do counts any more.
+  // It resumes, but nothing that it learnt or would do counts any more.
   stuck.open();
   still.goOn();
   await pair.pass(TAKEN_OVER_MS);
@@ -109,7 +109,7 @@ test("an instance that stood still before a request does not make it", async () 
   const still = createReach();
   const [first, second] = [knowing("ads"), knowing("ads")];
   const one = await pair.start("one", [first], still.wrap);
-  // Its timers ring, and no renewal comes through.
+  // Its timers fire, but no renewal reaches the log.
   still.standStill();
   await pair.pass(10_001);
   await one.append({ type: "ChannelTestRequested", data: { channels: ["ads"] } });

@@ -19,17 +19,17 @@ import { createNetwork, type Life, type Network } from "./model/network.ts";
 import { HOUR_MS, MINUTE_MS, SUBSCRIPTIONS } from "./model/steps.ts";
 import { createOrderWatch, isFinal, outcomesOf } from "./model/watch.ts";
 
-/** Of a round. A claim is seldom in doubt, so that a round seldom meets enough of them. */
+/** Histories of a round. Rounds repeat, because claims are seldom in doubt and one round rarely has enough of them. */
 const HISTORIES = isWhole ? 25 : 8;
 const ROUNDS_MAX = 30;
 
-/** Leases of 25 minutes: few renewals in the hours that a history lasts. */
+/** Makes leases last 25 minutes, so a history of hours needs few renewals. */
 const LEASE_SCALE = 100;
 
-/** Longer than a lease, and than it takes for another to ask for it. */
+/** Longer than a lease plus the time until another instance asks for it. */
 const TAKEN_OVER_MS = 30 * MINUTE_MS;
 
-/** So much must have been tried, or a passing test says little. */
+/** Minimum counts of situations, since a passing test means little without them. */
 const LEAST = {
   chat: { claimed: 20, doubted: 0, takenOver: 5 },
   webhook: { waited: 20, takenOver: 5 },
@@ -41,7 +41,7 @@ type Step =
   | { readonly do: "pass"; readonly ms: number }
   | { readonly do: "stand" | "go on" | "kill" | "stop"; readonly which: number };
 
-/** Links that are clicked: of the webhook, each is a stream that goes by itself. */
+/** Number of links; the clicks of each link are a separate stream for the webhook. */
 const STREAM_COUNT = 4;
 
 const which = fc.nat(1);
@@ -61,7 +61,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("go on" as const, "stop" as const), which }) },
 );
 
-/** Networks that recognise a repeat do so for longer than a takeover takes. */
+/** Networks that recognise repeats do so for longer than a takeover takes. */
 const KINDS: Readonly<Record<string, Kind>> = {
   doubling: { recognisesMs: undefined, batch: undefined },
   knowing: { recognisesMs: 100 * HOUR_MS, batch: undefined },
@@ -127,7 +127,7 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
   let stuck: string | undefined;
   let named = 0;
 
-  /** Fails for what is of the stream that is stuck. */
+  /** Fails all sends of the stuck stream. */
   const channelOf = (life: Life): Channel => {
     const inner = network.channel(life, "credential");
     return {
@@ -227,7 +227,7 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
   }
 }
 
-/** Everything of the other streams ended before the first of the stream that is stuck was given up. */
+/** Checks that all events of other streams ended before the first of the stuck stream was given up. */
 function auditStuck(log: readonly Recorded[], stuck: string, channel: ChannelName): void {
   const streams = new Map(log.map(({ position, stream }) => [position, stream]));
   const ends = outcomesOf(log, channel).filter(isFinal);
@@ -246,7 +246,7 @@ async function end({ house, life, reach }: Instance, network: Network, isKilled:
   await house[Symbol.asyncDispose]();
 }
 
-/** Of a network that is well again: longer than any wait. */
+/** Longer than any wait for a network that works again. */
 const HOURS_MAX = 60;
 
 async function settle(

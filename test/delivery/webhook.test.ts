@@ -24,7 +24,7 @@ const subscribed = (...types: EventType[]): NewEvent => ({
   data: { types, receiver: "mark" },
 });
 
-/** As the receiver of a webhook: it knows a repeat for good. */
+/** The receiver of a webhook: it recognises a repeat for ever. */
 function fakeWebhook(answer?: Answer, isInOrder = false): FakeChannel {
   return Object.assign(fakeChannel("webhook", answer), { recognisesMs: Infinity, isInOrder });
 }
@@ -92,7 +92,7 @@ test("what a former subscription requested is known over a restart, also when so
     await house.append(subscribed("NotificationRequested"));
   }
   {
-    // After the first it wants to be left alone for an hour.
+    // After the first event the receiver asks for a pause of an hour.
     const webhook = fakeWebhook(() => ({ outcome: "delivered", status: 200, pauseMs: 3_600_000 }));
     await using house = await openDelivery({ file, time, channels: [webhook] });
     await webhook.until(1);
@@ -177,7 +177,7 @@ test("in order, an event waits while an earlier one of its stream is pending; ot
   await house.calm();
   const behind = [await clickOn(house, "a"), await clickOn(house, "a")];
   const others = [await clickOn(house, "b"), await clickOn(house, "b")];
-  // The pause after a 429 is the channel's.
+  // The pause after a 429 applies to the whole channel.
   await house.until(house.time.clock() + 900);
   failing.clear();
   await house.until(house.time.clock() + 60_000);
@@ -198,7 +198,7 @@ test("in order, one of a stream is under way at a time, and as many streams as m
   }, true);
   await using house = await openDelivery({ channels: [webhook] });
   await house.append(subscribed("LinkClicked"));
-  // Its pace is learnt by then.
+  // By then the dispatcher has learnt the pace.
   for (let at = 0; at < 20; at++) await clickOn(house, "first");
   await house.settled("webhook");
   const from = webhook.sent.length;
@@ -276,7 +276,7 @@ test.each<NewEvent<"PersonForgotten" | "PersonalDataExpired">>([
   await house.append(subscribed("LinkClicked", erasure.type));
   await house.clicks(1, []);
   await webhook.until(1);
-  // From now on the log has nothing personal of it, as after its key was deleted.
+  // From now on the log has no personal data of the clicks, as after their key was deleted.
   isErased = true;
   await house.append(erasure);
   house.time.flow();

@@ -35,7 +35,7 @@ interface Options {
   readonly isInOrder?: boolean;
 }
 
-/** As the receiver of a webhook: it knows a repeat for good. */
+/** The receiver of a webhook: it recognises a repeat for ever. */
 function webhook(name: WebhookChannel, { answer, filter, isInOrder = false }: Options = {}): FakeChannel {
   const matches = filter === undefined ? undefined : compileFilter(filter);
   const own = matches && {
@@ -155,7 +155,7 @@ test("in order, what is skipped holds nothing back", async () => {
   const between = await clickOn(house, "a", true);
   const behind = await clickOn(house, "a");
   await house.until(house.time.clock() + 1_500);
-  // Behind one that waits too: none is to be posted.
+  // Also skipped after one that waits, because neither is to be posted.
   const skips = await house.outcomes("DispatchSkipped");
   expect(skips.map(({ data }) => data.source)).toEqual([skipped, between]);
   expect(new Set(positions(crm))).toEqual(new Set([stuck]));
@@ -229,7 +229,7 @@ test("outcomes of other channels are carried as they are, and none of a webhook'
   expect(wanted).toHaveLength(2);
   expect([positions(unnamed), positions(crm)]).toEqual([wanted, wanted]);
   expect(click).toBeLessThan(wanted[0] ?? 0);
-  // The refusals by the webhook without a name are in the log, and went nowhere.
+  // Refusals by the unnamed webhook are recorded, but carried to no webhook.
   expect(about.filter(({ data }) => data.channel === "webhook")).toHaveLength(2);
 });
 

@@ -1,4 +1,4 @@
-/** Whether those who cannot see a page well, or use it by mouse, or have a phone, can use it. */
+/** Accessibility checks: can a page be used with poor sight, without a mouse, and on a phone? */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 
@@ -11,16 +11,16 @@ declare const axe: {
   }): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
 };
 
-/** The rules that the page breaks, each with the first element that does; `rules`: these alone. */
+/** The rules that the page breaks, each with the first offending element. With `rules`, checks only these. */
 export async function violationsOf(
   page: Page,
   ...rules: readonly string[]
 ): Promise<readonly (readonly [rule: string, element: string | undefined])[]> {
-  // Run as the browser's own tools are: the page's policy lets nothing but its own scripts in.
+  // Injected as the browser's own tools are, because the page's policy allows only its own scripts.
   await page.evaluate(AXE);
   return page.evaluate(
     async (only) => {
-      // What is in order is not asked for: it would be most of a page, several times over.
+      // Omits passed checks, which would list most of the page several times.
       const { violations } = await axe.run({ resultTypes: ["violations"], ...only });
       return violations.map(({ id, nodes }) => [id, nodes[0]?.html] as const);
     },
@@ -28,9 +28,9 @@ export async function violationsOf(
   );
 }
 
-/** By how many pixels a page is wider than its window. */
+/** Number of pixels by which a page is wider than its window. */
 export async function overhangOf(page: Page): Promise<number> {
-  // Its words may be there before its stylesheet.
+  // The text may appear before the stylesheet.
   await page.waitForLoadState();
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }

@@ -3,17 +3,17 @@ import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/privacy/
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
-/** Takes what a command prints, and drops it. */
+/** Discards a command's output. */
 export const NO_TERMINAL: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
 
-/** What a command printed, and its exit code. */
+/** A command's output and exit code. */
 export interface Captured {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** Runs a command in this process. What it throws, `main.ts` would explain, is thrown on. */
+/** Runs a command in this process. Rethrows the errors that `main.ts` would explain. */
 export async function capture(
   command: MakeCommand,
   args: readonly string[],
@@ -30,7 +30,7 @@ export async function capture(
   return { code, out, err };
 }
 
-/** Opens the log that the settings name, as commands do, for some work. */
+/** Opens the log of these settings as commands do, and runs `work` on it. */
 export async function withLog<Result>(
   env: Terminal["env"],
   work: (log: OpenedLog) => Promise<Result>,

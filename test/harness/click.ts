@@ -1,4 +1,4 @@
-/** A click of a person, as a shortener posts it: no bot, so each channel gets it. */
+/** A person's click, as a shortener posts it. Not a bot's, so each channel gets it. */
 export const CLICK = {
   event: "click",
   domain: "go.example",

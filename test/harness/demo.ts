@@ -1,26 +1,26 @@
 import { onRuntime } from "./runtime.ts";
 
-/** A word of a shell. */
+/** Quotes a word for a shell. */
 export const quoted = (word: string): string => `'${word}'`;
 
 const PROGRAM = onRuntime([]).map(quoted).join(" ");
 
-/** A demo as a process of its own, and shells beside it. */
+/** A demo in a separate process, and shells next to it. */
 export interface Demo extends AsyncDisposable {
-  /** What it printed once it was ready. */
+  /** Its output until it was ready. */
   readonly printed: string;
-  /** Its lines on stderr so far. */
+  /** Its stderr so far. */
   said(): string;
   readonly url: string;
-  /** Ends it by the signal. Resolves with its exit code once it has ended. */
+  /** Sends the signal. Resolves with the exit code once the demo has ended. */
   end(signal: NodeJS.Signals): Promise<number>;
-  /** Runs a line as another terminal would; `until`: ends it once its output matches. */
+  /** Runs a line as in another terminal. With `until`, interrupts it once its output matches. */
   shell(line: string, until?: RegExp): Promise<{ code: number | null; out: string; err: string }>;
 }
 
 /**
- * Starts the demo on free ports, with its files in `directory` unless the arguments say otherwise; `module`: from source,
- * where a binary lacks what the arguments want.
+ * Starts the demo on free ports, with its files in `directory` unless `args` say otherwise. `module` runs it from
+ * source, for arguments that a binary does not support.
  */
 export async function startDemo(
   directory: string,
@@ -50,7 +50,7 @@ export async function startDemo(
       return child.exited;
     },
     async shell(line, until) {
-      // `exec`: a signal reaches the command itself.
+      // With `exec`, a signal reaches the command itself.
       const command = line.replace(/(?:bun )?reachlog /, `exec ${PROGRAM} `);
       const beside = Bun.spawn(["sh", "-c", command], { ...options, stdio: ["ignore", "pipe", "pipe"] });
       const err = new Response(beside.stderr).text();
@@ -65,7 +65,7 @@ export async function startDemo(
   };
 }
 
-/** All that comes, or what came until it matched. */
+/** Reads to the end of the stream, or until the text matches. */
 export async function readUntil(stream: ReadableStream<Uint8Array>, wanted?: RegExp): Promise<string> {
   let text = "";
   for await (const chunk of (stream as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())) {

@@ -1,6 +1,6 @@
 import { afterEach } from "bun:test";
 
-/** Answers a function that lets each test dispose what it was given, and passes it on. */
+/** Returns a function that passes on a resource and disposes it after the test. */
 export function disposedAfterEach(): <Resource extends AsyncDisposable>(resource: Resource) => Resource {
   let stack = new AsyncDisposableStack();
   afterEach(async () => {

@@ -1,4 +1,4 @@
-/** The truth that other ways to a moment are held against: the log, folded from its first event. */
+/** The reference for other ways to compute past states: the log, folded from its first event. */
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, States } from "../../projections/all.ts";
@@ -8,23 +8,23 @@ import { foldRange } from "../../src/projector/fold-range.ts";
 export interface FoldOptions {
   /** Last position folded; default: the end of the log. */
   readonly to?: number;
-  /** Only what was recorded at or before this moment. */
+  /** Ignores events recorded after this time. */
   readonly until?: Date;
-  /** Told now and then which position is folded. */
+  /** Called now and then with the position just folded. */
   readonly onProgress?: (position: number) => void;
 }
 
 export interface Folded<Name extends ProjectionName> {
   readonly states: Pick<States, Name>;
-  /** The last position that counts; 0: nothing happened yet. */
+  /** The last position that counts; 0 if there is none. */
   readonly position: number;
-  /** When that position was recorded. */
+  /** Time of that event. */
   readonly time: string | undefined;
-  /** Events read: those of the types that the projections listen to, or all. */
+  /** Number of events read: of the types that the projections use, or of all types. */
   readonly events: number;
 }
 
-/** What the named projections say of the log up to a moment, folded from its start. */
+/** Folds the named projections from the start of the log up to a position or time. */
 export async function foldLog<Name extends ProjectionName>(
   store: EventStore<Event>,
   names: readonly Name[],

@@ -1,4 +1,4 @@
-/** An operator before a browser: by mouse with and without script, or by keyboard alone. */
+/** An operator with a browser: by mouse with or without script, or by keyboard alone. */
 import { expect } from "bun:test";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { until } from "./process.ts";
@@ -6,27 +6,27 @@ import { until } from "./process.ts";
 export const WAYS = ["by mouse", "by mouse, without script", "by keyboard alone"] as const;
 export type Way = (typeof WAYS)[number];
 
-/** More of them than a page has places to stop at. */
+/** More than any page has tab stops. */
 const TABS_MAX = 300;
 
 export interface Operator {
   readonly page: Page;
-  /** What their pages complained of: scripts that failed, dialogs, what the policy refused, requests without an answer. */
+  /** Errors of their pages: failed scripts, dialogs, refusals of the policy, requests without an answer. */
   readonly wrong: string[];
-  /** Another tab of theirs: signed in where they are. */
+  /** Opens another tab that shares the sign-in. */
   openTab(): Promise<Operator>;
-  /** Follows a link to where it leads. */
+  /** Follows a link and waits for its page. */
   follow(name: string): Promise<void>;
-  /** Presses a button, a switch too, and waits for the page that it leads to. */
+  /** Presses a button or switch and waits for the resulting page. */
   press(name: string | RegExp, role?: "button" | "switch"): Promise<void>;
   unfold(summary: string): Promise<void>;
-  /** Opens what the first element that fits the selector leads to, on the page that is there. */
+  /** Opens the link of the first element that matches the selector on the current page. */
   open(selector: string): Promise<void>;
   fill(label: string, text: string): Promise<void>;
   chooseFile(label: string, path: string): Promise<void>;
-  /** Moves a slider to its very beginning, and waits for the page that it leads to: with script alone. */
+  /** Moves a slider to its start and waits for the resulting page. Needs script. */
   slideToStart(slider: Locator): Promise<void>;
-  /** Waits until it is on the page: which changes by itself, or, without script, when it is loaded again. */
+  /** Waits until it appears on the page, which updates by itself or, without script, is reloaded. */
   sees(what: string | RegExp | Locator): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
 }
 
 interface Hand {
-  /** `key`: by which a keyboard uses it. */
+  /** Uses the target by mouse, or with the key `key`. */
   use(target: Locator, key: "Enter" | "Space"): Promise<void>;
   fill(target: Locator, text: string): Promise<void>;
   slideToStart(slider: Locator): Promise<void>;
@@ -113,10 +113,10 @@ function keyboardOn(page: Page): Hand {
   };
 }
 
-/** The least side of what is pressed, in CSS pixels (WCAG 2.2, 2.5.8); a link within a sentence may be smaller. */
+/** Minimum size of a target, in CSS pixels (WCAG 2.2, 2.5.8); a link within a sentence may be smaller. */
 const TARGET_PX_MIN = 24;
 
-/** Throws where a thumb would miss it, or a part of it lies beside the screen. */
+/** Throws if the target is too small for a thumb or partly off the screen. */
 async function expectReachable(target: Locator): Promise<void> {
   await target.scrollIntoViewIfNeeded();
   const fault = await target.evaluate((element, least) => {
@@ -130,7 +130,7 @@ async function expectReachable(target: Locator): Promise<void> {
   if (fault !== "") throw new Error(`${await target.evaluate((element) => element.outerHTML)} ${fault}`);
 }
 
-/** Presses Tab until the target is focused, and looks whether one sees that it is. */
+/** Presses Tab until the target has focus, and checks that the focus is visible. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
   const markup = await target.evaluate((element) => element.outerHTML);
   const isFocused = () => target.evaluate((element) => element === document.activeElement);
@@ -148,7 +148,7 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
 function noteWhatIsWrong(page: Page, wrong: string[]): void {
   page.on("pageerror", ({ message }) => wrong.push(message));
   page.on("console", (message) => {
-    // What the policy refuses, and answers of 400 and more, are among them.
+    // Includes refusals of the policy and answers of 400 and more.
     if (message.type() === "error") wrong.push(`${message.location().url}: ${message.text()}`);
   });
   page.on("dialog", (dialog) => {
@@ -157,7 +157,7 @@ function noteWhatIsWrong(page: Page, wrong: string[]): void {
   });
   page.on("requestfailed", (request) => {
     const why = request.failure()?.errorText ?? "";
-    // Of a page that was left: what it asked for last, and its stream.
+    // Aborted requests belong to a page that was left: its last requests and its stream.
     if (why !== "net::ERR_ABORTED") wrong.push(`${request.url()}: ${why}`);
   });
 }

@@ -1,14 +1,14 @@
-/** All that a page of ours is made of. */
+/** All elements that our pages use. */
 const ELEMENTS = new Set(
   `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
    pre code output table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary time meter progress
    form label input kbd select option button fieldset legend`.split(/\s+/),
 );
 
-/** What an icon is drawn from, which is in a `symbol`, and the bars of a chart. */
+/** Elements inside a `symbol`, which draw an icon, and the bars of a chart. */
 const SHAPES = new Set(["path", "circle", "rect", "line", "polyline", "polygon", "ellipse"]);
 
-/** What of a page is not ours: elements, handlers, and addresses of elsewhere. */
+/** Lists the parts of a page that are not ours: elements, handlers, and external addresses. */
 export async function oddIn(page: string): Promise<readonly string[]> {
   const odd: string[] = [];
   let drawn = 0;

@@ -5,11 +5,11 @@ import { selfSigned } from "../networks/self-signed.ts";
 
 export interface PostgresWithTls extends AsyncDisposable {
   readonly server: PostgresServer;
-  /** Its own authority: a file that only clients have that verify it. It is the one of 127.0.0.1, and of no name. */
+  /** A file with the server's own authority, for clients that verify it. The certificate names only 127.0.0.1. */
   readonly certificate: string;
 }
 
-/** Not below `/dev`, where Deno lets no program read that is not allowed everything. */
+/** Not below `/dev`, which Deno lets a program read only if it allows everything. */
 const DISK = "/var/tmp";
 
 const DAY_MS = 86_400_000;

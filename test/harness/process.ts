@@ -11,25 +11,25 @@ import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 export const TOKEN = "process-test-token-0123456789";
 export const BEARER = { authorization: `Bearer ${TOKEN}` };
 
-/** A folder of its own, a sandbox, and the service as a real process, any number of times on the same log. */
+/** A folder and a sandbox, with the service as a real process, any number of times on the same log. */
 export interface Installation extends AsyncDisposable {
   readonly directory: string;
   readonly sandbox: Sandbox;
   readonly env: Record<string, string>;
-  /** Starts one command, with flags of its runtime; it is killed with the world at the latest. */
+  /** Starts one command, with flags for its runtime. It is killed when the installation ends, at the latest. */
   start(args: readonly string[], more?: Record<string, string>, flags?: readonly string[]): Running["process"];
   /** Starts `reachlog serve` and waits until it listens. */
   serve(more?: Record<string, string>, flags?: readonly string[]): Promise<Running>;
   /** Runs one command to its end. */
   command(...args: string[]): Promise<Captured>;
-  /** Writes a file and gives its path. */
+  /** Writes a file and returns its path. */
   file(name: string, content: string | Uint8Array): string;
 }
 
 export interface Running {
   readonly url: string;
   readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
-  /** Everything the service wrote to stderr so far. */
+  /** The service's stderr so far. */
   log(): string;
   get(path: string, init?: RequestInit): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -52,7 +52,7 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
   };
   const start: Installation["start"] = (args, more = {}, flags = []) => {
     const child = Bun.spawn(onRuntime(args, { flags }), {
-      // The folder holds no .env, so nothing of the machine's own configuration gets in.
+      // The folder contains no .env, so the machine's own configuration does not leak in.
       cwd: directory,
       env: { ...env, ...more },
       stdio: ["ignore", "pipe", "pipe"],
@@ -82,25 +82,25 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
   };
 }
 
-/** What a process wrote, once it has ended. */
+/** Returns a process's output once it has ended. */
 export async function ended({ stdout, stderr, exited }: Running["process"]): Promise<Captured> {
   const [out, err, code] = await Promise.all([new Response(stdout).text(), new Response(stderr).text(), exited]);
   return { code, out, err };
 }
 
-/** Stops a service in order. Answers the exit code. */
+/** Stops a service in order. Returns the exit code. */
 export async function stop({ process }: Pick<Running, "process">): Promise<number> {
   process.kill("SIGTERM");
   return process.exited;
 }
 
-/** Ends a service in the middle of whatever it does. */
+/** Kills a service in the middle of its work. */
 export async function kill({ process }: Pick<Running, "process">): Promise<void> {
   process.kill("SIGKILL");
   await process.exited;
 }
 
-/** Rejects with what the service wrote when it ends before it listens. */
+/** Resolves once the service listens. Rejects with its stderr if it ends earlier. */
 export async function untilListening(child: Running["process"]): Promise<Running> {
   let seen = "";
   const listening = Promise.withResolvers<string>();
@@ -127,7 +127,7 @@ export async function untilListening(child: Running["process"]): Promise<Running
   };
 }
 
-/** Goes the way of a browser through the sandbox's consent page; `account` chooses who authorizes. */
+/** Passes the sandbox's consent page as a browser does; `account` chooses who authorizes. */
 export async function authorize(
   service: Pick<Running, "get">,
   sandbox: Sandbox,
@@ -149,12 +149,15 @@ export async function authorize(
   return { callback: callback.pathname + callback.search, cookie, answer };
 }
 
-/** With the pauses between them minutes: what is waited for takes seconds, and longer where asking takes longer too. */
+/**
+ * With the pauses this takes minutes, while the expected change takes seconds. A count, not a time, because a busy
+ * machine is slow to answer too.
+ */
 const ASKED_MAX = 15_000;
 
 /**
- * Asks again until the answer is as wanted: for states that no event of ours announces. `msMax` is for tests of how long
- * something takes.
+ * Asks again until `wanted` accepts the answer, for changes that no event of ours announces. `msMax` is for tests of
+ * how long something takes.
  */
 export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, msMax = Infinity): Promise<T> {
   const startedAt = performance.now();
@@ -169,7 +172,7 @@ export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boo
   return answer;
 }
 
-/** All events of the log, as the export writes them: made in this process, which is none of the service either. */
+/** All events in the log, as the export writes them. The export runs in this process, not in the service. */
 export async function exported(world: Installation): Promise<
   {
     position: number;

@@ -7,10 +7,13 @@ const ROOT = join(import.meta.dirname, "../..");
 /** The program's source. */
 export const MAIN = join(ROOT, "src/main.ts");
 
-/** What the service's processes run on: Bun or Deno, from source, or the binary whose path the environment gives. */
+/** The runtime of the service's processes: `bun` or `deno`, from source, or the path of a binary. */
 export const RUNTIME = process.env["RUNTIME"] ?? "bun";
 
-/** What the runtime itself is told: Deno's cache of compiled modules is one for the whole run, and in no test's folder. */
+/**
+ * Environment for the runtime itself. Deno's cache of compiled modules is shared by the whole run, outside the tests'
+ * folders.
+ */
 export const RUNTIME_ENV: Readonly<Record<string, string>> =
   RUNTIME === "deno" ? { DENO_DIR: join(tmpdir(), "deno") } : {};
 
@@ -22,8 +25,8 @@ const PROGRAMS: Readonly<Record<string, () => readonly string[]>> = {
 const isBinary = RUNTIME.includes("/");
 
 /**
- * A command line of the service's, with what the runtime is told besides; `module`: of another program's. A binary is told
- * nothing and runs nothing else: both are for Bun then, and the source.
+ * Builds a command line of the service, or of `module`. `flags` go to the runtime. With either, a binary is replaced by
+ * Bun and the source, since it accepts neither.
  */
 export function onRuntime(
   args: readonly string[],
@@ -37,7 +40,7 @@ export function onRuntime(
   return [...program(), ...flags, module ?? MAIN, ...args];
 }
 
-/** Builds the program as it is shipped. It starts in a third of the time that its source takes. Answers its path. */
+/** Builds the shipped binary, which starts in a third of the time of the source. Returns its path. */
 export function buildBinary(folder: string): string {
   const path = join(folder, "reachlog");
   const built = Bun.spawnSync([process.execPath, join(ROOT, "packaging/build.ts"), "--out", path]);
@@ -45,7 +48,10 @@ export function buildBinary(folder: string): string {
   return path;
 }
 
-/** Deno as the lockfile has it. Its package would link it to its place after the installation, which no package may do here. */
+/**
+ * Returns the path of the locked Deno. Its package would link it at installation, but packages may run no install
+ * scripts here.
+ */
 export function denoProgram(): string {
   const { platform, arch } = process;
   const name = `@deno/${platform}-${arch}${platform === "linux" ? "-glibc" : ""}/package.json`;

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { encodeState } from "../../projections/snapshot.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
 
-/** What the snapshots in a log's file tell a reader that unpacks them, by their names; an encrypted one as it is stored. */
+/** Decodes the snapshots in a log's file, by name; an encrypted one stays as stored. */
 export async function readStoredStates(file: string): Promise<Record<string, string>> {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
   const texts: Record<string, string> = {};

@@ -1,16 +1,19 @@
-/** Where a run of tests puts its temporary files. */
+/** The place of a run's temporary files. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-/** Unless TMPDIR says where: a disk on which fsync costs nothing, so that no test waits for a busy one. */
+/** Used unless TMPDIR is set: fsync costs nothing on this disk, so no test waits for a busy one. */
 const MEMORY_DISK = "/dev/shm";
-/** Several times what a whole run leaves there until it ends. */
+/** Several times the space that a whole run uses until it ends. */
 const FREE_BYTES_MIN = 2 ** 31;
 
 const OF_A_RUN = /^reachlog-tests-(\d+)$/;
 
-/** Gives this process and those that it starts a folder, which goes with it; that of a killed run goes with the next. */
+/**
+ * Gives this process and its children a folder, which is removed when it exits. Folders of killed runs are removed by
+ * the next run.
+ */
 export function useTemporaryFolder(): void {
   const given = process.env["TMPDIR"];
   if (given !== undefined && OF_A_RUN.test(basename(given))) return;
@@ -39,7 +42,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** A folder that goes when the run ends, or when it is disposed. */
+/** A folder that is removed when the run ends or when it is disposed. */
 export interface TemporaryFolder extends Disposable {
   readonly path: string;
   file(name: string): string;

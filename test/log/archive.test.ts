@@ -24,7 +24,7 @@ import { temporaryFolder } from "../harness/temporary.ts";
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.parse("2026-03-10T12:00:00.000Z");
 
-/** Each fills a good tenth of a segment, also when it is compressed. */
+/** Length of a text that fills a good tenth of a segment, even compressed. */
 const TEXT_CHARS = 150_000;
 const OLD_EVENTS = 40;
 
@@ -38,7 +38,7 @@ async function openAged(env: Record<string, string>, clock: () => number) {
   return { log, eventLog: createEventLog(log, () => Bun.randomUUIDv7()) };
 }
 
-/** A log whose first forty events are of another day than the last three. */
+/** Fills a log whose first forty events are from an earlier day than the last three. */
 async function fillAged(env: Record<string, string>): Promise<void> {
   let now = NOW_MS - 3 * DAY_MS;
   const { log, eventLog } = await openAged(env, () => now);
@@ -201,7 +201,7 @@ test.each(PLACES)("a start of a log %s needs only the segments that hold an eras
       await eventLog.append(STREAMS.link("go.example", "x"), [clickOf()], {});
     }
     {
-      // A service that ends saves its states: the next one folds no archived event.
+      // A service that ends saves its states, so the next one folds no archived event.
       await using service = await startService(config, SILENT);
       expect(service.url).toStartWith("http");
     }
@@ -216,7 +216,7 @@ test.each(PLACES)("a start of a log %s needs only the segments that hold an eras
   for (const name of names) move(name, "", ".away");
   expect(String(await startService(config, SILENT).catch((fault: unknown) => fault))).toContain(names[1]!);
   move(names[1]!, ".away", "");
-  // Keys that no start has bound to this log may be new ones, whose readers would take all for erased.
+  // Keys that no start has bound to this log may be new ones, whose readers would take all data for erased.
   const keysName = folder.file("new-keys.sqlite");
   await using secrets = await openSecretStore({ place: sqliteSecrets(keysName), master: Buffer.alloc(32, 9) });
   const opening = openEncryptedLog({

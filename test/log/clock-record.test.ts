@@ -49,7 +49,7 @@ describe("a record", () => {
 });
 
 describe("the clock of a log in a file, with a record", () => {
-  /** A machine whose clock was moved by that much since the record. */
+  /** A machine whose clock was moved by `movedMs` since the record. */
   function openMachine(file: string, movedMs: number) {
     clockRecord(file).keep(Date.now() - movedMs);
     const clock = machineClock({ record: clockRecord(file) });

@@ -37,7 +37,7 @@ async function listen(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Answers as the witness does. */
+/** Serves requests as the witness does. */
 const answers =
   (witness: Witness): RequestListener =>
   (request, response) => {
@@ -49,7 +49,7 @@ const answers =
     });
   };
 
-/** A log with its checkpoints, and a witness of it. */
+/** A log with checkpoints, and a witness for it. */
 async function openWorld(file = newLogFile(), witnessFile = newLogFile()) {
   const files = logFiles(file);
   const checkpoints = checkpointFiles(files);
@@ -88,7 +88,7 @@ async function openWorld(file = newLogFile(), witnessFile = newLogFile()) {
         witness: { url, cosigner },
       }),
     cosigned: () => cosignedPosition(checkpoints, key.publicKey),
-    /** What the witness says of the head as it is now, or of another history of that length. */
+    /** Asks the witness to cosign the present head or, with `root`, another history of that length. */
     async ask(url: string, old: number, root?: string): Promise<Witnessed> {
       const { position, hash } = await store.head();
       const checkpoint = { origin: formatOrigin(store), position, hash, root: root ?? "", time: undefined };
@@ -104,7 +104,7 @@ async function write(eventLog: EventLog, count: number): Promise<void> {
     await eventLog.append("requests", [{ type: "MessageRequested", data: { text: `${number}` } }], SERVICE_METADATA);
 }
 
-/** Waits for something that another turn of the event loop brings. */
+/** Waits for a condition that a later turn of the event loop fulfils. */
 async function until(isThere: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await isThere())) await new Promise(setImmediate);
 }

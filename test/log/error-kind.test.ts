@@ -17,7 +17,7 @@ const FAULTS: readonly (readonly [unknown, ErrorKind | undefined])[] = [
   [new InvalidEvent("unknown event type"), "damaged"],
   [new InvalidAppend("no events"), undefined],
   [new TypeError("undefined is not a function"), undefined],
-  // What only looks like one of ours, as a network's fault does.
+  // Only resembles an error of ours, as a network's fault may.
   [Object.assign(new Error("refused"), { kind: "configuration", code: "full" }), undefined],
   [undefined, undefined],
 ];

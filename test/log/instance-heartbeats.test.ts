@@ -11,7 +11,7 @@ function instance(id: string, settings: Partial<typeof SETTINGS> = {}): Instance
   return { id, url: `http://${id}:3000`, version: "1.2.3", started_at, configuration: "c", settings: all };
 }
 
-/** A log that instances join, and a clock that is theirs: one sleeps until it is moved. */
+/** A log that instances join, on a clock that the test moves; they sleep until then. */
 async function openWorld() {
   const log = await openMemoryLog();
   let now = 0;
@@ -35,18 +35,18 @@ async function openWorld() {
     warned,
     join: (id: string, settings: Partial<typeof SETTINGS> = {}) => joinInstances(deps, instance(id, settings)),
     find: () => findLiving(deps),
-    /** A row of one that was killed. */
+    /** Leaves the row of an instance that was killed. */
     leaveDead: (id: string, settings: Partial<typeof SETTINGS> = {}) =>
       snapshots.save(`instance/${id}`, { version: 7, position: 0, state: JSON.stringify(instance(id, settings)) }),
     refuse: (fault: Error | undefined) => (away = fault),
-    /** Lets time pass second by second; each sleeping instance wakes, and does its work before the next. */
+    /** Lets time pass second by second; each instance that wakes finishes its work before the next second. */
     async pass(seconds: number) {
       for (let second = 0; second < seconds; second++) {
         now += 1_000;
         const due = sleepers.filter(({ until }) => until <= now);
         sleepers = sleepers.filter(({ until }) => until > now);
         for (const { wake } of due) wake();
-        // A few round trips through the writer thread.
+        // Time for a few round trips through the writer thread.
         for (let trip = 0; trip < 4; trip++) {
           await snapshots.remove(["none"]);
           await new Promise(setImmediate);
@@ -143,7 +143,7 @@ test("while no heartbeat gets through this instance goes on, and says so", async
   await using a = await world.join("a");
   world.refuse(new Error("away"));
   await world.pass(20);
-  // Two heartbeats failed, one after the other.
+  // Two consecutive heartbeats failed.
   expect(world.warned).toEqual(["a heartbeat failed"]);
   expect(idsOf(a)).toEqual(["a"]);
 });

@@ -10,15 +10,15 @@ const TERMS = { name: "role", ttlMs: TTL_MS, renewMs: 5_000 };
 const RUN: NewEvent = { type: "RunStarted", data: { run_id: "r", dry_run: true } };
 
 interface World extends MemoryLog {
-  /** What the machine takes for the time, and what went by. */
+  /** The machine's clock; `elapsed` is its monotonic one. Both in ms. */
   now: number;
   elapsed: number;
   take(holder: string, deps?: Partial<LeaseDeps>): Promise<HeldLease | undefined>;
-  /** Both clocks go on, and nothing is renewed. */
+  /** Moves both clocks without any renewal. */
   standStill(ms: number): void;
 }
 
-/** Leases that are renewed only when a test says so. */
+/** Opens a log whose leases are renewed only when a test says so. */
 async function openWorld(): Promise<World> {
   const log = await openMemoryLog({ clock: () => world.now });
   const world: World = {

@@ -15,7 +15,7 @@ import {
 const HOUR_MS = 3_600_000;
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** A server, a machine with a clock that may be set, and one that is never set. */
+/** A server, a machine whose clock can be set, and a monotonic clock. */
 function openWorld() {
   const world = { log: START, wall: START, elapsed: 500, warned: 0 };
   const clock = serverClock({
@@ -28,7 +28,7 @@ function openWorld() {
     world.wall += ms;
     world.elapsed += ms;
   };
-  /** The question takes `thereMs` to the server, and the answer `backMs` from it. */
+  /** Asks the server for its time. The request takes `thereMs`, the answer `backMs`. */
   const look = (thereMs = 0, backMs = 0): Promise<void> =>
     clock.look({
       async now() {
@@ -53,7 +53,7 @@ describe("the clock of a server's log", () => {
           await world.look(thereMs, backMs);
           fastest = Math.min(fastest, thereMs + backMs);
           const behindMs = world.log - world.clock.now();
-          // Each side says whole milliseconds.
+          // Both times are in whole milliseconds.
           expect(behindMs).toBeGreaterThanOrEqual(-1);
           expect(behindMs).toBeLessThanOrEqual(fastest + 2);
         }
@@ -145,7 +145,7 @@ test("a skew is said in words, and counts only beyond the bound", () => {
 });
 
 describe("the clock of a log in a file", () => {
-  /** A machine whose clock may be set, and which may sleep. */
+  /** A machine whose clock can be set, and that can sleep. */
   function openMachine() {
     const world = { wall: START, elapsed: 500, asleep: 0, warned: 0 };
     const clock = machineClock({

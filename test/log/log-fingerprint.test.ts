@@ -10,7 +10,7 @@ async function expectIdentified(place: StorePlace): Promise<string> {
   expect(await place.identify()).toBeUndefined();
   const opened = await (async () => {
     await using store = await place.open();
-    // While a service has the log open, and afterwards.
+    // Checked while the log is open and, below, after it was closed.
     expect(await place.identify()).toEqual({ id: store.id, epoch: store.epoch });
     return fingerprintLog(store);
   })();

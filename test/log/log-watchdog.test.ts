@@ -13,7 +13,7 @@ import { METADATA, newLogFile, newNotes, randomId, SILENT } from "../harness/mem
 
 const SEED = new Uint8Array(32).fill(5);
 
-/** An instance that has read some events of a log, and looks at once when its turn comes. */
+/** An instance that has read `events` events. It checks the log `left` times without a wait. */
 async function openInstance(
   events: number,
   other: Partial<EventStore<Event>> = {},
@@ -54,13 +54,13 @@ async function openInstance(
   return {
     file,
     watch,
-    /** What a start says that finds this log as it is now. */
+    /** Returns the loss that a start finds in the present log. */
     async start() {
       await using log = await open();
       const checkpoints = checkpointInVault(notes, SEED);
       return (await findLoss(log, checkpoints, await checkpoints.loadKey()))?.sentence;
     },
-    /** As an instance does that has not found out yet. */
+    /** Signs the head, as an instance does before it has noticed the loss. */
     async sign() {
       await using log = await open();
       const checkpoints = checkpointInVault(notes, SEED);

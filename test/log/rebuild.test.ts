@@ -11,7 +11,7 @@ import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 
-/** The part is folded on a connection of its own, as the thread does. */
+/** Folds the part on a separate connection, as the worker thread does. */
 function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "workerPositionsMin"> {
   return {
     workerPositionsMin: 0,

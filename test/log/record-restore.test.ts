@@ -21,18 +21,18 @@ let now = Date.parse("2026-03-01T08:00:00.000Z");
 const FORGOTTEN: NewEvent = { type: "PersonForgotten", data: { hashes: [], keys: [] } };
 const ADDED: NewEvent = addedOf({ id: "1" }, { basis: "none" });
 
-/** Opens a log, does something with it, and closes it. */
+/** Opens a log, runs `work` on it, and closes it. */
 async function on<Result>(file: string, work: (store: EventStore<Event>) => Promise<Result>): Promise<Result> {
   await using store = await openSqliteStore<Event>({ file, codec, clock: () => now });
   return await work(store);
 }
 
-/** What a command does. */
+/** Appends events as a command does. */
 function append(file: string, ...newEvents: NewEvent[]): Promise<unknown> {
   return on(file, (store) => createEventLog(store, makeId).append(STREAMS.outreach, newEvents, SERVICE_METADATA));
 }
 
-/** What a service does when it opens the log. Answers what the log tells of its restores. */
+/** Opens the log as a service does, and returns its LogRestored events. */
 function serve(file: string): Promise<Recorded<"LogRestored">[]> {
   return on(file, async (store) => {
     await recordRestore(createEventLog(store, makeId), SILENT);
@@ -122,7 +122,7 @@ async function copiedOnServer() {
   return { place, copy: placeAt(urlOf(name)) };
 }
 
-/** What a service does before and when it opens the log. Answers how the log says that it was restored. */
+/** Opens the log as a service does, with the check for a copy before. Returns the causes of the recorded restores. */
 async function causesOf(place: StorePlace): Promise<string[]> {
   await noticeCopy(place, "test", SILENT);
   await using store = await place.open({ codec });
@@ -170,7 +170,7 @@ test("what a start would not notice is said with the GRANT that mends it", async
   ]);
 });
 
-/** Of heartbeats: an instance that looks waits a second for the next. */
+/** Heartbeats every 100 ms, because a check for living instances waits only a second for the next one. */
 function beatFast(_ms: number, signal: AbortSignal): Promise<void> {
   return sleep(100, signal);
 }

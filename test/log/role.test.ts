@@ -8,11 +8,11 @@ const TERMS = { name: "role", ttlMs: 15_000, renewMs: 5_000 };
 
 interface World extends MemoryLog {
   now: number;
-  /** What began and ended, in order. */
+  /** Begins and ends of the role, in order. */
   readonly happened: readonly string[];
-  /** `isAlone`: it owns the log. */
+  /** Starts an instance; it owns the log if `isAlone`. */
   start(holder: string, options?: StartOptions): Promise<Started>;
-  /** Resolves once so much happened. */
+  /** Resolves once `count` entries have happened. */
   until(count: number): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ interface StartOptions {
 
 interface Started {
   readonly role: Role;
-  /** Its timers never ring again. */
+  /** Stops its timers. */
   freeze(): void;
   thaw(): void;
 }
@@ -82,7 +82,7 @@ async function openWorld(): Promise<World> {
   return world;
 }
 
-/** Time goes on by the second, so that all who ask by timers do. */
+/** Lets time pass second by second, so that each timer of the instances fires. */
 async function pass(world: World, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     world.now += 1_000;

@@ -24,13 +24,13 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** A service's log and its checkpoints, opened and closed as often as a test likes. */
+/** A service's log and checkpoints, which a test may open and close repeatedly. */
 interface House {
   readonly files: LogFiles;
   readonly warnings: string[];
-  /** How often the head was asked for while checkpoints were kept. */
+  /** Number of reads of the head while checkpoints were kept. */
   readonly heads: { asked: number };
-  /** Opens the log, does `work` while its checkpoints are kept, and stops in order. */
+  /** Opens the log, runs `work` while its checkpoints are kept, and closes it in order. */
   run(work?: (eventLog: EventLog) => Promise<void>, acceptLoss?: boolean): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ async function write(eventLog: EventLog, count: number): Promise<void> {
   }
 }
 
-/** What the checkpoint beside the log says. */
+/** The content of the checkpoint next to the log. */
 function known({ files }: House) {
   const { publicKey } = loadSigningKey(files.signingKey);
   return openCheckpoint(readFileSync(files.checkpoint, "utf8"), publicKey);
@@ -88,7 +88,7 @@ async function refusal(work: Promise<void>): Promise<string> {
   throw new Error("it was started");
 }
 
-/** All events as they are stored. */
+/** All events in their stored form. */
 async function eventsOf({ files }: House): Promise<{ type: string; data: unknown }[]> {
   await using store = await openSqliteStore<Event>({ file: files.log, codec });
   const events: { type: string; data: unknown }[] = [];
@@ -127,7 +127,7 @@ test("while the head moves a newer one is written every ten seconds, and none wh
     jest.advanceTimersByTime(1);
     while (readFileSync(home.files.checkpoint, "utf8") === first) await new Promise(setImmediate);
     expect(known(home).position).toBe(2);
-    // The head rests: what another program puts there now is still there at the end.
+    // The head does not change, so a file that another program writes now must survive.
     writeFileSync(home.files.checkpoint, "not overwritten");
     jest.advanceTimersByTime(60_000);
   });
@@ -191,7 +191,7 @@ test("a log whose end was cut off is refused, with where it ends and what was kn
   expect(message).toContain("the log ends at position 6");
   expect(message).toContain("knew 9 events");
   expect(message).toContain("--accept-loss");
-  // Nor is the checkpoint replaced by one of the shorter log.
+  // The checkpoint is not replaced by one of the shorter log either.
   expect(await refusal(home.run())).toBe(message);
 });
 
@@ -232,7 +232,7 @@ test("a checkpoint that is no checkpoint, or of another key, is refused", async 
   writeFileSync(home.files.checkpoint, good);
   rmSync(home.files.signingKey);
   expect(await refusal(home.run())).toContain("log.signing.pem was gone");
-  // A new key was made: no key proves what the old one signed.
+  // A new key was made, and no key proves the signatures of the old one.
   expect(await refusal(home.run())).toContain("not signed by the log's key");
 });
 
@@ -247,7 +247,7 @@ test("a key that others can read is not used", async () => {
 test("a checkpoint that is gone is told, where there was one", async () => {
   const home = house();
   {
-    // As a version of reachlog has left it that knew no checkpoints.
+    // As left by a version of reachlog without checkpoints.
     await using store = await openSqliteStore<Event>({ file: home.files.log, codec });
     await write(createEventLog(store, makeId), 1);
   }
@@ -268,7 +268,7 @@ test("a loss that is accepted is an event with what was known, and is not refuse
   });
   tamper(home.files.log, "DELETE FROM events WHERE position > 6");
   await home.run(async ({ store }) => {
-    // A snapshot may tell of what was lost.
+    // A snapshot may contain data from the lost events.
     expect(await store.snapshots.load("stats")).toBeUndefined();
   }, true);
   const accepted = (await eventsOf(home)).at(-1);

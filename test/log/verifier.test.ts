@@ -8,7 +8,7 @@ import { logFiles } from "../../src/log/log-files.ts";
 import { createLogVerifier } from "../../src/log/verifier.ts";
 import { openMemoryLog, randomId, SILENT } from "../harness/memory/log.ts";
 
-/** A verifier of a log that behaves otherwise in something, and what it logged and announced. */
+/** A verifier of a log with some replaced methods, and its logged and announced lines. */
 async function openVerifier(other: (store: EventStore<Event>) => Partial<EventStore<Event>>) {
   const log = await openMemoryLog();
   const said: string[] = [];

@@ -36,7 +36,7 @@ test("another time zone does not end the day of a restore: no recipient is writt
   expect(await before.run()).toMatchObject({ sent: 1 });
   await world.list("11");
   await world.append([RESTORED]);
-  // There it is tomorrow already, or will be soon.
+  // It is already tomorrow in that zone, or will be soon.
   const { run } = await world.start({ timezone: "Pacific/Kiritimati" });
   world.time.jump(DAY_MS / 2);
   expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
@@ -47,7 +47,7 @@ test("another time zone does not end the day of a restore: no recipient is writt
 test("who has a message that the restored log does not know of gets no second one", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  // Sent after the backup, so that the log has forgotten it.
+  // Sent after the backup, so the restored log does not contain it.
   await world.network.sendDm("token", "11", "Hi Name 11");
   world.network.receive("12", "hello");
   await world.list("10", "11", "12");
@@ -105,7 +105,7 @@ test("who was found to have a message counts as written to for ever", async () =
   expect(await world.events("DirectMessageSkipped")).toMatchObject([
     { data: { reason: "already_contacted", found: { message_id: world.network.accepted[0]?.id } } },
   ]);
-  // The network shows nothing of before the restore any more.
+  // By then the network shows nothing from before the restore.
   world.time.jump(32 * DAY_MS);
   expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
   expect(world.network.accepted).toHaveLength(1);
@@ -146,7 +146,7 @@ test("an opt-out behind many newer messages is found in a restored log that had 
 test("who was forgotten after the backup is not written to, whatever source gives them", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  // The key file is as it was before the restore.
+  // The key file still has its content from before the restore.
   const isForgotten = ({ id }: Recipient): boolean => id === "10";
   const rules = { ...RULES, requireConsent: false, isForgotten };
   const { run } = await world.start({ rules, sources: [openSource("followers")] });

@@ -133,7 +133,7 @@ describe("a reply that asks to stop tracking", () => {
       replied: true,
       tracking: { status: "denied" },
     });
-    // Their words are nowhere in the log, and the message is read once.
+    // Their words are nowhere in the log, and the message is read only once.
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("tracking me");
     world.time.jump(MINUTE_MS);
     await instance.run();
@@ -173,7 +173,7 @@ describe("a reply that asks to stop tracking", () => {
     ]);
     const instance = await readInbox(world);
     expect(contactOf(instance, "10")?.tracking.status).toBe("granted");
-    // Without a date nothing says that the grant is the later one.
+    // A grant without a date does not count as later than the message.
     expect(contactOf(instance, "11")?.tracking.status).toBe("denied");
   });
 });

@@ -88,7 +88,7 @@ describe("what the inbox says", () => {
     readWish: (text: string) => (text === "stop" ? ("stop" as const) : undefined),
     isTrackingOptOut: () => false,
   };
-  /** `messages`: newest first, as networks list them. */
+  /** `messages` are newest first, as networks list them. */
   const reading = (...messages: InboxMessage[]) =>
     given(AUTHORIZED).when((state) => decideReceived(state, rules, messages));
   const received = { type: "DirectMessageReceived", data: { recipient: ANN } };

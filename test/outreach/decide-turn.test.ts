@@ -234,7 +234,7 @@ describe("one person's turn", () => {
     given(authorized, opted, ...tried(2, FAILURE_TRIES_MIN - 2))
       .when(turn({}, rules))
       .thenEvents({ type: "DirectMessageAttempted" });
-    // The network was not asked for these.
+    // The network was not asked to send these.
     given(authorized, opted, ...tried(8, 8, "withdrawn"))
       .when(turn({}, rules))
       .thenEvents({ type: "DirectMessageAttempted" });

@@ -50,7 +50,7 @@ const listed = (more: Partial<DataOf<"RecipientAdded">> = {}): NewEvent => ({
   data: { recipient: SEVEN, basis: "opt_in", fields: {}, source: "list", ...more },
 });
 
-/** Messages to as many others on that day. */
+/** Messages to `count` other recipients on that day. */
 const messages = (count: number): NewEvent[] =>
   Array.from({ length: count }, (_, nth): NewEvent => ({
     type: "DirectMessageAttempted",

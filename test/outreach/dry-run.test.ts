@@ -17,7 +17,7 @@ const DAY_MS = 24 * 3_600_000;
 const PEOPLE = ["10", "11", "12", "13", "14", "15"];
 const anyId = fc.constantFrom(...PEOPLE, OWN.id);
 
-/** How the network shows a person, if at all. */
+/** The network's view of a person, if it knows them. */
 const look = fc.record({
   known: fc.constantFrom(true, true, true, false),
   receivesOurDm: fc.constantFrom(true, true, false),
@@ -31,7 +31,7 @@ const imported = fc.record({
   hasTown: fc.boolean(),
 });
 
-/** What changes before the next run. */
+/** The changes before the next run. */
 const phase = fc.record({
   looks: fc.array(look, { minLength: PEOPLE.length, maxLength: PEOPLE.length }),
   imports: fc.array(imported, { maxLength: 6 }),
@@ -44,7 +44,7 @@ type Phase = typeof phase extends fc.Arbitrary<infer T> ? T : never;
 
 const answer = fc.constantFrom<(Answer | undefined)[]>(undefined, "recipient_closed", "not_permitted", "unreachable");
 
-/** In the order in which they are merged. */
+/** Sources in the order in which they are merged. */
 const SOURCES = [
   openSource("list"),
   openSource("inbound"),
@@ -81,7 +81,10 @@ async function enter({ network, append }: OutreachHarness, { looks, imports, sup
   for (const { id, text } of messages) network.receive(id, text);
 }
 
-/** A dry run records what it finds in the inbox, as a run does: what one that finds nothing new says holds for a run. */
+/**
+ * Repeats dry runs until one finds nothing new in the inbox, and returns its preview. A dry run records new inbox
+ * messages as a run does, which would change the next preview.
+ */
 async function rehearse({ events }: OutreachHarness, run: Run): Promise<RunReport["preview"]> {
   const found = async (): Promise<number> => (await events("DirectMessageReceived", "RecipientSuppressed")).length;
   for (;;) {
@@ -91,7 +94,7 @@ async function rehearse({ events }: OutreachHarness, run: Run): Promise<RunRepor
   }
 }
 
-/** An import and the network may write a handle differently. */
+/** Ignores case, because an import and the network may write a handle differently. */
 function named({ recipient, reason }: { recipient: Recipient; reason: SkipReason }): string {
   return `${recipient.id} ${recipient.username?.toLowerCase()} ${reason}`;
 }
@@ -125,7 +128,7 @@ test("a dry run says what the run after it does: which recipients get which text
         const skipped = ofRun.flatMap(({ type, data }) => (type === "DirectMessageSkipped" ? [data] : []));
         expect(preview?.reason).toBe(reason);
         expect(preview?.would_send).toEqual(sent.map(({ recipient, text, variant }) => ({ recipient, text, variant })));
-        // A skip is recorded once for each person and reason, whichever run found it.
+        // A skip is recorded once per person and reason, whichever run finds it.
         const news = preview?.would_skip.filter((skip) => !isSkipRecorded(known, skip.recipient, skip.reason));
         expect(news?.map(named)).toEqual(skipped.map(named));
       },

@@ -3,12 +3,12 @@ import { expect, test } from "bun:test";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/day.ts";
 
-/** When the messages arrived, ms since the epoch. */
+/** Times when the messages arrived, ms since the epoch. */
 function arrivals({ x }: Sandbox): number[] {
   return x.messages.kept.map(({ created_at }) => created_at);
 }
 
-/** Checks what holds of every day: the limit to the message, no recipient twice. */
+/** Checks that exactly 100 recipients got a message, and each only one. */
 function expectFull({ sandbox }: Day): void {
   expect([sandbox.x.accepted.size, Math.max(...sandbox.x.accepted.values())]).toEqual([100, 1]);
 }
@@ -16,7 +16,7 @@ function expectFull({ sandbox }: Day): void {
 test("a day of 100 at 15 messages in 15 minutes, by the headers: it ends by itself, with no 429 but the two that X was told to give", async () => {
   await using day = await openDay({ dmLimit: 15 });
   const { sandbox, time } = day;
-  // One in the middle of a window, without a word about when; one that names its own time.
+  // One 429 in the middle of a window without a retry time, and one with it.
   const forced = new Map([
     [20, {}],
     [70, { retryAfter: 90 }],
@@ -26,14 +26,14 @@ test("a day of 100 at 15 messages in 15 minutes, by the headers: it ends by itse
     if (fault !== undefined) sandbox.faults.add({ network: "x", kind: "429", path: "/messages", count: 1, ...fault });
     forced.delete(arrived);
   };
-  // The access token ends in the middle of it.
+  // The access token expires during the run.
   time.jump(60 * MINUTE_MS);
   const startedAt = time.now();
   expect(await day.run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, failed: 0, in_doubt: 0 });
   expectFull(day);
   expect(sandbox.tally.x.answers[429]).toBe(2);
   expect([...sandbox.x.refreshUses.values()]).toEqual([1]);
-  // 100 at one a minute, and what the two 429s made it wait.
+  // 100 messages at one a minute, plus the waits after the two 429s.
   expect((time.now() - startedAt) / MINUTE_MS).toBeWithin(90, 130);
 });
 
@@ -52,11 +52,11 @@ test.each([
       askedAt.push(time.now());
     };
     const report = await day.run();
-    // A year is a day at the most, and the run does not take that long.
+    // The wait of a year is capped at a day, which is longer than the run may take.
     const [reason, refusals] = retryAfter > 0 ? ["time_limit", 1] : ["daily_limit_reached", 3];
     expect(report).toMatchObject({ reason, in_doubt: 0 });
     expect(sandbox.tally.x.answers[429]).toBe(refusals);
-    // A second at the least, from each answer on.
+    // At least a second after each answer.
     const waits = askedAt.slice(1).map((ms, index) => ms - 2 * WAY_MS - (askedAt[index] ?? 0));
     for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_000);
   },

@@ -7,7 +7,7 @@ import { METADATA } from "../harness/memory/log.ts";
 
 const PEOPLE = ["10", "11", "12"];
 
-/** From now on the log refuses every write; the answer gives room again. */
+/** Makes the log refuse all writes; the returned function makes it accept them again. */
 function fill(store: EventStore<Event>): () => void {
   const { append, leases } = store;
   const full = (): Promise<never> => Promise.reject(new StoreFull());
@@ -21,7 +21,7 @@ test("a run that a full log stopped is closed by itself once there is room, and 
   let free = (): unknown => undefined;
   const { sendDm } = world.network;
   world.network.sendDm = (token, id, text) => {
-    // The second message is taken, and its outcome cannot be recorded.
+    // The network takes the second message, but its outcome cannot be recorded.
     if (id === "11") free = fill(context.eventLog.store);
     return sendDm(token, id, text);
   };
@@ -56,6 +56,6 @@ test("a trigger that waits for the lease while another run uses up the day is re
   });
   expect(await other.runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunStarted")).toHaveLength(1);
-  // The lease is free again: a dry run takes no place of the quota.
+  // The lease is free again. Tried with a dry run, which takes no place of the quota.
   expect(await other.runner.trigger({ dryRun: true, metadata: METADATA })).toMatchObject({ kind: "started" });
 });

@@ -7,7 +7,7 @@ import { openOutreach } from "../harness/memory/outreach.ts";
 
 const MINUTE_MS = 60_000;
 
-/** When each conversation was read, in ms since the start of the test. */
+/** Times at which each conversation was read, in ms since the start of the test. */
 function readTimes(world: Awaited<ReturnType<typeof openOutreach>>) {
   const from = world.time.now();
   const times: number[] = [];
@@ -47,7 +47,7 @@ test("a message that did not arrive fails after two reads a settle time apart, k
   await run();
   expect(world.network.asked).toEqual(["10", "11"]);
 
-  // Only an operator may have it tried again.
+  // Only an operator may allow another attempt.
   await world.append([{ type: "RecipientRetryAllowed", data: { recipient: { username: "user_10" } } }]);
   expect(await run()).toMatchObject({ sent: 1 });
 });
@@ -176,7 +176,7 @@ test("the two reads of each are a settle time apart, even where the first round 
   const { conversation } = world.network;
   const reads: [string, number][] = [];
   world.network.conversation = (token, id, limit) => {
-    // The first round is slow, the second is not.
+    // Only the first round is slow.
     if (reads.length < 2) world.time.jump(12_000);
     reads.push([id, world.time.now()]);
     return conversation(token, id, limit);
@@ -207,7 +207,7 @@ describe("what cannot be read", () => {
     await run();
     expect(projector.state("run").open.size).toBe(0);
     expect(projector.state("stats").sent).toBe(3);
-    // Settled first, before the run sends any message.
+    // The run settles this one before it sends any message.
     const told = await world.events("DirectMessageSent");
     expect(told.map(({ data }) => data.recipient.id)).toEqual(["11", "10", "12"]);
   });

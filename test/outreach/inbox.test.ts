@@ -83,7 +83,7 @@ describe("a person who asks to be left alone", () => {
     await world.list("10");
     expect(await (await world.start()).run()).toMatchObject({ sent: 1 });
     world.time.jump(60 * MINUTE_MS);
-    // The oldest of them is on the last page.
+    // The opt-out is the oldest message, so it is on the last page.
     world.network.receive("11", "stop");
     for (const id of ["12", "13", "12", "13"]) world.network.receive(id, "hi");
     world.time.jump(60 * MINUTE_MS);
@@ -133,7 +133,7 @@ describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing
 
     await release(depsOf(instance), "10", METADATA);
     expect(instance.projector.state("contacts").held).toBe(0);
-    // The message is read once more, as all of the last minutes, and holds no recipient again.
+    // The run re-reads the message, like all of the last minutes, but holds no recipient again.
     expect(await instance.run()).toMatchObject({ sent: 1 });
     expect(await world.events("RecipientHeld")).toHaveLength(1);
   });
@@ -266,7 +266,7 @@ describe("who wrote first", () => {
     }
     const { run } = await world.start({ ...inbound, rules: { ...RULES, dailyLimit: 3 } });
     expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 3 });
-    // A page has two messages here: the newest, and one more.
+    // A page holds two messages here: the newest, then one more read.
     expect(world.network.inboxReads).toHaveLength(2);
     world.time.jump(86_400_000);
     expect(await run()).toMatchObject({ sent: 3 });
@@ -274,7 +274,8 @@ describe("who wrote first", () => {
     world.time.jump(86_400_000);
     const before = world.network.inboxReads.length;
     expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
-    // Of twelve messages by now: our three, and back to ten minutes before the newest of the day before.
+    // The inbox holds twelve messages by now: a run reads our three, and back to ten minutes before the newest of the
+    // day before.
     expect(world.network.inboxReads.length - before).toBeLessThanOrEqual(4);
   });
 
@@ -302,7 +303,7 @@ test("a network that refuses even the cursors it just gave is not asked for olde
   for (let round = 0; round < 50; round++) world.network.inboxFaults.push(undefined, refused);
   const { run } = await world.start({ sources: [openSource("inbound")] });
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
-  // The top, an older page, the top again, and an older page again: each page costs money.
+  // The top and an older page, twice: each page costs money.
   expect(world.network.inboxReads).toHaveLength(4);
   world.network.inboxFaults.length = 0;
   await run();
@@ -331,7 +332,7 @@ test("a page is judged again when an operator suppressed a recipient meanwhile",
   const { run } = await world.start({ eventLog: raced });
   expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
   await projector.until((await world.store.head()).position);
-  // Told once, though the page said it too; and that they wrote is not lost.
+  // The suppression is recorded once, though the page contained it too, and the message is recorded as well.
   expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { reason: "by_hand" } }]);
   expect(await world.events("DirectMessageReceived")).toHaveLength(1);
 });
@@ -368,7 +369,7 @@ test("a log in which an older version wrote to people is read back to its first 
   world.time.jump(2 * 60 * MINUTE_MS);
   world.network.receive("10", "please stop");
   for (const id of ["11", "12", "13", "14", "15"]) world.network.receive(id, "hello");
-  // As if the inbox had never been read.
+  // After this the inbox counts as never read.
   const user = { id: "1", username: "we", name: "We" };
   await world.append([
     { type: "AccountUnlinked", data: { user_id: "1", revoked: true } },

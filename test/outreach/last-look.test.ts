@@ -4,7 +4,10 @@ import type { Projector } from "../../src/projector/projector.ts";
 import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
 import { openOutreachOn, type OutreachHarness } from "../harness/memory/outreach.ts";
 
-/** A process that sees of the log only what it catches up with; `act` happens once, in a call that follows an intent. */
+/**
+ * A log and a run whose process sees only events that it catches up with. `act` runs once, inside the first such call
+ * after an intent.
+ */
 async function worldWith(
   call: "renewal" | "look",
   act: (world: OutreachHarness) => unknown,
@@ -34,7 +37,7 @@ async function worldWith(
   return { world, run };
 }
 
-/** A projector on a machine that is busy with something else: nothing comes to it unless a caller waits for it. */
+/** A projector on a busy machine: it shows no new events until a caller waits for them. */
 function lagging(projector: Projector): Projector {
   let contacts = structuredClone(projector.state("contacts"));
   return {

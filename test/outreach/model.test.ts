@@ -5,7 +5,7 @@ import { histories } from "./model/history.ts";
 import { createLogs } from "./model/logs.ts";
 import { createTally } from "./model/tally.ts";
 
-/** `test/faults/model.fault.ts` makes many more. */
+/** `test/faults/model.fault.ts` runs many more. */
 const HISTORIES = 300;
 
 test("whatever happens to the processes, the log, the clock and the network: no recipient gets two messages, no day one too many, no person is written to who asked not to be, and the log is what the network took", async () => {
@@ -15,7 +15,7 @@ test("whatever happens to the processes, the log, the clock and the network: no 
   console.log(tally.line());
   const { accepted, deduplicationWindow, undelivered, crashes, pauses, forgotten, stopped, ...counts } = tally.counts();
   const { filesPutBack, refusedRestores, ended } = counts;
-  // What the property met at all: without doubts, crashes, restores and so on it would prove little.
+  // Without doubts, crashes, restores and so on, the property would prove little.
   const met = [accepted, deduplicationWindow, undelivered, crashes, pauses, forgotten, stopped];
   met.push(counts.replacedLogs, filesPutBack, refusedRestores, ended, counts.waits, counts.closed);
   expect(Math.min(...met)).toBeGreaterThan(5);

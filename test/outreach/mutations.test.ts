@@ -6,7 +6,7 @@ import { MUTATIONS, type Mutation } from "./model/mutation-list.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Edits whose text is not in its file, or more than once: they would break nothing, or something else. */
+/** Edits whose text occurs never or more than once in its file: they would break nothing, or something else. */
 function misplaced(mutations: readonly Mutation[]): readonly string[] {
   return mutations.flatMap(({ name, edits }) => {
     const texts = new Map<string, string>();

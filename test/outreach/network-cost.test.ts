@@ -23,7 +23,7 @@ const message = (id: string, senderId: string): InboxMessage => ({
   createdAt: 0,
 });
 
-/** Answers what each question is told to; anything else is refused. */
+/** Gives the configured answers; all other calls fail. */
 function meterOf(answers: Partial<SocialNetwork>) {
   const refuse = () => Promise.reject(new SocialError("unavailable", "down"));
   return createMeter(

@@ -7,7 +7,7 @@ import { openOutreach } from "../harness/memory/outreach.ts";
 const trigger = (runner: Runner): Promise<Triggered> =>
   runner.trigger({ dryRun: false, metadata: { caller: "tests" } });
 
-/** Of triggers at the same moment one starts a run; the others name it. */
+/** Checks that one of several simultaneous triggers starts a run, and the others name it. */
 async function expectOneRun(triggered: readonly Triggered[]): Promise<void> {
   const started = triggered.filter((one) => one.kind === "started");
   expect(started).toHaveLength(1);
@@ -100,7 +100,8 @@ test("a renewal of the lease that fails once ends no run", async () => {
   let asked = 0;
   const acquire: typeof leases.acquire = (...lease) => {
     asked += 1;
-    // The taking, that before the first message, and this one while the second is waited for.
+    // The first call takes the lease, the second precedes the first message. This one fails during the wait for the
+    // second.
     return asked === 3 ? Promise.reject(new Error("database is locked")) : leases.acquire(...lease);
   };
   Object.assign(world.store, { leases: { ...leases, acquire } });

@@ -12,7 +12,7 @@ import { METADATA } from "../harness/memory/log.ts";
 const DAY_MS = 24 * 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** The most messages in any 24 hours that begin with one of them. */
+/** The maximum number of messages in any 24 hours that begin with a message. */
 function mostInADay(times: readonly number[]): number {
   return Math.max(0, ...times.map((from) => times.filter((time) => time >= from && time < from + DAY_MS).length));
 }
@@ -20,7 +20,7 @@ function mostInADay(times: readonly number[]): number {
 describe("a run after a change of QUOTA_TIMEZONE", () => {
   const limited = { ...RULES, dailyLimit: 10 };
 
-  /** Ten messages at eight in the morning, which is the evening before in Pago Pago. */
+  /** Sends ten messages at eight in the morning UTC, which is the evening before in Pago Pago. */
   async function worldWithTenSent() {
     const world = await openOutreach();
     const ids = Array.from({ length: 25 }, (_, number) => String(100 + number));
@@ -50,11 +50,11 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
   });
 });
 
-/** One thing that happens: time passes, the setting changes or not, and a run tries to send a message. */
+/** Time passes, the setting may change, and a run tries to send a message. */
 interface Step {
   readonly afterMs: number;
   readonly timezone: string;
-  /** Between the intent and the outcome. */
+  /** Time between the intent and the outcome. */
   readonly waitMs: number;
   readonly outcome: "sent" | "freed" | "in_doubt" | "lost" | "refused";
 }
@@ -73,19 +73,19 @@ const step = (zones: readonly string[]): fc.Arbitrary<Step> =>
     outcome: fc.constantFrom("sent", "sent", "sent", "freed", "in_doubt", "lost", "refused"),
   });
 
-/** A day on which clocks change in Berlin lies among the first. */
+/** The range includes a day near the start when clocks change in Berlin. */
 const start = fc.integer({ min: Date.parse("2026-03-27T00:00:00Z"), max: Date.parse("2026-03-29T00:00:00Z") });
 
 /** A message that took a place and kept it. */
 interface Taken {
-  /** When the network was asked. */
+  /** Time of the request to the network. */
   readonly sentAt: number;
   readonly day: string;
 }
 
 /**
- * Plays a history by the rule that runs decide by, and calls `look` before each decision. `changes`: when the first
- * intent in another zone was decided.
+ * Plays a history by the quota rule that runs use, and calls `look` before each decision. In the result, `changes`
+ * holds the times of the first intent in each new zone.
  */
 function play(
   from: number,
@@ -115,7 +115,7 @@ function play(
     if (timezone !== zone) changes.push(ms);
     zone = timezone;
     append({ type: "DirectMessageAttempted", data: { ...ids, text: "Hi", variant: "A", day: now.day, timezone } });
-    // A 429 is waited for, but not over the end of the day.
+    // The wait after a 429 ends at the latest with the day.
     ms = Math.min(ms + each.waitMs, nextDayAt(timezone, ms) - 1);
     const failed = { ...ids, detail: "", retry: false };
     const isFreed = outcome === "freed" || outcome === "refused";
@@ -143,7 +143,7 @@ test("no 24 hours that a change of the time zone touches hold more than the limi
     fc.property(start, steps, LIMIT, (from, happening, limit) => {
       const { taken, changes } = play(from, happening, limit);
       for (const { sentAt: to } of taken) {
-        // Every 24 hours end with a message, or hold no more than some that do.
+        // Checking the 24 hours before each message is enough: no other 24 hours hold more.
         const isWithin = (ms: number): boolean => ms > to - DAY_MS && ms <= to;
         if (!changes.some(isWithin)) continue;
         touched += 1;

@@ -5,7 +5,7 @@ import { StoreFull } from "eventstore-lite";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
 
-/** A process dies while its second message is under way; `taken`: the network took that message all the same. */
+/** A process dies while it sends its second message; `taken` if the network accepted that message nevertheless. */
 async function dieDuringSecond(world: OutreachHarness, taken: boolean): Promise<string | undefined> {
   const { sendDm } = world.network;
   const victim = await world.start();
@@ -107,7 +107,7 @@ test("without a dead run or a doubt there is nothing to recover", async () => {
   expect(await world.events("RunAbandoned")).toEqual([]);
 });
 
-/** The machine is suspended for an hour, with the first request under way; `meanwhile` others go on. */
+/** Suspends the machine for an hour during the first request, while other processes run `meanwhile`. */
 function suspendIn(world: OutreachHarness, meanwhile: () => Promise<void>): void {
   const { sendDm } = world.network;
   world.network.sendDm = async (...message) => {

@@ -10,7 +10,7 @@ import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/out
 const MINUTE_MS = 60_000;
 const rules = { ...RULES, requireConsent: false };
 
-/** A network without a bound would be asked for ever: the test ends it, and fails. */
+/** Limit of calls: without it, a defect would make the test loop for ever. */
 const ASKED_MAX = 200;
 
 async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
@@ -19,7 +19,7 @@ async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
   return world;
 }
 
-/** Replaces what `method` answers; `asked` counts. */
+/** Replaces the method's answer; `asked` counts the calls. */
 function replaced<M extends "inbox" | "followers">(world: OutreachHarness, method: M, answer: SocialNetwork[M]) {
   const counter = { asked: 0 };
   const bounded = (...asked: Parameters<SocialNetwork[M]>): unknown => {
@@ -161,7 +161,7 @@ test.each(["inbox", "followers"] as const)(
       await world.append([{ type: "InboxRead", data: { run_id: "r", messages: 0, newest_id: "1" } }]);
     }
     let nth = 0;
-    // Always something new, so that nothing but the limit ends it.
+    // Each page is new, so that only the limit ends the reading.
     const asked = replaced(world, method, async () => {
       if (++nth === 3) limit.resolve();
       const createdAt = world.time.now() - nth * MINUTE_MS;

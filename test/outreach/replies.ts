@@ -1,6 +1,6 @@
-/** Replies to a message of ours, as people write them: `stop` asks to be left alone, `other` does not. */
+/** Replies to a message of ours, as people write them: `stop` contains opt-outs, `other` the rest. */
 interface Replies {
-  /** STOP_WORDS of an operator who writes to people of this language. */
+  /** STOP_WORDS of an operator who writes in this language. */
   readonly words: readonly string[];
   readonly stop: readonly string[];
   readonly other: readonly string[];

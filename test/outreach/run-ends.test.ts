@@ -21,7 +21,7 @@ describe("a message that the network does not take", () => {
   });
 
   test.each([
-    // The grant itself still works: only X refuses it, which no other part finds out.
+    // The grant itself still works; only X rejects it, and no other part of the service notices.
     ["unauthorized", "not_authorized", ["outreach stopped: not_authorized"]],
     ["unreachable", "network_unavailable", []],
   ] as const)("%s ends the run as %s, and the person is open to a later run", async (answer, reason, told) => {
@@ -39,7 +39,7 @@ describe("a message that the network does not take", () => {
     const { run, projector } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
     expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
-    // The log holds it already, so it is neither tried nor recorded again.
+    // The log already contains it, so it is neither tried nor recorded again.
     expect(await run()).toMatchObject({ sent: 0, skipped: 2, failed: 0 });
     expect(world.network.asked).toEqual(["10", "11", "12"]);
   });

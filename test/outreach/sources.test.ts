@@ -160,7 +160,7 @@ describe("what one run left", () => {
       return (await world.start(daily)).run();
     };
     await nextRun();
-    // Of ninety new ones the forty that came last were suppressed before; the others opted in somewhere else.
+    // Ninety new followers: the forty newest are suppressed already, and the others have opted in elsewhere.
     const unwanted = Array.from({ length: 40 }, (_, number) => String(100 + number));
     const wanted = Array.from({ length: 50 }, (_, number) => String(200 + number));
     await world.append(

@@ -54,7 +54,7 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
 
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 0, failed: 0 });
   expect(world.network.accepted).toHaveLength(100);
-  // No recipient is asked about without a place for them: that costs money.
+  // The run looks up no recipient without a place for them, because each read costs money.
   expect(world.network.reads).toHaveLength(1);
   expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunRefused")).toMatchObject([
@@ -79,7 +79,7 @@ test("the day is the calendar day of the quota's time zone", async () => {
   await using world = await openOutreach("10", "11");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 }, timezone: "Pacific/Kiritimati" });
   await run();
-  // At 08:00 UTC it is 22:00 there; three hours later it is tomorrow.
+  // 08:00 UTC is 22:00 there; three hours later it is tomorrow.
   world.time.jump(3 * 3_600_000);
   await run();
   const attempts = await world.events("DirectMessageAttempted");

@@ -9,7 +9,7 @@ const METADATA = { caller: "ann" };
 
 type Instance = Awaited<ReturnType<OutreachHarness["start"]>>;
 
-/** Asks for a stop on one instance as soon as another one sees an event of the type. */
+/** Requests a stop on one instance as soon as another sees an event of the type. */
 function stopAt(type: EventType, seenBy: Instance, asked: Instance): Promise<StopRequested> {
   return new Promise((resolve, reject) => {
     const unlisten = seenBy.projector.listen((event) => {

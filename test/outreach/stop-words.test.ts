@@ -157,7 +157,7 @@ describe("what a reply asks for", () => {
       figures.held += stop.filter((text) => read(text) === "doubt").length;
       figures.taken += other.filter((text) => createStopWords(merged)(text)).length;
     }
-    // `taken`: by any of these words anywhere, as stop words once counted.
+    // `taken` counts matches anywhere in the text, the rule for stop words in the past.
     expect(figures).toEqual({ stop: 200, other: 100, suppressed: 157, held: 29, taken: 64 });
   });
 

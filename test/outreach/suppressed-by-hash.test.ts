@@ -26,13 +26,13 @@ const depsOf = ({ context: { eventLog, projector } }: Started) => ({
   random: () => 0,
 });
 
-/** Imports a list that has the hash of one name only. */
+/** Imports a list that contains only the hash of one name. */
 function suppressByHash(instance: Started, name: Recipient): Promise<unknown> {
   const rows = RULES.hashes(name).map((hash): SuppressionRow => ({ line: 1, suppression: { hash, reason: "list" } }));
   return importSuppressions(depsOf(instance), rows, METADATA, OPTIONS);
 }
 
-/** They take another handle, which an import shows; then a run meets them. */
+/** An import shows the person's new handle; then a run finds them. */
 async function renameAndRun({ network, time, append }: OutreachHarness, { run }: Started) {
   network.people.set(ANN.id, person(ANN.id, { username: "ann_new" }));
   await append([addedOf({ id: ANN.id, username: "ann_new" })]);

@@ -10,10 +10,10 @@ import { startXServer, type Answer } from "./x-server.ts";
 const MINUTE_MS = 60_000;
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
-/** Silence need not last as long as the client would bear it. */
+/** Timeout for a silent server, shorter than the client's, to keep the test fast. */
 const SILENCE_MS = 1_000;
 
-/** A log of two people, 10 and 11, and X over HTTP, which answers the first sends as given. */
+/** A log of two people, 10 and 11, and X over HTTP, which gives these answers to the first sends. */
 function openWithX(...answers: Answer[]) {
   return openWithXOn("in a file", ...answers);
 }
@@ -62,7 +62,7 @@ const CREDITS = "Your enrolled account [1] does not have any credits to fulfill 
 const CAPPED = "Usage cap exceeded: Monthly product cap";
 const NO_DM = "You do not have permission to DM one or more participants.";
 
-/** Rate-limit headers of an endpoint; `inMs`: until the reset. */
+/** Rate-limit headers of an endpoint; `inMs` is the time until the reset. */
 const windowOf = (remaining: number, inMs: number, prefix = "x-rate-limit") => ({
   [`${prefix}-limit`]: "40000",
   [`${prefix}-remaining`]: String(remaining),
@@ -121,7 +121,8 @@ describe("the account may not send: the run ends, it is announced to the operato
     expect(projector.state("run").current).toBeNull();
     expect(projector.state("account").authorized).toBe(true);
     expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
-    // A recipient hit by the account's restriction may have been refused for their own sake, and holds up no others.
+    // After a restriction of the account the first recipient comes last, since the refusal may have concerned only
+    // them.
     expect(asked).toEqual(reason === "sender_restricted" ? ["10", "11", "10"] : ["10", "10", "11"]);
   });
 });

@@ -84,7 +84,7 @@ describe("a run against X's ways", () => {
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
     const before = asked();
     expect(await run()).toMatchObject({ reason: "completed", sent: 4 });
-    // Four messages, and a few pages.
+    // Four messages and a few pages.
     expect(asked() - before).toBeLessThan(15);
   });
 });

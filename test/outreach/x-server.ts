@@ -3,22 +3,23 @@ import type { AddressInfo } from "node:net";
 import { text as bodyOf } from "node:stream/consumers";
 import { OWN } from "../harness/memory/social-network.ts";
 
-/** What happens to a send. `delivered`: the message is in the conversation all the same. */
+/** The answer to a send. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A text is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, anything else as JSON. */
   readonly body?: unknown;
-  /** No answer at all, an end of the connection before it, or in its middle. */
+  /** No answer, a connection closed before the answer, or in its middle. */
   readonly fault?: "silence" | "reset" | "cut";
+  /** True if the message is in the conversation nevertheless. */
   readonly delivered?: boolean;
 }
 
 export interface XServer extends AsyncDisposable {
   readonly url: string;
-  /** For the next sends, in this order; then all are taken. */
+  /** Answers to the next sends, in this order; all later sends succeed. */
   readonly answers: Answer[];
-  /** The recipients of the sends that were tried, in order. */
+  /** Recipients of the attempted sends, in order. */
   readonly asked: string[];
 }
 
@@ -29,7 +30,10 @@ interface Message {
   readonly created_at: string;
 }
 
-/** X over real HTTP for one run: all people exist and take messages, and none writes. `clock`: also of its answers. */
+/**
+ * X over real HTTP for one run: all people exist and accept messages, and none of them writes. `clock` also dates its
+ * answers.
+ */
 export async function startXServer(clock: () => number): Promise<XServer> {
   const answers: Answer[] = [];
   const asked: string[] = [];

@@ -19,7 +19,7 @@ function leafOf(clicks: ClickKeys, ip: string): NamedKey {
   return leaf;
 }
 
-/** What the store has for that ref. */
+/** Returns the key that the store holds for this ref. */
 async function storedKey(keys: KeyStore, ref: string): Promise<Uint8Array | undefined> {
   const [root, leaf] = splitRef(ref);
   return keyAt(await fetchTree(keys, root), leaf);

@@ -12,7 +12,7 @@ import { finished } from "./encrypted.ts";
 
 const RUNS = { numRuns: 500 };
 
-/** Nothing of the catalog's own words holds it. */
+/** A text that occurs nowhere in the catalog itself. */
 const TRACE = "Trace4711";
 
 function stored(event: NewEvent): Stored<NewEvent> {
@@ -101,7 +101,7 @@ test.each(PERSONAL)(
     const kept = await write(event);
     expect(JSON.stringify(kept)).not.toContain(TRACE);
     expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
-    // A day's key goes with its day, any other by its ref.
+    // A key of a day goes with the day, any other by its ref.
     const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
     if (/^[am]/.test(ref)) await keyring.keys.change((keys) => keys.remove(ref));
     else await keyring.destroy([ref]);

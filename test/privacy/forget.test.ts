@@ -59,7 +59,7 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-/** As a reader at the end of the log reads it. */
+/** The log as text, as a reader at its end reads it. */
 async function shown(): Promise<string> {
   await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
   const events = await Array.fromAsync(world.store.read());
@@ -108,7 +108,7 @@ describe("forget RECIPIENT", () => {
   test("an event of theirs that comes later keeps nothing of them", async () => {
     await world.run(forget, "1777000000000001001", "--yes");
     await shown();
-    // As a run with a message of theirs in flight would record it.
+    // A run with a message to them in flight would record this.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
     expect(await shown()).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
   });
@@ -135,7 +135,7 @@ describe("forget RECIPIENT", () => {
     await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
     expect(projector.state("contacts").people.size).toBe(2);
     await world.run(forget, "ann_builds", "--yes");
-    // In one batch with what follows.
+    // Read in the same batch as the erasure.
     await world.append(STREAMS.outreach, messaged("a4", BEA, "Bea again"));
     await projector.until((await world.store.head()).position);
     const rebuilt = createStates(PROJECTION_NAMES);
@@ -177,13 +177,13 @@ describe("forget of a person whose handle is another's now", () => {
     await world.append(STREAMS.outreach, messaged("a6", TAKER, "Hi Tess Taker"));
     expect(await shown()).toContain("Hi Tess Taker");
     expect(await isSuppressedNow(TAKER)).toBe(false);
-    // The log cannot say whose a handle alone is: it may still be hers.
+    // The log cannot link a handle alone to one person; it may still be hers.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
     expect(await shown()).not.toContain("Ann Bell");
   });
 });
 
-/** Whether a run would take them for suppressed. */
+/** True if a run would treat the recipient as suppressed. */
 async function isSuppressedNow(who: Recipient): Promise<boolean> {
   await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
   const hashes = createSuppressionHashes(await world.store.vault.stableKey("suppression"));
@@ -198,7 +198,7 @@ async function isSuppressedNow(who: Recipient): Promise<boolean> {
   return isSuppressed(state, rules, who);
 }
 
-/** So many questions take longer than a moment on any machine. */
+/** Enough calls to take longer than that moment on any machine. */
 const ASKED_MAX = 5_000_000;
 
 test("who only writes notices within a moment that keys were deleted", async () => {
@@ -263,12 +263,12 @@ test("forget RECIPIENT erases the answers that tell of them, and leaves those of
   const text = await shown();
   expect(text).not.toMatch(/ann_builds/i);
   expect(text).toContain("Hi bea_codes");
-  // The day gets a new key.
+  // The day gets a new key for later answers.
   await world.append(STREAMS.answer("3"), [answered("cid_cooks")]);
   expect(await shown()).toContain("Hi cid_cooks");
 });
 
-/** As `forget` finds them. */
+/** Finds the keys as `forget` does. */
 async function keysOfAnn(): Promise<string[]> {
   await using projector = await startProjector(world.store);
   const contacts = projector.state("contacts");
@@ -286,7 +286,7 @@ test("what is written of them while a service comes to know does not stay in its
   const erase = createEraseHandler(world.store.keyring);
   await using projector = await startProjector(world.store, {
     erase(event) {
-      // Encrypted with the keys as they are, and read after they are gone.
+      // Encrypted with the present keys, and read after they are gone.
       meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
       return erase(event);
     },
@@ -305,7 +305,7 @@ test.each(["contacts", "results", undefined])(
   "a person who is forgotten while a service starts is in none of its states (after it loaded %s)",
   async (loaded) => {
     const { store } = world;
-    // Leaves snapshots of when she was there.
+    // Leaves snapshots from a time when she was known.
     if (loaded !== undefined) await (await startProjector(store))[Symbol.asyncDispose]();
     const data = { hashes: [], keys: await keysOfAnn() };
     const tell = (): Promise<void> => world.append(STREAMS.outreach, [{ type: "PersonForgotten", data }]);

@@ -2,13 +2,13 @@
 import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
 import { FRESH_MS, trackFreshness } from "../../src/privacy/keyring.ts";
 
-/** Milliseconds. */
+/** The mocked `performance.now()`, in ms. */
 let now = 0;
 const time = spyOn(performance, "now").mockImplementation(() => now);
 afterAll(() => time.mockRestore());
 beforeEach(() => (now = 1_000));
 
-/** A store that answers when the test says so, with its revision of when it was asked. */
+/** A store that answers when the test says so, with its revision at the time of the request. */
 async function openFreshness() {
   const asked: (() => void)[] = [];
   const world = { revision: 1, refreshed: 0 };
@@ -25,7 +25,7 @@ async function openFreshness() {
   return { world, freshness, asked, answer: () => asked.shift()?.() };
 }
 
-/** Whether it is settled by now, after everything that waits for nothing else. */
+/** True if the promise settles without any further event. */
 async function isDone(promise: Promise<void> | undefined): Promise<boolean> {
   let done = false;
   void promise?.then(() => (done = true));
@@ -40,7 +40,7 @@ test("what the store answered is fresh from when it was asked, and not from when
   answer();
   await renewed;
   expect(freshness.revalidate()).toBeUndefined();
-  // Asked ahead of time; no caller waits for it.
+  // Requested ahead of time, so no caller waits for it.
   expect(asked).toHaveLength(1);
   now += 1;
   expect(await isDone(freshness.revalidate())).toBe(false);
@@ -67,7 +67,7 @@ test("invalidated, what is cached is fresh again once the store was asked after 
   await before;
   expect(freshness.revalidate()).toBeUndefined();
   now += FRESH_MS * 0.75;
-  // Asked ahead of time, and still on its way.
+  // Requested ahead of time, and still pending.
   expect(freshness.revalidate()).toBeUndefined();
   world.revision = 2;
   freshness.invalidate();
@@ -93,7 +93,7 @@ test("a store that does not answer in time, or fails, is asked again by who need
   );
   const refused = await freshness.revalidate()?.catch((fault: unknown) => fault);
   expect(String(refused)).toContain("the connection was lost");
-  // Slower than what is cached is fresh for: the answer was asked for after they came, so it counts.
+  // Slower than FRESH_MS, but requested after the call, so the answer counts.
   await freshness.revalidate();
   expect(calls).toBe(3);
 });

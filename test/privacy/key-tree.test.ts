@@ -29,12 +29,12 @@ test("whatever leaves are punctured, these and no others cannot be derived any m
         let nodes = ROOT;
         for (const one of gone) nodes = without(nodes, one);
         for (const one of gone) expect(hex(nodes, one)).toBeUndefined();
-        // Their next neighbours are the hardest to keep.
+        // Their nearest neighbours are the hardest to keep.
         const neighbours = gone.map((one) => one.slice(0, -1) + (one.endsWith("0") ? "1" : "0"));
         for (const one of [...tried, ...neighbours]) {
           if (!gone.includes(one)) expect(hex(nodes, one)).toBe(hex(ROOT, one));
         }
-        // No kept node lies above a punctured leaf.
+        // No kept node is an ancestor of a punctured leaf.
         for (const place of nodes.keys()) expect(gone.some((one) => one.startsWith(place))).toBe(false);
       },
     ),

@@ -121,7 +121,7 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   expect(before.includes(Buffer.from(key))).toBe(false);
   expect(before.includes(Buffer.from(key).toString("base64"))).toBe(false);
   expect(before.includes("1001")).toBe(false);
-  // The wrapped key stands behind its ref, and behind the 16 digits that name what wraps it.
+  // The wrapped key follows its ref and the 16 digits that name the wrapping key.
   const day = keyring.refOf(await encrypted(keyring, { kind: "message" }, "tea"));
   const bytesBehind = (wanted: string): Buffer => {
     const bytes = readFileSync(world.file);
@@ -157,7 +157,7 @@ test("each day has keys of its own", async () => {
   expect(await openedBy(keyring, [first, second])).toEqual([undefined, "two"]);
 });
 
-/** As another process does that exchanges the master key. */
+/** Exchanges the master key as another process does. */
 async function rewrap(file: string, { from, to }: { from: Uint8Array; to: Uint8Array }): Promise<void> {
   await using store = await openSecretStore({ place: sqliteSecrets(file), master: from });
   await store.rewrap([to]);
@@ -186,7 +186,7 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   await rewrap(world.file, { from, to });
   const bytes = readFileSync(world.file);
-  // It knows the former one only: what it would write could not be read.
+  // The process knows only the former master key; if it wrote, the result would be unreadable.
   expect(await faultOf(() => command.keysFor([ANN]))).toBeInstanceOf(KeyMismatch);
   expect(await faultOf(() => command.replaceStateKey())).toBeInstanceOf(KeyMismatch);
   expect(readFileSync(world.file).equals(bytes)).toBe(true);

@@ -8,7 +8,10 @@ import { ENGINES } from "../vault/engines.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted, openedBy } from "./encrypted.ts";
 
-/** Milliseconds, as the keyring reads them; not from 0, since a driver that lost its connection before would wait until then. */
+/**
+ * The mocked `performance.now()`, in ms. It starts at the real time: a driver that lost its connection before would
+ * otherwise wait until then.
+ */
 let now = performance.now();
 const time = spyOn(performance, "now").mockImplementation(() => now);
 afterAll(() => time.mockRestore());
@@ -17,7 +20,7 @@ const PEOPLE = ["1001", "1002", "1003"];
 const clicked = (ip: string): Owner => ({ kind: "click", ip });
 const personOf = (id: string): Owner => ({ kind: "person", id, username: undefined });
 
-/** The same keys over a connection whose answers come in whatever order. */
+/** The same keys over a connection that reorders its answers. */
 function overNetwork(keys: KeyStore, scheduler: fc.Scheduler): KeyStore {
   const delayed =
     <Args extends unknown[], Result>(what: string, work: (...args: Args) => Promise<Result>) =>
@@ -55,7 +58,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
       const opening = openKeyring(overNetwork(keys, scheduler), () => world.now);
       await scheduler.waitFor(opening);
       const reader = await opening;
-      /** From when on no process may open them. */
+      /** Times from which no process may open each ciphertext. */
       const closedFrom = ciphertexts.map(() => Infinity);
       const reads: Promise<void>[] = [];
       const read = async (): Promise<void> => {
@@ -63,7 +66,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
         const texts = await openedBy(reader, ciphertexts);
         for (const [at, closed] of isClosed.entries()) if (closed) expect(texts[at]).toBeUndefined();
       };
-      // From now on all keys are held.
+      // From now on the reader has cached all keys.
       await scheduler.waitFor(read());
       for (const done of steps) {
         if (done.kind === "read") reads.push(read());
@@ -74,7 +77,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
           await elsewhere.destroy([elsewhere.refOf(ciphertexts[done.who]!)]);
           closedFrom[done.who] = Math.min(closedFrom[done.who]!, now + FRESH_MS);
         } else {
-          // As the log's event makes it do.
+          // As the event in the log makes it do.
           reader.revalidate();
           for (const [at, from] of closedFrom.entries()) if (from < Infinity) closedFrom[at] = now;
         }
@@ -109,7 +112,7 @@ test.each(ENGINES)(
     const [ofHere, ofThere] = await Promise.all([here.keysFor(people), there.keysFor(people.toReversed())]);
     expect(ofThere).toEqual(ofHere.toReversed());
 
-    // One erases the person that the other is about to write of.
+    // One erases a person while the other writes about them.
     const fresh = { kind: "person", id: "2001", username: "fresh" } as const;
     const [, ciphertext] = await Promise.all([here.destroy(here.refsOf(fresh)), encrypted(there, fresh, "tea")]);
     now += FRESH_MS;
@@ -133,6 +136,6 @@ test("keys are asked for once for all of a chunk, and not again while they are f
   for (let times = 0; times < 3; times++)
     expect(new Set(await openedBy(reader, ciphertexts))).toEqual(new Set(["tea"]));
   expect(asked.map((refs) => refs.length)).toEqual([people.length]);
-  // All is at hand, so that no caller waits.
+  // All keys are cached, so no caller waits.
   expect(reader.open(ciphertexts.map((ciphertext) => ({ ciphertext, context: "here" })))).toBeArray();
 });

@@ -7,7 +7,10 @@ import { logFiles } from "../../src/log/log-files.ts";
 import { openInstallation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
-/** No other program can listen there; a service that finds it taken has opened everything by then, and ends. */
+/**
+ * A port on which no other program can listen. A service that finds it taken has opened all its files by then, and
+ * ends.
+ */
 async function takenPort(): Promise<AsyncDisposable & { readonly port: string }> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -16,7 +16,7 @@ test("who follows the log reads of what was appended here just what the log hold
     }
     return events;
   })();
-  // Many at once, so that transactions hold several appends.
+  // Appended concurrently, so that a transaction holds several appends.
   await Promise.all(appends.map((events, index) => store.append(`s${index % 20}`, events)));
   const followed = await live;
   const read = await Array.fromAsync(store.read());

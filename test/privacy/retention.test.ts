@@ -26,7 +26,7 @@ const START = Date.parse("2026-11-01T12:00:00.000Z");
 const CLICK = clickOf({ ip: "203.0.113.7", channels: ["ads"] });
 const MESSAGE: NewEvent = { type: "MessageRequested", data: { text: "call Ann" } };
 
-/** A log whose clock and timer the test has. */
+/** A log whose clock and timer the test controls. */
 async function openWorld(days: number | undefined) {
   const stack = new AsyncDisposableStack();
   const directory = mkdtempSync(join(tmpdir(), "reachlog-retention-"));
@@ -53,7 +53,7 @@ async function openWorld(days: number | undefined) {
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
-    /** The same log, as another process opens it, with a retention of its own. */
+    /** The same log as opened by another process, with a separate retention. */
     async beside() {
       const other = await open();
       const ofOther = { ...deps, eventLog: createEventLog(other, () => Bun.randomUUIDv7()), keyring: other.keyring };
@@ -63,17 +63,17 @@ async function openWorld(days: number | undefined) {
     shown,
     start: async () => stack.use(await startRetention(deps)),
     later: (ms: number) => void (world.now += ms),
-    /** From now on the machine's clock is so far ahead of the log's. */
+    /** Sets how far the machine's clock is ahead of the log's, in ms. */
     skew: (ms: number) => void (world.skewMs = ms),
     now: () => world.now,
-    /** All that is shown once the log tells of such an event. */
+    /** Waits for an event of this type, and returns all events. */
     async untilTold(wanted: string) {
       for await (const { type } of log.subscribe({ from: 1, signal: AbortSignal.timeout(10_000) })) {
         if (type === wanted) break;
       }
       return shown();
     },
-    /** Fires the timer that was set last; what it does is in the log with the next append. */
+    /** Fires the newest timer; the log shows its effect with the next append. */
     fire: () => timers.at(-1)?.(),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -94,7 +94,7 @@ test("clicks and messages expire with their day, people and the log's chain stay
   expect(await world.shown()).toEqual([...erased, "PersonalDataExpired"]);
   const [last] = await Array.fromAsync(world.log.read({ backwards: true, limit: 1 }));
   expect(last?.data).toEqual({ before: "2026-11-02", days: 1 });
-  // Nothing more to do on the same day.
+  // On the same day there is nothing more to do.
   await world.start();
   expect((await world.shown()).length).toBe(5);
   expect(await world.log.verify()).toMatchObject({ ok: true });
@@ -124,7 +124,7 @@ test("days are those of the server: an instance that is days ahead of it keeps t
   const logClock = serverClock({ wallClock: () => Date.now() + 3 * DAY_MS });
   await logClock.look(log);
   await eventLog.append("a", [CLICK], {});
-  // The bound aside, which would keep them too.
+  // Disables the bound on clock skew, which would keep them too.
   const deps = { eventLog, keyring: log.keyring, days: 1, timer: () => () => {}, logger: SILENT };
   stack.use(await startRetention({ ...deps, logClock: { now: logClock.now, skewMs: () => 0 } }));
   const shown = await Array.fromAsync(log.read());
@@ -226,7 +226,7 @@ test("a clock that is years ahead deletes nothing while it may be put right, and
   await world.start();
   await world.eventLog.append("a", [CLICK], {});
   world.later(3_650 * DAY_MS);
-  // Also when it is started again, with what is encrypted under that clock.
+  // Restarted as well, with data encrypted under the wrong clock.
   for (let starts = 0; starts < 2; starts++) {
     await world.start();
     await world.eventLog.append("a", [CLICK], {});
@@ -261,7 +261,7 @@ test("what a clock told that was years ahead costs no day after it was put right
   await world.eventLog.append("a", [CLICK], {});
   await applyErasures(world.log, world.log.keyring, world.now());
   expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked"]);
-  // From now on the log tells the right day again.
+  // From now on the clock is right again.
   await world.start();
   await world.start();
   expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked", "PersonalDataExpired"]);

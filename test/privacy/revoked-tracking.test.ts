@@ -23,7 +23,7 @@ async function openDecider(...[stack, log]: Parameters<typeof openInstance>) {
   return { ...instance, findLinkKeys, hashesOf: RULES.hashes, sleep: async () => {}, random: () => 0 };
 }
 
-/** Imported with tracking granted, written to with one link of their own, which they clicked. */
+/** Events of a recipient who was imported with tracking granted, got a message with a personal link, and clicked it. */
 const tracked = (recipient: typeof ANN): readonly NewEvent[] => [
   addedOf(recipient, { tracking: "granted", tracking_at: "2026-03-02", tracking_source: "form" }),
   {
@@ -69,7 +69,7 @@ test.each(ENGINES)(
     await here.projector.until((await here.store.head()).position);
     expect(await codes(here)).toEqual(["erased", "erased", "own-cid", "erased"]);
 
-    // Nothing that was written says any more which of these clicks were Ann's or Bea's.
+    // No written data reveals any more which of these clicks were Ann's or Bea's.
     const refs = await refsOfClicks(here);
     expect(new Set(refs).size).toBe(4);
     const named: string[] = [];
@@ -79,7 +79,7 @@ test.each(ENGINES)(
     expect(refs.filter((ref) => named.some((owner) => ref.startsWith(owner)))).toEqual([]);
     for (const owner of named) expect(await here.store.keyring.keys.refs(owner)).toEqual([owner]);
 
-    // A click that comes later is as unreadable, also after tracking was granted once more.
+    // A later click is unreadable too, even after tracking was granted again.
     await recordConsent(here, "ann", { tracking: "granted" }, {});
     await here.eventLog.append(STREAMS.outreach, [{ type: "PersonalLinkClicked", data: { code: "own-ann" } }], {});
     expect((await codes(there)).at(-1)).toBe("erased");
@@ -94,7 +94,7 @@ test.each(ENGINES)(
       expect(await store.verify()).toMatchObject({ ok: true });
     }
 
-    // Who is forgotten loses the clicks by their own links too.
+    // A forgotten person also loses the clicks on their personal links.
     const options = { metadata: {}, signal: new AbortController().signal };
     await forgetPerson(here, (contacts) => findPerson(contacts, CID), options);
     await there.projector.until((await here.store.head()).position);
@@ -103,7 +103,7 @@ test.each(ENGINES)(
   },
 );
 
-/** As ciphertexts name their keys. */
+/** The refs of the keys, as in the ciphertexts. */
 async function refsOfClicks({ store }: Awaited<ReturnType<typeof openDecider>>): Promise<readonly string[]> {
   const stored = await Array.fromAsync(store.readStored({ types: ["PersonalLinkClicked"] }));
   return stored.map(({ data }) => store.keyring.refOf((data as { ciphertext: string }).ciphertext));
@@ -121,7 +121,7 @@ test("a denial under a handle that turns out to be theirs erases the clicks of b
   expect(await read()).toEqual({ code: "own-ann" });
   await eraseLeftClicks(here, { metadata: {} });
   expect(await read()).toEqual({ code: "erased" });
-  // Once is enough.
+  // A second erasure has nothing to do.
   const { position } = await here.store.head();
   await eraseLeftClicks(here, { metadata: {} });
   expect((await here.store.head()).position).toBe(position);

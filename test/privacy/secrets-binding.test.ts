@@ -11,7 +11,7 @@ import { filePlace } from "../../src/privacy/log-place.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 
-/** Nothing of it is personal, so that it has no ciphertext. */
+/** Contains no personal data, so it has no ciphertext. */
 const CLICK = clickOf();
 const READ: NewEvent = { type: "SourceRead", data: { run_id: "r", source: "search", scope: "tea", people: 0 } };
 

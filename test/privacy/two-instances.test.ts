@@ -32,7 +32,7 @@ test.each(ENGINES)("%s, what one instance forgets no other opens or knows, and i
   const read = await Array.fromAsync(there.store.read());
   expect(read.slice(0, 3).map(isErased)).toEqual([true, true, false]);
 
-  // Also what comes later, by either of them.
+  // Later events of both instances are erased too.
   for (const { eventLog } of [here, there]) {
     await eventLog.append(STREAMS.outreach, [{ type: "RecipientAdded", data: imported }], {});
   }

@@ -6,7 +6,7 @@ import { ENGINES } from "../vault/engines.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Enough visitors that not all of them fall on their former places by chance. */
+/** Enough visitors that they cannot all have the same places again by chance. */
 const VISITORS = Array.from({ length: 8 }, (_, at) => ({ ip: `203.0.113.${at}`, userAgent: "Firefox" }));
 
 describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, openPlace) => {

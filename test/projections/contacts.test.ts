@@ -142,7 +142,7 @@ describe("a person", () => {
     );
     expect(findContact(state, { id: "101" })).toMatchObject({ basis: "none", fields: {} });
     expect(findContact(state, { username: "ann" })).toMatchObject({ basis: "opt_in", status: "open" });
-    // The network tells in the end which recipient it was.
+    // In the end the network tells that both names are one recipient.
     const back = given(added(ANN), sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), sent(ANN));
     expect(back.people.size).toBe(1);
   });
@@ -475,7 +475,7 @@ describe("consent", () => {
     const contact = findContact(given(...denied, added(ANN, { ...row, fields: { city: "Rome" } })), ANN);
     expect(contact).toMatchObject({ fields: { city: "Rome" }, tracking: { status } });
     if (status === "denied") expect(contact?.tracking).toEqual({ status, ...(at === undefined ? {} : { at }) });
-    // A record of its own is an operator's word on this person.
+    // A separate record is an operator's decision about this person.
     expect(findContact(given(...denied, consented(ANN, { tracking: "granted" })), ANN)?.tracking.status).toBe(
       "granted",
     );

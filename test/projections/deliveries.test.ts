@@ -140,7 +140,7 @@ describe("a settled dispatch", () => {
     delivered(log, a, { lowWatermark: b });
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(b);
     const last = delivered(log, b, { lowWatermark: a });
-    // Nothing is pending, so the mark stands behind the outcome itself.
+    // Nothing is pending, so the mark moves past the outcome itself.
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(last + 1);
   });
 
@@ -207,7 +207,7 @@ describe("the dead letters that are listed", () => {
     log.add("DispatchDiscarded", { event_id: "e", source: b, channel: "chat", why: "over" });
     const retry = log.add("DispatchRetryRequested", { event_id: "e", source: a, channel: "chat" });
     expect(listed(log)).toMatchObject([[c, { position: third, requested_at: c }]]);
-    // Recorded once more, as by a second process: what was decided stands.
+    // A second process records the same end again; the operator's decision stands.
     for (const source of [a, b]) gaveUp(log, source);
     expect(listed(log)).toHaveLength(1);
     const again = record(

@@ -25,7 +25,7 @@ describe.each(PROJECTION_NAMES)("%s", (name) => {
           parts = fold(projection, parts, part);
           restored = decodeState(encodeState(fold(projection, restored, part)));
         }
-        // As text, so that the order of the Maps counts too: folds may go by it.
+        // Compared as text, because folds may depend on the order of Maps.
         expect(encodeState(parts)).toBe(atOnce);
         expect(encodeState(restored)).toBe(atOnce);
       }),

@@ -12,7 +12,7 @@ import { sourcesOf } from "../../events/sources.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 
-/** One dispatch, as the service that made this history knew it. */
+/** A dispatch as known to the service in this history. */
 export interface Requested {
   readonly channel: ChannelName;
   readonly lane: Lane;
@@ -20,12 +20,12 @@ export interface Requested {
   readonly event_id: string;
   readonly source: number;
   attempts: number;
-  /** It failed and waits for its next attempt. */
+  /** True if it failed and waits for its next attempt. */
   waits: boolean;
   end: "dispatched" | "skipped" | "in_doubt" | "retried" | "dead" | undefined;
 }
 
-/** What a click may say of who made it. */
+/** Possible data about the visitor in a click. */
 const VISITORS = [{}, { visitor: 65 }, { visitor: 66 }, { visitor: 200 }, { anonymous: true as const }];
 
 const CHOICES: readonly (readonly ClickChannel[])[] = [
@@ -36,10 +36,10 @@ const CHOICES: readonly (readonly ClickChannel[])[] = [
   ["messaging"],
 ];
 
-/** The channels of a history: one of the webhooks has a name. */
+/** The channels of a history; one webhook has a name. */
 export const HISTORY_CHANNELS: readonly ChannelName[] = [...CHANNELS, "webhook-crm"];
 
-/** What webhooks may be subscribed to; what is about one of them is not carried all the same. */
+/** Types that webhooks may subscribe to. Events about a webhook are not carried, even if subscribed. */
 const SUBSCRIPTIONS: readonly (readonly EventType[])[] = [
   ["LinkClicked"],
   ["DirectMessageSent", "RunFinished", "LogRestored"],
@@ -47,10 +47,10 @@ const SUBSCRIPTIONS: readonly (readonly EventType[])[] = [
   ["DispatchSucceeded", "DispatchAbandoned", "DispatchRetryRequested"],
 ];
 
-/** As events name them. */
+/** The webhooks in the form that events use. */
 const WEBHOOKS = [{}, { channel: "webhook-crm" }] as const;
 
-/** The dispatches of all channels, as a dispatcher with a window over each lane would make them. */
+/** Creates the dispatches of all channels, as a dispatcher with a window over each lane would. */
 export function createDeliveryPart(log: TestLog): {
   readonly steps: readonly Step[];
   readonly requested: () => Requested[];
@@ -61,7 +61,7 @@ export function createDeliveryPart(log: TestLog): {
   const subscribed = new Map<WebhookChannel, readonly string[]>();
   let carriedTo = 0;
 
-  /** What was appended since the last look, by any writer, and is to be carried. */
+  /** Requests the webhook dispatches of all events appended since the last call, by any writer. */
   const carry = (): void => {
     for (const { position, id, type, data } of log.events.slice(carriedTo)) {
       carriedTo = position;
@@ -95,7 +95,7 @@ export function createDeliveryPart(log: TestLog): {
   const attempt: Step = (dice) => {
     const pending = requested.filter(({ end }) => end === undefined);
     if (pending.length === 0) return click(dice);
-    // Near the front, as within a window; what completes together shares an event.
+    // Near the front, as within a window. Dispatches that complete together share an event.
     const first = dice.pick(pending.slice(0, 6));
     const near = pending.filter(({ channel, lane }) => channel === first.channel && lane === first.lane);
     const items = dice.once(3) ? [...new Set([first, ...near.slice(0, 3)])] : [first];
@@ -107,7 +107,7 @@ export function createDeliveryPart(log: TestLog): {
     const ended = requested.filter(({ end }) => end !== undefined);
     if (ended.length === 0) return;
     const item = dice.pick(ended);
-    // A second process, or a start after a crash, records an outcome that the log has already.
+    // A second process, or a start after a crash, records an outcome that the log already has.
     const low_watermark = Math.min(item.position, 1);
     record(log, dice, { items: [{ ...item, end: undefined }], low_watermark, letters: [] });
   };
@@ -192,10 +192,10 @@ export function createDeliveryPart(log: TestLog): {
 }
 
 interface Completed {
-  /** Of one channel and lane. */
+  /** Dispatches of one channel and lane. */
   readonly items: readonly Requested[];
   readonly low_watermark: number;
-  /** Takes the items when they are given up. */
+  /** Collects the items that are given up. */
   readonly letters: Requested[];
 }
 
@@ -239,7 +239,7 @@ function record(log: TestLog, dice: Dice, { items, low_watermark, letters }: Com
   }
 }
 
-/** The dispatcher's account: the oldest other one that the log does not know of; the end of the log without one. */
+/** The dispatcher's low watermark: the oldest other dispatch without an end in the log, or else the end of the log. */
 function lowWatermark(requested: readonly Requested[], items: readonly Requested[], end: number): number {
   const [item] = items;
   const others = requested.filter(

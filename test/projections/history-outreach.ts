@@ -4,7 +4,7 @@ import { fold } from "../../projections/projection.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 
-/** A person of the network, with the handles they go by; two of them hand one on. */
+/** A person of the network and their handles; two people pass one on. */
 interface Person {
   readonly id: string;
   readonly handles: readonly string[];
@@ -20,7 +20,7 @@ const PEOPLE: readonly Person[] = [
 
 const DAYS = ["2026-11-20", "2026-11-21", "2026-11-22"];
 
-/** The clicks of these histories are of the links a, b and c. */
+/** Message texts. The clicks of these histories are on the links a, b and c. */
 const TEXTS = ["Hi", "Hi: https://go.example/a", "Go.Example/b?utm=x, or http://go.example/c!", "(go.example/a)"];
 
 const FIELDS = [{}, { company: "Acme" }, { company: "Beta", city: "Bern" }, { constructor: "x", $map: "y" }];
@@ -124,7 +124,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) => {
       const hashes = dice.once(2) ? { hashes: [`mark-${dice.pick([1, 2, 3])}`] } : {};
-      // Of a recipient who was erased, or is known by a hash alone, the hashes are left.
+      // If the recipient was erased or is known only by a hash, the event contains the hashes alone.
       const named =
         "hashes" in hashes && dice.once(3) ? dice.pick([{}, { recipient: {} }]) : { recipient: anyRecipient(dice) };
       log.add("RecipientSuppressed", { ...named, reason: dice.pick(["opt_out", "list"] as const), ...hashes });
@@ -166,7 +166,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
         ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
       }),
     (dice) => {
-      // A page about a recipient who is known.
+      // A page about a known recipient was read.
       const { people } = fold(contacts, contacts.initial(), log.events);
       const read = people.size === 0 || dice.once(3) ? {} : { recipient: toRecipient(dice.pick([...people.values()])) };
       log.add("PersonalDataRead", { resource: "recipient", ...read });
@@ -191,7 +191,7 @@ function consent(dice: Dice) {
   ] as const);
 }
 
-/** A person by id, by handle, or by both: what they have in common shows later. */
+/** A person by id, by handle, or by both; later events link the names. */
 function anyRecipient(dice: Dice): Recipient {
   const { id, username } = known(dice);
   return dice.pick([{ id }, { username }, { username: username.toUpperCase() }, { id, username }]);

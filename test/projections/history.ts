@@ -6,22 +6,22 @@ import { testLog, type TestLog } from "../harness/memory/events.ts";
 
 export interface History {
   readonly events: readonly Recorded[];
-  /** Every dispatch requested, in the order of the log, kept apart from the projections. */
+  /** All requested dispatches in the order of the log, kept independently of the projections. */
   readonly requested: readonly Requested[];
 }
 
-/** Numbers that a part of the history turns into its choices; small ones shrink to simple histories. */
+/** Random numbers from which a part of the history makes choices; small ones shrink to simple histories. */
 export interface Dice {
-  /** One of `list`, which is not empty. */
+  /** Returns one of `list`, which is not empty. */
   pick<Value>(list: readonly Value[]): Value;
-  /** True once in `n`. */
+  /** True in one of `n` cases. */
   once(n: number): boolean;
 }
 
-/** What the log may tell next, given what it told: does nothing where nothing fits. */
+/** Appends events that may follow the log so far; does nothing if none fits. */
 export type Step = (dice: Dice) => void;
 
-/** Histories that could have happened: runs, people met by id and handle, clicks, dispatches, retries, settlements. */
+/** Possible histories: runs, people found by id and handle, clicks, dispatches, retries, settlements. */
 export function histories(lengthMax = 150): fc.Arbitrary<History> {
   return fc
     .array(fc.array(fc.nat(1000), { minLength: 6, maxLength: 6 }), { maxLength: lengthMax, size: "max" })

@@ -84,7 +84,7 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     data: { at: new Date(REAL).toISOString(), day: TODAY, timezone: "UTC" },
   };
 
-  /** An intent at a real moment after the correction. */
+  /** An intent after the correction, with its real time. */
   function decided(attempt_id: string, ms: number, timezone = "UTC"): NewEvent {
     const about = attempted(attempt_id, new Date(ms).toISOString().slice(0, 10)) as NewEvent<"DirectMessageAttempted">;
     return { ...about, data: { ...about.data, timezone, decided_at: new Date(ms).toISOString() } };
@@ -94,7 +94,7 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     const log = testLog(Date.parse(`${AHEAD}T10:00:00.000Z`));
     for (const { type, data } of newEvents) log.add(type, data);
     const time = log.events[newEvents.indexOf(CORRECTED)]?.time ?? "";
-    // The log's time stands still until that one comes.
+    // The log's clock cannot go back, so its time stands still until the real time catches up.
     const events = log.events.map((event) => (event.time > time ? { ...event, time } : event));
     return { state: fold(quota, quota.initial(), events), newest: events.at(-1)?.time };
   }
@@ -103,7 +103,7 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     const taken = [attempted("a", AHEAD), attempted("b", "2027-12-24"), attempted("c"), attempted("d", "2026-11-19")];
     const { state } = foldAhead(...taken, CORRECTED);
     expect(["2026-11-19", TODAY, AHEAD, "2027-12-24"].map((day) => usedOn(state, day))).toEqual([1, 3, 0, 0]);
-    // The recorded day comes, with all of its places.
+    // When that day really comes, its whole quota is available: only "e" counts.
     expect(usedOn(foldAhead(...taken, CORRECTED, attempted("e", AHEAD)).state, AHEAD)).toBe(1);
   });
 

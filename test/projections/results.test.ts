@@ -14,7 +14,7 @@ const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "Ann" };
 const BEA = { id: "102", username: "bea" };
 
-// `given` records the first fact at 10:00:01 and every other a second later.
+// `given` records the first event at 10:00:01 and each other one a second later.
 const BEFORE = "2026-11-20T10:00:00.500Z";
 const AFTER = "2026-11-20T10:30:00.000Z";
 
@@ -23,7 +23,7 @@ interface Intended {
   readonly variant?: string;
   readonly template?: string;
   readonly links?: string[];
-  /** Codes of links of the recipient's own. */
+  /** Codes of the recipient's personal links. */
   readonly codes?: readonly string[];
 }
 
@@ -59,7 +59,7 @@ function optedOut(recipient: { id?: string; username?: string }): NewEvent {
 
 const NONE = { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 };
 
-/** The figures of each variant that the log has messages of. */
+/** The figures of each variant with messages in the log. */
 async function byVariant(newEvents: readonly NewEvent[]) {
   const states = { results: given(results, newEvents), visits: visits.initial() };
   const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
@@ -89,7 +89,7 @@ test("in doubt counts until it is settled, once however often it is told", async
   expect(await byVariant(doubted)).toMatchObject([{ attempted: 2, in_doubt: 2, sent: 0, failed: 0 }]);
   const settled = [...doubted, sent("1"), failed("2", BEA)];
   expect(await byVariant(settled)).toMatchObject([{ attempted: 2, in_doubt: 0, sent: 1, failed: 1 }]);
-  // Told twice by two instances: the second does not count.
+  // Two instances record the same outcomes; the second record does not count.
   expect(await byVariant([...settled, failed("1"), sent("2", BEA)])).toEqual(await byVariant(settled));
 });
 
@@ -186,7 +186,7 @@ test("every message is counted, and only recipients who were reached react", asy
 
 const ALWAYS = { from: undefined, to: undefined };
 
-/** The fold of events at given seconds after the first one. */
+/** Folds events at the given seconds after the start. */
 function at(...told: readonly (readonly [seconds: number, newEvent: NewEvent])[]): Results {
   let state = results.initial();
   for (const [position, [seconds, newEvent]] of told.entries()) {

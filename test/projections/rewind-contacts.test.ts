@@ -23,13 +23,13 @@ function foldedUpTo(events: readonly Recorded[], position: number): Contacts {
   return fold(contacts, contacts.initial(), before);
 }
 
-/** The order of people is that in which a run takes them. */
+/** Compares the order of people too, because runs follow it. */
 function expectSame(state: Contacts, folded: Contacts): void {
   expect(state).toEqual(folded);
   expect([...state.people.keys()]).toEqual([...folded.people.keys()]);
 }
 
-/** A list shows nothing of their positions. */
+/** A list does not show the positions of contacts. */
 function expectListed(people: People, folded: Contacts): void {
   const shown = (contact: Contact): unknown => ({ ...contact, positions: [], reads: undefined, replaced: undefined });
   const wanted = new Map([...folded.people].map(([key, contact]) => [key, shown(contact)]));
@@ -99,7 +99,7 @@ test("events that are folded between two steps change nothing of the moment", ()
     }
     taken++;
     const before = log.events.length;
-    // An entry of each end of the list turns out to be another one; a third loses its handle.
+    // One entry near each end of the list merges with another one; a third loses its handle.
     add({ id: `${number}`, username: `person${number}` });
     add({ id: `${2_990 - number}`, username: `person${2_990 - number}` });
     add({ id: `9${number}`, username: `person${number + 1}` });
@@ -165,7 +165,7 @@ function changesAfter({ changed: { full, open } }: Contacts, position: number) {
   return { at: later.map(([at]) => at), keys: later.map(([, key]) => key) };
 }
 
-/** Without what both may hold of events up to a position. */
+/** Removes changes up to a position, which both states may or may not contain. */
 function withoutChangesUpTo(state: Contacts, position: number): Contacts {
   const withoutOld = (contact: Contact): Contact => {
     const replaced = (contact.replaced ?? []).filter(({ at }) => at > position);

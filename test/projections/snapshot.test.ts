@@ -28,7 +28,7 @@ test("a state of JSON values and Maps comes back equal, with its Maps in their o
   );
 });
 
-/** Of which the entries follow on lines of their own, some of them, and some hold Maps themselves. */
+/** A state's Map, large enough for some that its entries are encoded on separate lines; some contain Maps. */
 const largeMap = fc.tuple(fc.nat(700), fc.boolean()).map(([size, isDeep]) => {
   const value = (at: number): unknown => (isDeep && at % 100 === 0 ? new Map([[at, { at }]]) : { at });
   return new Map(Array.from({ length: size }, (_, at) => [`key ${at}`, value(at)]));

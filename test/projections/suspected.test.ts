@@ -23,13 +23,13 @@ const TEXT = "Hi: https://go.example/a";
 interface Step {
   readonly ms: number;
   readonly what: string;
-  /** The message's text, by which its outcomes name it; of a click the short code. */
+  /** A message's text, which its outcomes refer to; for a click the short code. */
   readonly of: string | undefined;
 }
 
 /**
- * `SECONDS WHAT[=OF]`, separated by bars. `person` and `bot` click the link a, or the one named; `intent`, `sent`,
- * `found`, `failed` and `doubt` tell of a message with that link, or of the one with the text named.
+ * Parses `SECONDS WHAT[=OF]`, separated by bars. `person` and `bot` click link a or the given one. `intent`, `sent`,
+ * `found`, `failed` and `doubt` concern a message with that link, or with the given text.
  */
 function stepsOf(history: string): Step[] {
   return history.split(" | ").map((step) => {
@@ -141,7 +141,7 @@ describe("which clicks are suspected", () => {
   });
 });
 
-/** Clicks that are suspected by the letter of the rule, for each link; looks at everything, again and again. */
+/** Counts suspected clicks per link by the wording of the rule; a slow reference that scans all events each time. */
 function byTheRule(events: readonly Folded[]): Map<string, number> {
   const sends = events.flatMap((event) => {
     if (event.type !== "DirectMessageAttempted") return [];
@@ -179,7 +179,7 @@ function msBetween(one: Folded, other: Folded): number {
   return Math.abs(Date.parse(one.time) - Date.parse(other.time));
 }
 
-/** Messages and clicks close to each other: two links, texts of either or both. */
+/** Messages and clicks close in time, with two links and texts that contain either or both. */
 const closeHistories = fc
   .array(
     fc.tuple(
@@ -197,7 +197,7 @@ const closeHistories = fc
       ms += gap;
       if (what === "person" || what === "bot") return { ms, what, of: roll === 0 ? "b" : "a" };
       if (what === "intent") return { ms, what, of: `${texts[roll]} #${++intents}` };
-      // The outcome of the last message, or of one before it, if there was one.
+      // The outcome of the last message, or of an earlier one if there is one.
       return { ms, what, of: `${texts[roll]} #${intents}` };
     });
     return steps.map(eventOf);

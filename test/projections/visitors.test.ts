@@ -9,7 +9,7 @@ import {
 } from "../../projections/visitors.ts";
 import { createRandom } from "../harness/random.ts";
 
-/** A visitor as a hash would place them. */
+/** A random visitor, distributed as by a hash. */
 function place(random: () => number): number {
   const rank = 1 + Math.min(Math.floor(-Math.log2(random())), VISITOR_RANKS - 2);
   return Math.floor(random() * VISITOR_REGISTERS) * VISITOR_RANKS + rank;
@@ -28,7 +28,7 @@ test("the standard error of an estimate is the one that is stated, for few visit
       squares += error ** 2;
       sum += error;
     }
-    // A standard error that is estimated from 200 sketches is itself known to 5 %.
+    // An estimate of the standard error from 200 sketches has an error of 5 % itself.
     expect(Math.sqrt(squares / sketches)).toBeLessThan(1.15 * VISITORS_ERROR);
     expect(Math.abs(sum / sketches)).toBeLessThan((3 * VISITORS_ERROR) / Math.sqrt(sketches));
   }

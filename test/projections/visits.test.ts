@@ -31,7 +31,7 @@ const NOON = "2026-11-20T12:00:00.000Z";
 
 type Told = readonly [time: string | number, newEvent: NewEvent];
 
-/** The fold of events, each at its time or at a number of seconds after noon. */
+/** Folds events, each at an ISO time or a number of seconds after noon. */
 function foldTold(told: Iterable<Told>): Visits {
   let state = visits.initial();
   let position = 0;
@@ -89,7 +89,7 @@ test("a visitor is counted once a link and UTC day; of days that are over the es
   expect(on(second)).toMatchObject({ clicks: 3, visitors: 2 });
   expect(on(second, "2026-11-21")).toMatchObject({ clicks: 1, visitors: 1 });
   expect([...second.sketches.keys()]).toEqual([LINK]);
-  // A clock that was set back: the salt of that day is gone.
+  // The clock was set back, but that day's salt is gone.
   const back = foldTold([
     ...first,
     ["2026-11-21T00:00:00.000Z", clickOf()],

@@ -10,7 +10,7 @@ import { createStates } from "../../projections/states.ts";
 import { catchUpStates } from "../../src/projector/fold-range.ts";
 import { histories } from "../projections/history.ts";
 
-/** The part of a store that folding needs, over events in memory, a few in a batch. */
+/** The part of a store that folding needs, on events in memory, with small batches. */
 function memory(events: readonly Recorded[]) {
   const reads: Query[] = [];
   const store = {

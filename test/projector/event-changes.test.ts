@@ -23,7 +23,7 @@ test("is what two folds differ in, and leaves the state before it as it is", asy
       const after = fold(projectionOf(name), initial(), [...earlier, event]);
       const differences = (await findDifferences(before, after)).filter(({ path, values }) => {
         if (name !== "contacts") return true;
-        // What is held to put contacts back is not shown, and only the order of the people means something.
+        // The data for rewinding contacts is not shown, and of all orders only that of the people matters.
         if (path.includes("replaced") || path[0] === "changed" || path[0] === "rewinds_to") return false;
         return path[2] !== "met" && (values !== "reordered" || path.join() === "people");
       });

@@ -18,17 +18,17 @@ import { rebuildAll } from "./rebuilding.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 
-/** So that short logs have snapshots of the past. */
+/** Small, so that short logs have snapshots of the past. */
 const PAST_EVERY = 40;
 
-/** A service's log with a busy life, told in rounds; each step is done by the part that would do it. */
+/** A busy service's log in rounds; each step uses the part of the service that would do it. */
 function livesOn(world: CommandHarness) {
   const { store } = world;
   const live = createMixedLife(store, world.append);
   const options = { erase: createEraseHandler(store.keyring), pastEvery: PAST_EVERY };
 
   return {
-    /** Some of what happens while a service runs, which keeps snapshots when it stops. */
+    /** Runs a service for some rounds; it saves snapshots when it stops. */
     async serve(rounds: number): Promise<void> {
       await using projector = await startProjector(store, options);
       await live(rounds);
@@ -44,7 +44,7 @@ function livesOn(world: CommandHarness) {
   };
 }
 
-/** Writes nonsense into all snapshots of a projection, as a defect would. */
+/** Replaces the content of a projection's snapshots by a wrong state, as a defect would. */
 async function spoilAll(store: EventStore<Event>, name: ProjectionName, version?: number): Promise<void> {
   for (const entry of await store.snapshots.list("")) {
     if (entry.name !== name && !entry.name.startsWith(`past/${name}/`)) continue;
@@ -53,7 +53,7 @@ async function spoilAll(store: EventStore<Event>, name: ProjectionName, version?
   }
 }
 
-/** The same by both ways. */
+/** Compares a fold to a moment with a fold from the start. */
 async function expectTruth(store: EventStore<Event>, names: readonly ProjectionName[], moment: FoldToOptions) {
   const found = await foldTo(store, names, moment);
   const { states: all, events: _, ...place } = await foldLog(store, names, moment);
@@ -61,7 +61,7 @@ async function expectTruth(store: EventStore<Event>, names: readonly ProjectionN
   expect({ position: found.position, time: found.time }).toEqual(place);
   for (const name of names) {
     if (rewindOf(name) === undefined) expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
-    // Only the order of the people means something: a run takes them in it.
+    // Only the order of the people matters, because runs follow it.
     else expect(found.states[name]).toEqual(states[name]!);
   }
   const [put, folded] = [(found.states as Partial<States>).contacts, states.contacts];
@@ -112,7 +112,7 @@ test("a moment folded from a snapshot is the same as folded from the start, what
         const now = (await foldTo(store, ["contacts"])).states.contacts;
         for (const to of [head, Math.floor(head / 2), 0]) {
           await expectTruth(store, PROJECTION_NAMES, { to });
-          // Who was forgotten counts at no moment: a page of an earlier one does not open the list for that.
+          // Forgotten people are not counted at any moment, so the count needs no fold of the earlier contacts.
           const then = (await foldLog(store, ["contacts"], { to })).states.contacts;
           expect(countPeopleAt(now, to)).toBe(then.people.size);
         }
@@ -128,7 +128,7 @@ test("a moment folded from a snapshot is the same as folded from the start, what
 });
 
 describe("snapshots of the past", () => {
-  /** The log as seen by a reader who writes down from where it was folded. */
+  /** Wraps the log and records the reads for folds. */
   function watched(store: EventStore<Event>) {
     const folded: Query[] = [];
     const seen: EventStore<Event> = {
@@ -206,7 +206,7 @@ describe("snapshots of the past", () => {
     const now = { position: 60, isFolded: () => true, state: () => live as never };
     const { rewinds_to } = live;
     expect(rewinds_to).toBe(40);
-    // Reads of the log that a fold to a moment needs for the right people.
+    // Start positions of the reads that a fold to this moment needs for the right people.
     const fieldsAt = async (to: number, options: FoldToOptions = {}) => {
       const reader = watched(world.store);
       const { people } = (await foldTo(reader.store, ["contacts"], { to, ...options })).states.contacts;
@@ -259,7 +259,7 @@ describe("snapshots of the past", () => {
       const data = { attempt_id: `a${number}`, run_id: "r", recipient, text: "Hi", variant: "A", day: "2026-11-20" };
       return { type: "DirectMessageAttempted", data };
     };
-    // So many that the fold of them is worth a snapshot.
+    // Enough events that their fold is worth a snapshot.
     const others = Array.from({ length: 500 }, (_, number) => attemptedOf(`other_${number}`, 1_000 + number));
     await world.append(STREAMS.outreach, [attemptedOf("ann_builds", 1), ...others]);
     const { serve } = livesOn(world);
@@ -272,12 +272,12 @@ describe("snapshots of the past", () => {
     };
     expect(await isShown()).toBe(true);
     expect((await listPast(store, "results")).length).toBeGreaterThan(0);
-    // A caller asks for a moment, and she is forgotten when all that is of her has been read.
+    // The person is forgotten during a fold to a moment, after all her events were read.
     await store.snapshots.remove(["results", ...(await listPast(store, "results")).map(({ name }) => name)]);
     let isForgotten = false;
     const meanwhile: EventStore<Event> = {
       ...store,
-      // What is void stays, as after a crash.
+      // Invalid snapshots remain, as after a crash.
       snapshots: { ...store.snapshots, remove: async () => {} },
       async *readFolded(query = {}) {
         for await (const batch of store.readFolded(query)) {
@@ -298,7 +298,7 @@ describe("snapshots of the past", () => {
       const { state = "{}" } = (await store.snapshots.load(name)) ?? {};
       expect(encodeState(await unpackState(state))).not.toContain("ann_builds");
     }
-    // What is folded after that is kept again.
+    // Later folds are saved again.
     await foldTo(store, ["results"], { to, keepSince: (await store.head()).position, pastEvery: PAST_EVERY });
     expect((await listPast(store, "results")).length).toBeGreaterThan(0);
     expect(await isShown()).toBe(false);

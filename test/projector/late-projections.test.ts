@@ -29,7 +29,7 @@ const EVENTS = [
   ...Array.from({ length: 30 }, () => clickOf({})),
 ];
 
-/** All complete, at the end of the log. */
+/** Waits until all projections are complete at the end of the log, and returns their states as text. */
 async function complete(projector: Projector, store: LogStore): Promise<Record<string, string>> {
   await projector.folded(PROJECTION_NAMES);
   await projector.until((await store.head()).position);
@@ -48,7 +48,7 @@ function refusedNames(projector: Projector): readonly ProjectionName[] {
   });
 }
 
-/** Until a fold has taken what it was let: each step of it is a turn of the event loop or two. */
+/** Waits until a fold has read what `let` allows; each step takes a turn or two of the event loop. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -98,7 +98,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     expect((await forgetPerson(deps, find, { metadata: {}, signal }))?.keys).toBeGreaterThan(0);
     await met.promise;
     const before = gate.seen.length;
-    // The one event that the fold beside waits for; then the personal states are folded again.
+    // Lets through the one event that the background fold waits for; then the personal states are folded again.
     gate.let(1);
     await until(() => gate.seen.length > before);
     gate.let(Infinity);
@@ -119,7 +119,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     gate.let(1);
     await until(() => (stopped.folding().get("contacts") ?? 0) > 0);
     const stopping = stopped[Symbol.asyncDispose]();
-    // The event that it waits for, and no other.
+    // Lets through only the event that it waits for.
     gate.let(1);
     await stopping;
     expect(Object.values(await storedTexts(store)).filter((text) => text !== "")).toEqual([]);
@@ -129,7 +129,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
 });
 
 describe("a changed projection", () => {
-  /** All but one have a snapshot that fits. */
+  /** A log in which all snapshots but one are valid. */
   async function changedLog(name: ProjectionName) {
     const store = await open(await servedLog());
     const old = await store.snapshots.load(name);
@@ -174,7 +174,7 @@ describe("a changed projection", () => {
     gate.let(1);
     await until(() => (projector.folding().get("visits") ?? 0) > 0);
     await rebuildAll(store, {}, ["visits"]);
-    // The few that are missing to the rebuilt state, and none of those that the fold beside has yet to read.
+    // Enough for the few events after the rebuild, but not for those that the background fold has yet to read.
     gate.let(200);
     expect(await complete(projector, store)).toEqual(await truth(store));
   });

@@ -16,11 +16,11 @@ import { forget } from "../harness/memory/operation-commands.ts";
 let world: CommandHarness;
 let projector: Projector;
 let stop: AbortController;
-/** Ranges of the log that were folded for this. */
+/** Number of reads of the log for folds. */
 let folds: number;
-/** Called before each of them. */
+/** Called before each read. */
 let beforeFold: () => Promise<void>;
-/** Called when all that one of them wants was read. */
+/** Called after each complete read. */
 let afterFold: () => Promise<void>;
 
 function person(username: string): NewEvent {
@@ -42,7 +42,7 @@ afterEach(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-/** With `folding`, nothing can be put back from the states of now, as after a start with an old snapshot. */
+/** With `folding`, no past state can be derived from the current ones, as after a start with an old snapshot. */
 function open(patienceMs?: number, folding = true): PastStates {
   const store: EventStore<Event> = {
     ...world.store,
@@ -90,7 +90,7 @@ test("are folded one after the other; who comes when four wait is told to come a
     most = Math.max(most, ++under);
   };
   afterFold = async () => {
-    // Time enough for others to begin.
+    // Long enough for other folds to begin.
     for (let turn = 0; turn < 100; turn++) await nextTurn();
     under--;
   };

@@ -33,7 +33,7 @@ function skippedOf(projector: Projector): number {
   return projector.state("stats").skipped;
 }
 
-/** The log as seen by one reader who writes down what was read to be folded, and from where it was followed. */
+/** Wraps the log and records the reads for folds, and the positions it was followed from. */
 function watched(store: EventStore<Event>) {
   const folded: Query[] = [];
   const followedFrom: (number | undefined)[] = [];
@@ -171,7 +171,7 @@ test("a log that is out of reach for a while is followed on, and no event is fol
   await using projector = await startProjector(away, { logger });
   await projector.until(await skip(store, 3));
   expect([skippedOf(projector), attempts]).toEqual([3, [1, 2, 2]]);
-  // One line an outage, however often it is tried.
+  // One line per outage, regardless of the number of attempts.
   expect(said).toHaveLength(1);
 });
 
@@ -240,7 +240,7 @@ describe("snapshots", () => {
     await using store = await open(file);
     const { version } = projectionOf("account");
     const state = encodeState(projectionOf("account").initial());
-    // One that holds more is not replaced.
+    // Removed first, because a snapshot at a later position is not replaced.
     await store.snapshots.remove(["account"]);
     await store.snapshots.save("account", { version, position: 2, state });
     await skip(store, 3);
@@ -269,7 +269,7 @@ describe("snapshots", () => {
     expect(await store.snapshots.load("stats")).toBeUndefined();
   });
 
-  /** Two snapshots of each projection's turn. */
+  /** Enough positions for two snapshots of each projection. */
   const MANY = 40_000;
 
   async function skipMany(store: EventStore<Event>): Promise<number> {
@@ -277,7 +277,7 @@ describe("snapshots", () => {
     return MANY;
   }
 
-  /** The log with snapshots that only tell that they were saved. */
+  /** Wraps the log so that saved snapshots are only reported. */
   function keeping(store: EventStore<Event>, save: (name: string, snapshot: Snapshot) => Promise<void>) {
     return { ...store, snapshots: { ...store.snapshots, save } };
   }
@@ -294,7 +294,7 @@ describe("snapshots", () => {
     const positions = saved.filter(([name]) => name === "stats").map(([, position]) => position);
     expect(positions.length).toBeGreaterThanOrEqual(2);
     for (const [index, position] of [...positions, MANY].entries()) {
-      // Each of their turns is rounded up to whole positions.
+      // Each projection's turn is rounded up to whole positions.
       expect(position - (positions[index - 1] ?? 0)).toBeLessThan(20_000 + PROJECTION_NAMES.length);
     }
     expect(new Set(saved.map(([name]) => name))).toEqual(

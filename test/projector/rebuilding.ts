@@ -14,7 +14,7 @@ export function open(file: string): Promise<EventStore<Event>> {
   return openSqliteStore({ file, codec });
 }
 
-/** A log of some events of nearly all kinds, with the snapshots of a service that ran on it. */
+/** A log with events of nearly all kinds, and snapshots of a service that ran on it. */
 export async function servedLog(events = 2_000): Promise<string> {
   const file = newLogFile();
   await writeMixedLog(file, events);
@@ -23,7 +23,7 @@ export async function servedLog(events = 2_000): Promise<string> {
   return file;
 }
 
-/** Changes a stored snapshot, as a defect of a service would have. */
+/** Corrupts a stored snapshot, as a defect of a service would. */
 export async function spoil<Name extends ProjectionName>(
   store: EventStore<Event>,
   name: Name,
@@ -36,7 +36,7 @@ export async function spoil<Name extends ProjectionName>(
   await store.snapshots.save(name, { ...snapshot, state: encodeState(state) });
 }
 
-/** Rebuilds as the command does, without progress. */
+/** Rebuilds as the command does, without reports of progress. */
 export function rebuildAll(
   store: EventStore<Event>,
   options: Partial<RebuildOptions> = {},
@@ -47,7 +47,7 @@ export function rebuildAll(
   return rebuild(store, names, { ...quiet, ...options });
 }
 
-/** What the log says, as text: with the order of the Maps. */
+/** The states folded from the log, as text that includes the order of the Maps. */
 export async function truth(store: EventStore<Event>, to?: number): Promise<Record<string, string>> {
   const { states } = await foldLog(store, PROJECTION_NAMES, to === undefined ? {} : { to });
   return textsOf((name) => states[name]);
@@ -57,7 +57,7 @@ export function textsOf(state: (name: ProjectionName) => unknown): Record<string
   return Object.fromEntries(PROJECTION_NAMES.map((name) => [name, encodeState(state(name))]));
 }
 
-/** The stored snapshots of all projections, in the same form; empty where there is none. */
+/** The stored snapshots of all projections in the same form; empty if missing. */
 export async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
   const texts: Record<string, string> = {};
   for (const name of PROJECTION_NAMES) {
@@ -67,12 +67,12 @@ export async function storedTexts(store: EventStore<Event>): Promise<Record<stri
   return texts;
 }
 
-/** A snapshot's text at a position; the version is that of the code unless told. */
+/** A snapshot at a position; `version` defaults to that of the code. */
 export function snapshotOf(name: ProjectionName, position: number, state: unknown, version?: number) {
   return { version: version ?? projectionOf(name).version, position, state: encodeState(state) };
 }
 
-/** A log of the service that is kept. */
+/** A logger that collects its lines. */
 export function recordingLog(): Logger & { readonly lines: Record<string, unknown>[] } {
   const lines: Record<string, unknown>[] = [];
   const logger = createLogger("debug", (line) => lines.push(JSON.parse(line) as Record<string, unknown>), Date.now);

@@ -19,7 +19,7 @@ const [ANN, BEA] = [
 ];
 const ANNS_CODE = "code-of-ann";
 
-/** A log whose events are a minute apart. */
+/** Opens a log whose events are a minute apart. */
 async function openWorld(stack: AsyncDisposableStack, config: LogConfig) {
   let now = Date.parse("2026-11-20T23:50:00.000Z");
   const instance = await openInstance(stack, config, { clock: () => now, pastEvery: 3 });
@@ -30,7 +30,7 @@ async function openWorld(stack: AsyncDisposableStack, config: LogConfig) {
   return { ...instance, append };
 }
 
-/** `template_name`: older messages have none. */
+/** An intent. `template_name` is missing in older messages. */
 function attempted(
   attempt_id: string,
   recipient: typeof ANN,
@@ -61,7 +61,7 @@ async function tell({ append }: Awaited<ReturnType<typeof openWorld>>): Promise<
   await append({ type: "DirectMessageReceived", data: reply });
   const counts = { sent: 2, skipped: 0, failed: 0, in_doubt: 0 };
   await append({ type: "RunFinished", data: { run_id: "r", reason: "completed", ...counts } });
-  // The first one of the next day.
+  // The first events of the next day.
   for (let minute = 0; minute < 3; minute++)
     await append(clickOf({ visitor: 65 }), clickOf({ bot: true, probe: "head" }));
 }

@@ -10,12 +10,12 @@ import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, textsOf, truth } from "./rebuilding.ts";
 
-/** Of which the snapshots are encoded in a dozen pieces. */
+/** Enough that their snapshots are encoded in a dozen pieces. */
 const PEOPLE = 3_000;
 
 const EVENTS = 12_000;
 
-/** What a busy service appends, a little at a time. */
+/** The events of a busy service, one at a time. */
 async function* mixedEvents(): AsyncGenerator<{ readonly stream: string; readonly event: Event }> {
   const file = newLogFile();
   await writeMixedLog(file, EVENTS, { people: PEOPLE });
@@ -25,7 +25,7 @@ async function* mixedEvents(): AsyncGenerator<{ readonly stream: string; readonl
   }
 }
 
-/** Appends them in small batches, so that the projector is never far behind. Answers the last position. */
+/** Appends the events in small batches, so that the projector is never far behind. Returns the last position. */
 async function appendAll(store: EventStore<Event>): Promise<number> {
   let appends: Promise<{ readonly last: number }>[] = [];
   let last = 0;
@@ -52,7 +52,7 @@ test("a snapshot that is made while events arrive holds the state of its positio
   for (const { name, position, state } of saved) {
     expect(encodeState(await unpackState(state))).toBe((await truth(store, position))[name] ?? "");
   }
-  // Others were folded in the meantime.
+  // Other events were folded during the save.
   expect(saved.some(({ name, passed }) => name === "contacts" && passed > 0)).toBe(true);
 });
 
@@ -60,14 +60,14 @@ test("a service that is killed while it saves a snapshot has left nothing of it"
   await using store = await open(newLogFile());
   const reached = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  // All pieces are encoded; the process ends before the store is asked.
+  // All pieces are encoded; the process ends before the store is called.
   const save: typeof store.snapshots.save = async (name) => {
     if (name !== "contacts") return;
     reached.resolve();
     await released;
   };
   await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { sliceMs: 0 });
-  // Before the projector ends, which waits for what is being saved.
+  // Releases the save before the projector ends, because it waits for it.
   using _ = { [Symbol.dispose]: release };
   const last = await appendAll(store);
   await reached.promise;

@@ -12,12 +12,12 @@ function skip(): Event {
   return makeEvent("DirectMessageSkipped", makeId(), { run_id: "r", recipient: { id: "1" }, reason: "self" }, {});
 }
 
-/** What a rebuild of `stats` tells in the log. */
+/** The event that a rebuild of `stats` appends. */
 function told(position: number, version = projectionOf("stats").version): Event {
   return makeEvent("ProjectionRebuilt", makeId(), { projection: "stats", version, position }, {});
 }
 
-/** A log whose snapshots tell of messages that were never sent, and of a person who was not suppressed. */
+/** A log whose snapshots contain messages that were never sent, and suppressions that never happened. */
 async function spoiltLog(): Promise<string> {
   const file = await servedLog();
   await using store = await open(file);

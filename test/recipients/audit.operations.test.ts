@@ -16,7 +16,10 @@ const added = (recipient: { id?: string; username?: string }, name: string): New
 
 const dispatch = { source: 15, lane: "clicks", low_watermark: 15 } as const;
 
-/** Two people who hand on a handle, a message in doubt, and a click that a channel refused at first. */
+/**
+ * Appends events about two people who pass on a handle, a message in doubt, and a click that a channel refused at
+ * first.
+ */
 async function tell(world: CommandHarness): Promise<void> {
   const bob = { attempt_id: "a1", run_id, recipient: { id: "101", username: "bob" } };
   const outreach: NewEvent[] = [
@@ -31,7 +34,7 @@ async function tell(world: CommandHarness): Promise<void> {
   ];
   await world.append(STREAMS.outreach, outreach, { caller: "ann", traceparent: "t0" });
   await world.append(STREAMS.outreach, [
-    // 101 is called robert now, and 102 took the handle over.
+    // 101 is now called robert, and 102 took over the handle.
     added({ id: "101", username: "robert" }, "Robert"),
     added({ id: "102", username: "bob" }, "Bob the second"),
     { type: "RecipientSuppressed", data: { recipient: { username: "bob" }, reason: "opt_out" } },
@@ -91,7 +94,7 @@ const LINES: Readonly<Record<number, string>> = {
 const lines = (...positions: number[]): string =>
   positions.map((position) => `${position} ${timeAt(position)} ${LINES[position]}\n`).join("");
 
-/** A refusal. */
+/** The refusal for an unknown name. */
 const UNKNOWN = {
   kind: "not_found",
   out: "The log knows no recipient, link, event or run of that name at that moment.",
@@ -194,7 +197,7 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
 
   test("an event of a message: the message and its run; a run's id: all of it", async () => {
     expect((await shown(idAt(7))).out).toStartWith(`${lines(3, 4, 5, 7, 8)}\n`);
-    // What was imported in the same trace as the run was started in belongs to it too.
+    // The import has the same trace as the run, so it belongs to it.
     expect((await shown(run_id)).out).toStartWith(`${lines(1, 2, 3, 4, 5, 6, 7, 8)}\nposition 3 is `);
   });
 

@@ -115,7 +115,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
       const other = await openWith(stack, addedOf(BEA));
       const list = await textOf(one, format);
       expect(await take(other, list, format)).toEqual({ taken: 4, added: 4 });
-      // A chunk that needs no new keys may overtake the one before.
+      // A chunk that needs no new keys may overtake an earlier one.
       const { bea = [], others = [] } = Object.groupBy((await textOf(other, format)).split("\n"), (line) =>
         line.includes('"bea"') ? "bea" : "others",
       );

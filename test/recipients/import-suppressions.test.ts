@@ -150,7 +150,7 @@ test("whatever was recorded before, and however far the projections are behind: 
   );
 });
 
-/** Four rows in twelve name their recipient by a hash alone. */
+/** Four of twelve rows name their recipient only by a hash. */
 const LINES = Array.from({ length: 12 }, (_, at) =>
   at % 3 === 2 ? `,,${nameHashKey(hashesOf)}.${hashesOf({ id: `20${at}` })[0] ?? ""}` : `20${at},user_${at},`,
 );
@@ -208,7 +208,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
     await forgetPerson(instance, ({ people }) => people.get(ANN.id), { metadata: METADATA, signal: NEVER });
     expect(await read()).toMatchObject({ reason: "list", suppressed_at: "2026-03-02", hashes: [ID_HASH] });
     expect(await read()).not.toHaveProperty("reason_text");
-    // A list that names a forgotten recipient records their hashes and nothing else of them.
+    // A list with a forgotten recipient records only their hashes.
     const naming: SuppressionRow[] = [{ line: 2, suppression: { ...ANN, ...LIST } }];
     for (const added of [1, 0])
       expect(await importSuppressions(instance, naming, METADATA, { chunkRows: 2, signal: NEVER })).toEqual({
@@ -224,7 +224,7 @@ test("an import at any moment of a run: no recipient of it is written to after i
   let met = 0;
   await fc.assert(
     fc.asyncProperty(
-      // A run of four messages looks at the log 17 times.
+      // A run of four messages checks the log 17 times.
       fc.integer({ min: 1, max: 17 }),
       fc.integer({ min: 1, max: 4 }),
       fc.array(fc.constantFrom("id", "username", "hash"), { minLength: 4, maxLength: 4 }),
@@ -247,7 +247,7 @@ test("an import at any moment of a run: no recipient of it is written to after i
           await importSuppressions(deps, rows, METADATA, { chunkRows, signal: NEVER });
           asked = [...world.network.asked];
         };
-        // A run looks at the log before each of its steps, and last before it sends.
+        // A run checks the log before each of its steps, and finally before it sends.
         Object.assign(world.store, {
           head: () => lookAround().then(head),
           streamHead: (stream: string) => lookAround().then(() => streamHead(stream)),

@@ -13,7 +13,10 @@ import { addedOf } from "../harness/memory/new-events.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** The table as a program exports it. Without a mark of Unicode only what is ASCII can be read. */
+/**
+ * The table as a program exports it. Windows-1252 text is readable only if it is ASCII, because no byte-order mark
+ * identifies it.
+ */
 function exported(program: Program, table: TableOfPeople): List {
   const name = `${table.name}, by ${program.name}`;
   const { dates, firstLine, encoding, lastCells } = program;
@@ -114,7 +117,7 @@ describe("other lists are read by the same reader", () => {
   });
 });
 
-/** Events about every recipient before a list comes. */
+/** Data that each recipient has before the list is imported. */
 const HELD = {
   name: "Held",
   timezone: "Asia/Tokyo",

@@ -12,7 +12,7 @@ const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
 const csv = (...lines: string[]) => parseRecipients(lines.join("\n"), "csv", { now: NOW });
 
-/** The one reason for which a file with this one row is refused. */
+/** The single reason for refusing a file with this one row. */
 function reasonFor(header: string, row: string): string {
   const { refused } = csv(header, row);
   expect(refused).toHaveLength(1);

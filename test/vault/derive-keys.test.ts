@@ -19,7 +19,7 @@ test("the key file is made once, for its owner alone, and leaves nothing else be
 
 test("processes that make a key file at the same moment get the same key", async () => {
   using directory = temporaryFolder();
-  // Each makes its way through the same files, so that they meet at many of them.
+  // Each process goes through the same files, so that they meet at many of them.
   const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/vault/master-key.ts"))};
     await new Response(Bun.stdin.stream()).text();
     for (let file = 0; file < 100; file++) {

@@ -29,7 +29,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     const standing = standStill(one);
     await standing.begun;
     const put = other.put("half", "other's", 0);
-    // What holds the lock can only go on if the wait for it is not one of the whole process.
+    // The lock's holder can only continue if waiting for the lock does not block the whole process.
     standing.goOn();
     expect([await standing.outcome, await put]).toEqual(["done", false]);
     expect(await other.get("half")).toEqual({ version: 1, value: "half" });
@@ -222,7 +222,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
   });
 });
 
-/** A change that has put something and does not come to its end before it is told to. */
+/** Starts a change that has put a secret and ends only when told to. */
 function standStill(store: SecretStore) {
   const begun = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
@@ -242,7 +242,7 @@ function standStill(store: SecretStore) {
   };
 }
 
-/** The same place, for a process that is held up before each answer to a question for secrets. */
+/** The same place, for a process that is delayed before each answer with secrets. */
 function beforeEachRead(place: SecretPlace, work: () => Promise<void>): SecretPlace {
   return {
     ...place,

@@ -5,12 +5,12 @@ import type { SecretPlace } from "../../src/vault/secret-database.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-/** A place of its own, which is gone with it. */
+/** A separate place; its data is removed when it is disposed. */
 export interface Place extends AsyncDisposable {
   readonly place: SecretPlace;
 }
 
-/** Makes a place where nothing was ever kept. */
+/** Creates a new, empty place. */
 export type Engine = () => Promise<Place>;
 
 async function openSqlite(): Promise<Place> {
@@ -29,7 +29,7 @@ async function openPostgres(): Promise<Place> {
   };
 }
 
-/** All engines that secrets are kept in. */
+/** All engines that store secrets. */
 export const ENGINES: readonly (readonly [name: string, engine: Engine])[] = [
   ["SQLite", openSqlite],
   ["PostgreSQL", openPostgres],

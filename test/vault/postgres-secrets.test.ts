@@ -87,7 +87,7 @@ test("while the server is away a secret is neither read nor stored, and afterwar
     message: expect.stringContaining(`${message}: `),
   });
   await server.start();
-  // A server that refused a connection is asked again after a pause.
+  // After a refused connection the server is only asked again after a pause.
   let kept = await faultOf(vault.get("tokens"));
   while (kept instanceof ServiceError) {
     await sleep(10);
@@ -119,7 +119,7 @@ test("what is asked of a closed vault is refused as closed", async () => {
   expect(vault.get("tokens")).rejects.toMatchObject({ code: "closed" });
 });
 
-/** A change takes that many messages on a new connection, and a little less than the rest of them a claim. */
+/** Number of messages of a change on a new connection; a claim takes slightly fewer than the rest. */
 const MESSAGES = 66;
 
 test("a connection that is cut at any message leaves no change lost, half done, or made after it was refused", async () => {
@@ -154,7 +154,7 @@ test("a change whose connection the network lost without a word ends, and the ne
   await using proxy = await startProxy(url);
   await using store = await openSecretStore({ place: placesIn(proxy.url).keys, master: KEY });
   await store.put("before", "value", 0);
-  // The server's answer to the first query in the transaction, and all behind it.
+  // Loses the answer to the transaction's first query, and everything after it.
   let answers = 0;
   proxy.decide(({ from, type }) => {
     if (from === "server" && type === "Z") answers += 1;

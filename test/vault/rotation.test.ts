@@ -17,7 +17,7 @@ const FROM = new Uint8Array(32).fill(1);
 const TO = new Uint8Array(32).fill(2);
 const STEPS: readonly RotationStep[] = ["begun", "rewrapped", "replaced", "ended"];
 
-/** A log's files with a token in the vault, the key in its file or in the environment. */
+/** A log's files with a token in the vault; the key is in its file or in the environment. */
 async function openFiles(source: "file" | "environment") {
   const directory = temporaryFolder();
   const files = logFiles(directory.file("reachlog.sqlite"));
@@ -116,7 +116,7 @@ test("a vault that was open meanwhile writes nothing that the new key would not 
 });
 
 describe("killed", () => {
-  /** Rotates in a process of its own, which is killed right after the step. */
+  /** Rotates in a separate process, which is killed right after the step. */
   async function rotateKilled(files: LogFiles, key: string | undefined, killedAfter: RotationStep): Promise<void> {
     const from = (name: string) => JSON.stringify(require.resolve(`../../src/${name}`));
     const script = `import { rotateKey } from ${from("vault/master-key.ts")};

@@ -20,14 +20,14 @@ test.each(WAYS)("$from to $to: what was kept, buried and claimed is the same the
   await using to = await target();
   {
     await using store = await openSecretStore({ ...from, master: KEY });
-    // More than are written at once.
+    // More than one write inserts.
     await store.addAll(Array.from({ length: 1_500 }, (_, at) => [`name ${at}`, `value ${at}`] as const));
     await store.put("name 7", "later", 1);
     await store.bury("name 8");
     await store.claim("state", 10, 0);
   }
   await copy(from.place, to.place);
-  // One that was interrupted later on is made again.
+  // A later copy, as after an interruption.
   await copy(from.place, to.place);
   await using store = await openSecretStore({ ...to, master: KEY });
   expect(await store.names("")).toHaveLength(1_500);
@@ -68,7 +68,7 @@ test.each(ENGINES)(
       await store.bury("b");
       await store.remove("c");
     }
-    // An older copy changes nothing, not even what the newer one has given up.
+    // An older copy changes nothing, nor does it bring back secrets that the newer one has given up.
     await copy(from.place, to.place);
     const stateOf = async (place: SecretPlace) => {
       await using store = await openSecretStore({ place, master: KEY });

@@ -17,7 +17,7 @@ const FROM = new Uint8Array(32).fill(1);
 const TO = new Uint8Array(32).fill(2);
 const NEXT = new Uint8Array(32).fill(3);
 
-/** Two databases, as with KEYS_DATABASE_URL, with a token and the key of a person. */
+/** Two databases, as with KEYS_DATABASE_URL, with a token and a person's key. */
 async function openDatabases() {
   const [vault, keys] = [await newDatabase(), await newDatabase()];
   const place = (key: Uint8Array): MasterKeyPlace => ({
@@ -33,7 +33,7 @@ async function openDatabases() {
   return { urls: { vault, keys }, place };
 }
 
-/** What an instance holds open that was given this key. */
+/** The stores that an instance opens with this key. */
 async function start(place: MasterKeyPlace) {
   const { master, vault, isFormerGiven } = await unlock(place);
   const keys = await openSecretStore({ place: place.keys, master, renew: () => readMasterKey(place) });
@@ -118,7 +118,7 @@ test.each<RotationStep>(["begun", "rewrapped"])(
   },
 );
 
-/** Rotates in a process of its own, which is killed right after the step. */
+/** Rotates in a separate process, which is killed right after the step. */
 async function rotateKilled(
   { vault, keys }: { vault: string; keys: string },
   killedAfter: RotationStep,

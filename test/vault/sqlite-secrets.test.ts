@@ -5,11 +5,11 @@ import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { createRandom } from "../harness/random.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-/** Bytes of a ciphertext that are looked for: a part of one opens a part of the secret. */
+/** Bytes of a ciphertext to look for: a part of it reveals a part of the secret. */
 const PIECE = 16;
 const CIPHERTEXT_BYTES = 72;
 
-/** Of the first hundred those with which SQLite leaves a copy in a table that is kept in the order of its names. */
+/** Seeds below a hundred for which SQLite leaves a copy if the table is ordered by name. */
 const SEEDS = [9, 19, 39, 53, 59, 71];
 
 test.each(SEEDS)("nothing is left in the file of what was deleted among other changes: seed %d", async (seed) => {

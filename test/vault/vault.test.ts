@@ -110,7 +110,7 @@ test("another key changes nothing in the file", async () => {
 });
 
 describe("a row does not open", () => {
-  /** A vault with two secrets of which one was changed once; `raw` writes behind its back. */
+  /** A vault with two secrets, one of which was changed once; `raw` writes without its knowledge. */
   async function openTampered() {
     const directory = temporaryFolder();
     const file = directory.file("vault");
@@ -203,7 +203,7 @@ test("the file is its owner's alone and holds no secret in the clear, neither a 
     await vault.put("tokens", "canary-of-the-first-pair", 0);
     await vault.put("tokens", "canary-of-the-second-pair", 1);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    // What was deleted would live on in a write-ahead log.
+    // A write-ahead log would still contain deleted secrets.
     expect(existsSync(`${file}-wal`)).toBe(false);
   }
   // A copy: reading the database itself would drop SQLite's locks on it.

@@ -1,21 +1,21 @@
 import createFetchClient, { type Client as FetchClient } from "openapi-fetch";
 import type { operations, paths } from "./api.ts";
 
-/** A client of one service: a method for each of HTTP, whose paths, bodies, answers and problems have types. */
+/** A client of one service, with a method per HTTP method. Paths, bodies, answers and problems are typed. */
 export type Client = FetchClient<paths>;
 
 export interface ClientOptions {
-  /** Where the service is, such as `https://reach.example`. */
+  /** The service's URL, such as `https://reach.example`. */
   readonly url: string;
-  /** A token of the service; absent: the caller is anonymous. */
+  /** A token of the service. Undefined if the caller is anonymous. */
   readonly token?: string;
-  /** In place of the global one, such as one with a deadline. */
+  /** Replaces the global `fetch`, for example to set a deadline. */
   readonly fetch?: (request: Request) => Promise<Response>;
 }
 
 /**
- * `data` of an answer is what the service says; `error` is the problem (RFC 9457) with which it refused, by whose `type`
- * one is told from the other. Rejects only where nothing came back.
+ * Creates a client. In an answer, `data` is the result and `error` the problem (RFC 9457), distinguished by its `type`.
+ * Rejects only if there is no answer.
  */
 export function createClient({ url, token, fetch }: ClientOptions): Client {
   return createFetchClient<paths>({
@@ -25,5 +25,5 @@ export function createClient({ url, token, fetch }: ClientOptions): Client {
   });
 }
 
-/** What an operation is sent, and what it answers, by its id in the document. */
+/** Request and answer types of each operation, by its id in the document. */
 export type { operations, paths };

@@ -25,8 +25,8 @@ interface Completed {
 }
 
 /**
- * Plays one history: two writers and a reader over a store with delays, faults and late lists. Throws unless all that the
- * writers were told is there is read, then and at the end.
+ * Plays one history: two writers and a reader on a store with delays, faults and late lists. Throws unless each backup
+ * reported to a writer can be read, both during the history and at its end.
  */
 export async function playHistory(seed: number, tally: Tally): Promise<void> {
   const random = createRandom(seed);
@@ -46,10 +46,11 @@ export async function playHistory(seed: number, tally: Tally): Promise<void> {
 
   store.settle(0.5);
   await store.run(attempt(store, log, () => 1, completed, tally));
-  // No two writers were told the same number.
+  // No two writers got the same number.
   expect(new Set(completed.map(({ number }) => number)).size).toBe(completed.length);
   const { increments } = await readWhole(store);
-  // The next backup removes what late requests left: its own files are there, and nothing else.
+  // The next backup removes the remains of late requests: only its files are left, and its manifest, which
+  // `listObjects` omits.
   const left = [...store.objects.keys()].filter((name) => parseRemoteName(name)?.kind !== "claim");
   expect(left.filter((name) => !listObjects(increments).has(name))).toHaveLength(1);
   store.settle(1);
@@ -62,12 +63,12 @@ function createModelLog(random: () => number) {
   let position = 1;
   let made = 0;
   const segment = (first: number, last: number) => {
-    // Another version of the program compresses otherwise.
+    // Another version of the program may compress differently.
     const bytes = Buffer.from(`${first}-${last} by ${random() < 0.5 ? "one" : "another"}`);
     return { entry: { first, last, hash: "", bytes: bytes.length, sha256: hash("sha256", bytes) }, bytes };
   };
   return {
-    /** The backup of this moment, after the one that was read. */
+    /** Makes a backup of the present log after the `former` one. */
     backUp(former: Increments | undefined) {
       position += Math.floor(random() * 3);
       made += 1;
@@ -80,7 +81,7 @@ function createModelLog(random: () => number) {
       const segments = ranges.filter(([first, last]) => first <= last).map(([first, last]) => segment(first, last));
       const backups = [...(former?.backups ?? []), { made_at: String(made), position, hash: "" }];
       const secrets = SECRET_FILES.map((name) => {
-        // A vault rarely changes, keys and heads always do.
+        // A vault rarely changes; keys and heads always do.
         const bytes = Buffer.from(name === "vault" ? "vault" : `${name} ${made}`);
         return { name, bytes, entry: { bytes: bytes.length, sha256: hash("sha256", bytes) } };
       });
@@ -129,7 +130,7 @@ function count(fault: unknown, tally: Tally): void {
   else throw fault;
 }
 
-/** Reads as a restore does. `least`: number of a backup that was made before. */
+/** Reads as a restore does. `least` is the number of a backup made before. */
 async function readOnce(store: ModelStore, least: number, tally: Tally): Promise<void> {
   try {
     const { isThere, number } = await readChecked(store);
@@ -147,7 +148,7 @@ async function readWhole(store: ModelStore) {
   return { increments: found!.increments! };
 }
 
-/** Reads the newest backup, and compares each file with what its manifest says. */
+/** Reads the newest backup and compares each file with its manifest. */
 async function readChecked(store: ModelStore) {
   const storage = store.openClient(() => false);
   let increments: Increments | undefined;

@@ -1,20 +1,22 @@
 import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
 import { ServiceError } from "../../../src/platform/service-error.ts";
 
-/** A process was ended in the middle of a request. */
+/** The process was killed in the middle of a request. */
 export class Killed extends Error {}
 
-/** Requests until a list knows of a change, at most. */
+/** Maximum number of requests until a list shows a change. */
 const LAG_MAX = 12;
 
-/** How often a request fails: before it took effect, after it, or when it takes effect long after its client gave up. */
+/**
+ * Probability that a request fails before it takes effect, after it, or with an effect long after its client gave up.
+ */
 const FAULTS = { before: 0.004, after: 0.004, later: 0.008 };
 
 export type ModelStore = ReturnType<typeof createModelStore>;
 
 /**
- * A store in memory, whose requests are delayed against each other in an order that `random` chooses. As real ones are, it is
- * consistent for each key and late in its lists.
+ * A store in memory that delays requests in an order chosen by `random`. Like real stores, it is consistent for each
+ * key, but its lists are late.
  */
 export function createModelStore(random: () => number) {
   const objects = new Map<string, Uint8Array>();
@@ -36,7 +38,7 @@ export function createModelStore(random: () => number) {
   };
   const turn = (): Promise<void> => new Promise((resolve) => void waiting.push(resolve));
 
-  /** `mayKill`: asked at each moment at which the client may die. */
+  /** `mayKill` is called at each point where the client may die. */
   const openClient = (mayKill: () => boolean): Pick<SegmentStorage, "list" | "read" | "write" | "remove"> => {
     const ask = async <Result>(effect: () => Result): Promise<Result> => {
       const fail = (): never => {
@@ -80,9 +82,9 @@ export function createModelStore(random: () => number) {
   return {
     objects,
     openClient,
-    /** Waits for a moment of its own. */
+    /** Waits for a turn in the random order. */
     turn,
-    /** Lets requests go on, one at a time and in any order, until `work` is done. */
+    /** Lets requests continue, one at a time in random order, until `work` is done. */
     async run(work: Promise<unknown>): Promise<void> {
       let isDone = false;
       const end = (): void => void (isDone = true);
@@ -94,7 +96,7 @@ export function createModelStore(random: () => number) {
         waiting.splice(Math.floor(random() * waiting.length), 1)[0]?.();
       }
     },
-    /** From here on no request fails and lists are exact. `share` of what is under way still takes effect before. */
+    /** Ends all faults and delays of lists. First, a `share` of the late requests takes effect. */
     settle(share: number): void {
       isFaulty = false;
       for (const effect of late.splice(0))

@@ -7,7 +7,9 @@ import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts"
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
 
-/** What must hold of a channel once everything is settled. `ghosts`: appends that were made and reported as failed. */
+/**
+ * Checks a channel after everything is settled. `ghosts` counts appends that took effect but were reported as failed.
+ */
 export function auditLog(
   log: readonly Recorded[],
   channel: ChannelName,
@@ -18,7 +20,7 @@ export function auditLog(
   const outcomes = outcomesOf(log, channel);
   const finals = outcomes.filter(isFinal).map(({ data }) => data.source);
   const distinct = new Set(finals);
-  // Nothing lost, nothing invented, and nothing recorded twice but what the log had taken without saying so.
+  // Nothing is lost or invented, and only a ghost append leads to a repeated record.
   expect([...distinct].toSorted((a, b) => a - b)).toEqual(requesting.map(({ position }) => position));
   if (ghosts === 0) expect(finals).toHaveLength(distinct.size);
   expect(pendingOf(state)).toBe(0);
@@ -35,7 +37,7 @@ export function auditLog(
   auditAttempts(outcomes, keysByPosition(log));
 }
 
-/** What the webhook was subscribed to when it was recorded. */
+/** The events of types that the webhook was subscribed to at the time. */
 function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
   let types: readonly string[] = [];
   return log.filter(({ type, data }) => {
@@ -44,7 +46,7 @@ function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
   });
 }
 
-/** Of each stream: the log has the end of an event before it has any outcome of a later one. */
+/** Checks that in each stream the end of an event precedes all outcomes of later ones. */
 export function auditOrder(log: readonly Recorded[], channel: ChannelName): void {
   const outcomes = outcomesOf(log, channel).filter(({ data }) => data.lane === "events");
   for (const ofStream of Map.groupBy(outcomes, ({ data }) => log[data.source - 1]?.stream).values()) {
@@ -70,7 +72,7 @@ export function auditRequests(
   }
 }
 
-/** Every dispatch requested below `low_watermark` had its end by then, or a failure with the time of its next attempt. */
+/** Each dispatch requested below `low_watermark` had ended by then, or had failed with a time for its next attempt. */
 function auditAccounts(outcomes: readonly OutcomeOfOne[], requesting: readonly number[], lane: Lane): void {
   const known = new Set<number>();
   let at = 0;
@@ -84,12 +86,12 @@ function auditAccounts(outcomes: readonly OutcomeOfOne[], requesting: readonly n
   }
 }
 
-/** The attempts at each dispatch are counted one by one, over restarts too. */
+/** Attempts of each dispatch are numbered consecutively, even across restarts. */
 function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<number, string>): void {
   const last = new Map<number, number>();
   for (const { type, data } of outcomes) {
     const before = last.get(data.source) ?? 0;
-    // One that ended without an attempt has the number of the last.
+    // An end without an attempt has the number of the last attempt.
     const isNext = data.attempt === before + 1 || data.attempt === before;
     if (!isNext) throw new Error(`${keys.get(data.source)}: attempt ${data.attempt} after ${before}, ${type}`);
     if (data.attempt > DISPATCH_ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");
@@ -97,7 +99,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
   }
 }
 
-/** What the log says became of each must be what the channel's network knows. */
+/** Checks that each outcome in the log agrees with the channel's network. */
 export function auditTruth(
   log: readonly Recorded[],
   channel: ChannelName,
@@ -109,7 +111,7 @@ export function auditTruth(
     const most = 1 + (exposed.get(key) ?? 0);
     if (count > most) throw new Error(`${key} arrived ${count} times, and may have ${most} times`);
   }
-  // Of a letter that was retried, its outcome since.
+  // A retried letter counts by its latest outcome.
   const ends = new Map<string, string>();
   for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.source) ?? "", type);
   for (const [key, type] of ends) {

@@ -1,20 +1,22 @@
 import type { DispatchResult } from "../../../src/networks/network.ts";
 
-/** What becomes of one click or text at a network: what the network does, and what it says. */
+/** The network's treatment of one click or text, and its answer. */
 export interface Fate {
   readonly arrives: boolean;
   readonly result: DispatchResult;
-  /** Until the answer comes, in ms. */
+  /** Time until the answer, in ms. */
   readonly takesMs: number;
-  /** The client throws, which is a defect of ours. */
+  /** The client throws because of a defect of ours. */
   readonly throws?: true;
 }
 
-/** How a network is. `recognisesMs`: it knows a repeat by its id for so long; `batch`: the most clicks of one request. */
+/** The kind of a network. */
 export interface Kind {
+  /** For how long it recognises a repeat by its id; undefined if never. */
   readonly recognisesMs: number | undefined;
+  /** Maximum number of clicks in one request; undefined if it accepts no batches. */
   readonly batch: number | undefined;
-  /** Of the webhook: each event waits for those before it. */
+  /** For a webhook: each event waits for the earlier ones. */
   readonly isInOrder?: boolean;
 }
 
@@ -29,7 +31,7 @@ const failed = (status: number, retryAfterMs?: number): DispatchResult => {
   return { outcome: "retryable", detail: "not now", status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 };
 
-/** Draws a fate; `known`: the network would recognise a repeat of this request. */
+/** Draws a fate. `known`: the network would recognise a repeat of this request. */
 export function drawFate(random: () => number, known: boolean): Fate {
   const takesMs = random() < 0.3 ? Math.floor(random() * 5_000) : 0;
   const silent = (arrives: boolean): Fate => ({ arrives, result: known ? SILENT : IN_DOUBT, takesMs: 5_000 });

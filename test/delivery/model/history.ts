@@ -21,12 +21,12 @@ import { createWatch, isFinal, keysByPosition, type Watch } from "./watch.ts";
 export interface Lived {
   readonly requests: number;
   readonly kills: number;
-  /** How often lanes were refilled while the disk was full and an answer of a network was not recorded. */
+  /** Number of times that lanes were refilled while the disk was full and a network's answer was unrecorded. */
   readonly reopenedUntold: number;
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
-/** One channel of a history, from its network to the test that looks at what comes there. */
+/** A channel of a history with its network and the watch that checks its requests. */
 interface Line {
   readonly name: ChannelName;
   readonly kind: Kind;
@@ -34,7 +34,7 @@ interface Line {
   readonly watch: Watch;
 }
 
-/** Lives through a history, lets everything come to its end, and holds the log against what the networks know. */
+/** Plays a history, lets everything end, and compares the log with the networks' records. */
 export async function live({ seed, kinds, digestAfterMs, faults, steps }: History): Promise<Lived> {
   const file = newLogFile();
   const time = fakeTime();
@@ -182,7 +182,7 @@ export function clickOf(short_code: string, names: readonly ChannelName[]): NewE
   return { type: "LinkClicked", data: { ...link, channels } };
 }
 
-/** What is sent directly: to chat, and every other time to messaging where that is there. */
+/** A text that is sent directly: to chat, or every other time to messaging if it is configured. */
 export function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
   if (channels.includes("messaging") && Number(text.slice(1)) % 2 === 1) {
     return { type: "MessageRequested", data: { text } };
@@ -190,7 +190,9 @@ export function textOf(text: string, channels: readonly ChannelName[]): NewEvent
   return { type: "NotificationRequested", data: { message: text, service: "model", level: "info" } };
 }
 
-/** An event after which the lanes are refilled; the rebuilt state is as the live one, since that is right. */
+/**
+ * Creates an event after which the lanes are refilled. A rebuilt state equals the live one, because that is correct.
+ */
 async function reopeningOf(
   { eventLog, projector }: DeliveryHarness,
   by: Extract<Step, { do: "reopen" }>["by"],
@@ -208,7 +210,7 @@ export async function logOf({ eventLog }: DeliveryHarness): Promise<readonly Rec
   return (await Array.fromAsync(eventLog.store.read())) as Recorded[];
 }
 
-/** An operator takes up the newest dead letter. */
+/** An operator retries the newest dead letter. */
 async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise<void> {
   const letter = (await listLetters(house.eventLog.store, house.projector)).at(-1);
   if (letter === undefined) return;
@@ -226,10 +228,10 @@ export async function resumeAll(house: DeliveryHarness, names: readonly ChannelN
   }
 }
 
-/** Of networks that are well again: longer than any wait, with a clock that was set back meanwhile. */
+/** Longer than any wait for networks that work again, even after the clock was set back. */
 const HOURS_MAX = 60;
 
-/** An hour after another, until nothing is pending. */
+/** Lets time pass hour by hour until nothing is pending. */
 async function settle(house: DeliveryHarness, names: readonly ChannelName[], clock: () => number): Promise<void> {
   const pending = (): number =>
     names.reduce((sum, name) => sum + pendingOf(findChannel(house.projector.state("deliveries"), name)), 0);

@@ -5,42 +5,42 @@ import type { FakeTime } from "../../harness/memory/fake-time.ts";
 import { keyOf } from "./watch.ts";
 import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 
-/** One life of the service. Once it is killed, nothing of it reaches the network or the log. */
+/** One run of the service. After a kill nothing that it does reaches the network or the log. */
 export interface Life {
   killed: boolean;
-  /** The channels of which the log refused an append, so that it may end with something of theirs unrecorded, too. */
+  /** Channels for which the log refused an append; such a run may end with unrecorded outcomes even without a kill. */
   readonly refused: Set<ChannelName>;
-  /** It waits for what it asked, and so is answered at once. */
+  /** True while it stops: it waits for its requests, so they are answered at once. */
   ending: boolean;
-  /** The log was read that it begins with; undefined: it was, and no read waits for that. */
+  /** Resolves once the log at the start was read; requests wait for that. Undefined afterwards. */
   beginning: Promise<void> | undefined;
 }
 
-/** One request as the network saw it. */
+/** A request as seen by the network. */
 export interface Request {
   readonly life: Life;
   readonly mode: "click" | "digest" | "batch" | "text";
-  /** What each key of it came to, which the service learns at `answeredAt`; ms since the epoch. */
+  /** The result for each of its keys. The service learns it at `answeredAt`, in ms since the epoch. */
   readonly results: ReadonlyMap<string, DispatchResult>;
   answeredAt?: number;
 }
 
-/** A network that lives longer than the service, and knows the truth. */
+/** A network that outlives the service and knows what really arrived. */
 export interface Network {
   channel(life: Life, credential: string): Channel;
-  /** How often each key arrived. */
+  /** Number of times that each key arrived. */
   readonly taken: ReadonlyMap<string, number>;
   readonly inFlightMax: number;
-  /** What is awaited is answered at once. */
+  /** Answers all pending requests at once. */
   release(): void;
-  /** From now on everything goes well, too. */
+  /** Makes all later requests succeed. */
   heal(): void;
 }
 
-/** The network knows an id for a while longer than the service counts on. */
+/** The network recognises an id for longer than the service assumes. */
 const KNOWN_BEYOND_MS = 20 * 60_000;
 
-/** Each click has a link of its own and each text its words, so that a digest shows which clicks are in it. */
+/** Each click has a unique link and each text unique words, so a digest reveals its clicks. */
 function keysOf(dispatch: Dispatch): readonly string[] {
   if (dispatch.kind === "click") return [dispatch.shortCode];
   if (dispatch.kind === "digest") return dispatch.links.map(({ shortCode }) => shortCode);
@@ -49,7 +49,7 @@ function keysOf(dispatch: Dispatch): readonly string[] {
   return dispatch.kind === "notification" ? [dispatch.message] : [dispatch.id];
 }
 
-/** What waits while the channel is suspended is no text. */
+/** Kinds that wait while the channel is suspended; all others count as texts. */
 const MODES: Partial<Record<Dispatch["kind"], Request["mode"]>> = { click: "click", event: "click", digest: "digest" };
 
 export function createNetwork(
@@ -106,7 +106,7 @@ export function createNetwork(
   const sendBatch = async (life: Life, clicks: readonly Click[]): Promise<readonly DispatchResult[]> => {
     const unasked: DispatchResult = { outcome: "retryable", detail: "not asked", unasked: true };
     if (life.killed) return clicks.map(() => unasked);
-    // Some batches end early, and in some all have the same fate.
+    // Some batches end early, and in some all clicks have the same fate.
     const asked = clicks.slice(0, random() < 0.2 ? 1 + Math.floor(random() * clicks.length) : clicks.length);
     const together = random() < 0.5 ? fateOf(true) : undefined;
     const fates = asked.map(() => together ?? fateOf(true));

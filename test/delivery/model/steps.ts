@@ -8,19 +8,19 @@ export type Step =
   | { readonly do: "pass" | "leap"; readonly ms: number }
   | { readonly do: "kill" | "stop"; readonly otherCredential: boolean }
   | { readonly do: "resume" | "retry" }
-  /** The webhook carries these types from now on. */
+  /** Subscribes the webhook to these types. */
   | { readonly do: "subscribe"; readonly types: readonly EventType[] }
-  /** The disk has no room for outcomes any more, or has some again. */
+  /** Fills the disk, so that outcomes cannot be recorded, or frees it. */
   | { readonly do: "fill" | "free" }
   /** An event after which the lanes are refilled. */
   | { readonly do: "reopen"; readonly by: "PersonForgotten" | "PersonalDataExpired" | "ProjectionRebuilt" };
 
 export interface History {
   readonly seed: number;
-  /** The channels that are configured; each click is dispatched to all of them that take clicks. */
+  /** The configured channels. Each click goes to all that accept clicks. */
   readonly kinds: ReadonlyMap<ChannelName, Kind>;
   readonly digestAfterMs: number | undefined;
-  /** Of a hundred appends of outcomes, how many the log refuses, or takes and says it did not. */
+  /** Percentage of appends of outcomes that the log refuses, or accepts while it reports a failure. */
   readonly faults: number;
   readonly steps: readonly Step[];
 }
@@ -28,7 +28,7 @@ export interface History {
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
-/** The first of them is the webhook's at the start. */
+/** Sets of types; the webhook starts with the first. */
 export const SUBSCRIPTIONS: readonly [readonly EventType[], ...(readonly EventType[])[]] = [
   ["LinkClicked", "NotificationRequested", "MessageRequested"],
   ["LinkClicked"],
@@ -66,7 +66,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** Slack, Telegram; LINE, whose digests it does not know; Meta. */
+/** In this order: Slack and Telegram; LINE, which does not recognise clicks repeated in a digest; Meta. */
 const DOUBLING: Kind = { recognisesMs: undefined, batch: undefined };
 const KNOWING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: undefined };
 const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
@@ -75,7 +75,7 @@ const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
 const RECEIVING: Kind = { recognisesMs: Infinity, batch: undefined };
 const IN_ORDER: Kind = { ...RECEIVING, isInOrder: true };
 
-/** One channel or several at once. A chat may be of any kind, so that each kind has direct sends too. */
+/** One or several channels. A chat may be of any kind, so that direct sends meet each kind. */
 const kinds: fc.Arbitrary<History["kinds"]> = fc
   .record({
     chat: fc.constantFrom(DOUBLING, DOUBLING, KNOWING, BATCHING),

@@ -5,42 +5,42 @@ import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts"
 import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import type { Request } from "./network.ts";
 
-/** Checks each request to one channel as it is made: whether the service may make it, by the answers so far and what it recorded. */
+/** Checks each request to one channel when it is made: the answers so far and the record must allow it. */
 export interface Watch {
   request(request: Request, now: number, seen: { readonly position: number; readonly isSuspended: boolean }): void;
-  /** A life begins with this log. */
+  /** A run of the service begins with this log. */
   begin(log: readonly Recorded[]): void;
-  /** A dead letter is to be sent again. */
+  /** A dead letter is retried, so its key may be sent again. */
   reowed(key: string): void;
-  /** How often each key may have been asked for without a trace in the log, since a kill came between. */
+  /** Key -> number of requests that may lack a trace in the log because of a kill or a refused append. */
   readonly exposed: ReadonlyMap<string, number>;
   readonly broken: readonly string[];
 }
 
-/** What all instances send of one channel, and when the log has the end of each: by one counter. */
+/** Orders all requests to one channel and all ends in the log by one counter, across instances. */
 export interface OrderWatch {
-  /** Notes an end as soon as the log has it, before the instance learns that. */
+  /** Notes an end as soon as it is in the log, before the instance learns of it. */
   readonly wrap: (eventLog: EventLog) => EventLog;
   request(dispatch: Dispatch): void;
   readonly requests: readonly { readonly event: Recorded; readonly at: number }[];
-  /** By the position of the event. */
+  /** Position of the event -> count at its end. */
   readonly ended: ReadonlyMap<number, number>;
 }
 
 interface Made {
   readonly request: Request;
-  /** The head of the log when it was made. */
+  /** The end of the log when the request was made. */
   readonly position: number;
 }
 
-/** What an event is known by, at each receiver. */
+/** The key by which each receiver recognises an event. */
 export function keyOf({ type, data }: Recorded): string | undefined {
   if (type === "LinkClicked") return data.short_code;
   if (type === "NotificationRequested") return data.message;
   return type === "MessageRequested" ? data.text : undefined;
 }
 
-/** Outcomes name the positions of the events that requested the dispatches; these are the keys of those. */
+/** Position of the event that requested a dispatch -> its key. Outcomes name only positions. */
 export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, string> {
   const keys = new Map<number, string>();
   for (const event of log) {
@@ -51,12 +51,12 @@ export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, st
   return keys;
 }
 
-/** The outcome of each dispatch, in the order of the log. */
+/** The outcomes of single dispatches, in the order of the log. */
 export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeOfOne[] {
   return outcomesIn(log).filter(({ data }) => data.channel === channel);
 }
 
-/** Whether an outcome ends a dispatch. */
+/** True if an outcome ends its dispatch. */
 export function isFinal({ type }: Pick<Recorded, "type">): boolean {
   return /^Dispatch(?:Succeeded|Skipped|InDoubt|Abandoned)$/.test(type);
 }

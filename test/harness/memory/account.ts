@@ -11,13 +11,13 @@ export const USER = { id: "1", username: "we", name: "We" };
 
 /** The network's side of OAuth: a refresh token works once, as with X. */
 export interface SimulatedOAuth extends OAuth {
-  /** Refresh tokens as they came in. */
+  /** Refresh tokens received, in order. */
   readonly refreshed: string[];
   readonly revoked: string[];
-  /** Faults of the next calls, one after the other. */
+  /** Faults of the next calls, in order. */
   readonly faults: OAuthError[];
   grant(): TokenPair;
-  /** The access token that the network takes. */
+  /** True for the access token that the network accepts. */
   accepts(token: string): boolean;
 }
 
@@ -63,12 +63,12 @@ function createSimulatedOAuth(clock: () => number): SimulatedOAuth {
   };
 }
 
-/** One process that shares log and vault with the others. */
+/** One process that shares log and vault with others. */
 export interface AccountProcess {
   readonly tokens: Tokens & AsyncDisposable;
   readonly projector: Projector;
   readonly vault: Vault;
-  /** Its timers do not fire: it stands still where it waits for one, and renews no lease. */
+  /** Stops its timers: it hangs where it waits for one, and renews no lease. */
   freeze(): void;
   thaw(): void;
 }
@@ -76,17 +76,17 @@ export interface AccountProcess {
 export interface AccountHarness extends MemoryLog {
   readonly oauth: SimulatedOAuth;
   now: number;
-  /** What the operator was told, by occasion: each one is told once. */
+  /** Announcements to the operator by occasion; each is made once. */
   readonly announced: Map<string, string>;
   start(replaced?: Partial<TokensDeps>): Promise<AccountProcess>;
-  /** Links {@link USER} with a pair that lives for `lifeMs` more. */
+  /** Links {@link USER} with a pair of tokens that expires in `lifeMs`. */
   link(process: AccountProcess, lifeMs?: number): Promise<void>;
   types(): Promise<string[]>;
 }
 
 const POLL_MS_MAX = 1_000;
 
-/** Lets everything go on that waits for no clock. */
+/** Lets all work continue that waits for no clock. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -115,7 +115,7 @@ export async function openAccount(): Promise<AccountHarness> {
         clock,
         wallClock: clock,
         async sleep(ms, signal) {
-          // A poller asks again in the next turn of the event loop; anything longer passes with the world's clock.
+          // A poller asks again in the next turn of the event loop; longer waits need the test's clock.
           const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
           do await nextTurn();
           while ((timers.areFrozen || world.now < until) && !signal.aborted);

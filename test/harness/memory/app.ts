@@ -55,16 +55,16 @@ export interface AppHarness extends MemoryLog {
   readonly projector: Projector;
   readonly deps: AppDeps;
   now: number;
-  /** Messages of today. */
+  /** Messages sent today. */
   used: number;
-  /** How pending dispatches end; undefined: not in time. */
+  /** Outcome of pending dispatches; undefined if they do not end in time. */
   settlement: Settlement | undefined;
-  /** What a trigger answers. */
+  /** The result of a trigger. */
   triggered: Triggered;
   readonly triggers: TriggerRequest[];
-  /** Lines of the log. */
+  /** Lines written by the logger. */
   readonly logged: string[];
-  /** The same service after a restart: another app on the same log, with other parts. */
+  /** Restarts the service: a new app on the same log, with other parts. */
   restart(parts?: Partial<AppDeps>): App;
   append(stream: string, ...newEvents: NewEvent[]): Promise<void>;
   authorize(): Promise<void>;
@@ -75,7 +75,7 @@ export interface Given {
   readonly authPolicy?: "spec" | "strict";
   readonly openRoutes?: readonly string[];
   readonly channels?: readonly ChannelName[];
-  /** Of the channels whose circuit is not closed. */
+  /** States of the channels whose circuit is not closed. */
   readonly circuits?: Partial<Readonly<Record<ChannelName, Circuit>>>;
   readonly hosts?: readonly string[];
   readonly rateLimitPerMinute?: number;
@@ -83,37 +83,36 @@ export interface Given {
   readonly hasTemplate?: boolean;
   readonly hasX?: boolean;
   readonly isWritable?: boolean;
-  /** Since when the log is out of reach, in ms since 1970. */
+  /** Time since which the log is unreachable, in ms since 1970. */
   readonly awaySince?: number;
-  /** How far the clock of this machine is ahead of the log's. */
+  /** How far this machine's clock is ahead of the log's, in ms. */
   readonly skewMs?: number;
-  /** The services of the log; default: this one alone. */
+  /** Instances that use the log; default: only this one. */
   readonly instances?: readonly Instance[];
   /** Aborts when the service begins to stop. */
   readonly stopping?: AbortSignal;
   /** Default: http://localhost. */
   readonly publicUrl?: string;
-  /** Shared by instances; default: of this one alone. */
+  /** Claims shared by instances; default: used by this one alone. */
   readonly claims?: Claims;
-  /** What the console takes for the configuration. */
   /** Default: off. */
   readonly redirects?: "before" | "after";
   readonly env?: Readonly<Record<string, string>>;
   /** Default: reads of personal data are not recorded. */
   readonly auditReads?: true;
-  /** What the pages of earlier moments are made of. */
+  /** Past states for the pages about earlier moments. */
   readonly past?: PastStates;
   /** Default: the machine's. */
   readonly logClock?: () => number;
   /** Default: a log in a file. */
   readonly engine?: LogEngine;
-  /** Projections that are further behind are folded beside; default: none. */
+  /** A projection further behind than this many events is folded in the background; default: none. */
   readonly lateAfter?: number;
-  /** Stands between the projector and the log. */
+  /** Wraps the log for the projector. */
   readonly followed?: (store: EventStore<Event>) => EventStore<Event>;
-  /** What the log holds before the projector starts. */
+  /** Events in the log before the projector starts. */
   readonly before?: readonly NewEvent[];
-  /** Stands between the app and the log. */
+  /** Wraps the log for the app. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
   readonly account?: (parts: { eventLog: EventLog; projector: Projector; clock: () => number }) => AccountParts;
 }
@@ -193,7 +192,7 @@ export function createClaims() {
 
 type Claims = ReturnType<typeof createClaims>;
 
-/** Two variants. */
+/** A template with two variants. */
 const TEMPLATE = parseTemplate("Hi\n---\nHello");
 
 export const INSTANCE: Instance = {
@@ -354,11 +353,11 @@ export interface Ask {
   readonly method?: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string or bytes go out as they are, anything else as JSON. */
+  /** A string or bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown;
 }
 
-/** Asks the app; whatever it refuses has to be a problem as RFC 9457 wants it. */
+/** Sends a request to the app. Checks that each error is a problem as in RFC 9457. */
 export async function ask(
   app: App,
   path: string,
@@ -399,12 +398,12 @@ export async function slugOf(response: Response): Promise<string> {
   return type.replace("urn:reachlog:problem:", "");
 }
 
-/** The answer's status and its problem, e.g. `404 not-found`. */
+/** The response's status and problem, e.g. `404 not-found`. */
 export async function problemIn(response: Response): Promise<string> {
   return `${response.status} ${await slugOf(response)}`;
 }
 
-/** A good body for each POST. */
+/** A valid body for each POST. */
 export const GOOD = {
   "/social/run": {},
   "/api/notify": { message: "disk full", service: "web-1", level: "error" },

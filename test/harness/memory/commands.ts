@@ -8,20 +8,20 @@ import { temporaryFolder } from "../temporary.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");
 
-/** A real log whose events are a minute apart and have the ids that `idAt` tells; and commands run on it. */
+/** Runs commands on a real log whose events are a minute apart and have the ids of `idAt`. */
 export interface CommandHarness extends AsyncDisposable {
   readonly store: OpenedLog;
   readonly env: Record<string, string>;
   readonly directory: string;
   append(stream: string, newEvents: readonly NewEvent[], metadata?: EventMetadata): Promise<void>;
-  /** Sets the clock that much later, beside the minute of each event. */
+  /** Advances the clock by `ms`, in addition to the minute of each event. */
   later(ms: number): void;
   run(command: MakeCommand, ...args: string[]): Promise<Captured>;
-  /** The same, interrupted when the command looks for it the n-th time. */
+  /** Runs a command that is interrupted at its n-th check for an interrupt. */
   interruptedAt(n: number, command: MakeCommand, ...args: string[]): Promise<Captured>;
 }
 
-/** `startMs`: when the log begins, if not in November 2025; `more`: settings of the log and the commands. */
+/** `startMs` is when the log begins, by default in November 2025. `more` adds settings of the log and the commands. */
 export async function openCommands(startMs = START, more: Record<string, string> = {}): Promise<CommandHarness> {
   const folder = temporaryFolder();
   let next = 1;
@@ -35,7 +35,7 @@ export async function openCommands(startMs = START, more: Record<string, string>
     env,
     directory: folder.path,
     async append(stream, newEvents, metadata = METADATA) {
-      // One append has one time: an event each, so that each has its own.
+      // All events of one append have the same time, so each event gets a separate append.
       for (const newEvent of newEvents) {
         await eventLog.append(stream, [newEvent], metadata);
         next++;
@@ -61,7 +61,7 @@ export async function openCommands(startMs = START, more: Record<string, string>
   };
 }
 
-/** When the event at this position is recorded. */
+/** Time at which the event at this position is recorded. */
 export function timeAt(position: number): string {
   return new Date(START + position * 60_000).toISOString();
 }

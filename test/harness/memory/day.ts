@@ -22,26 +22,26 @@ import { METADATA, randomId, SILENT } from "./log.ts";
 import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-02T08:00:00.000Z";
-/** More than a day takes. */
+/** More people than the daily limit. */
 const PEOPLE = 105;
 export const MINUTE_MS = 60_000;
 
-/** X's access tokens live this long. */
+/** Lifetime of X's access tokens. */
 const TOKEN_LIFE_MS = 120 * MINUTE_MS;
 
-/** A request and its answer are under way for this long each. */
+/** A request and its answer each take this long on the way. */
 export const WAY_MS = 400;
 
-/** The outreach agent with all of its real parts, and X's sandbox over real HTTP, by one clock that jumps. */
+/** The real outreach agent and X's sandbox over real HTTP, on one clock that jumps. */
 export interface Day extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly time: VirtualTime;
-  /** Called before each message goes out, with the number of those that arrived. */
+  /** Called before each message is sent, with the number of messages that arrived. */
   beforeSend: (arrived: number) => void;
   run(): ReturnType<typeof performed>;
 }
 
-/** X's sandbox, and the settings of a service on a log in a file that is not there yet. */
+/** X's sandbox, and settings of a service whose log file does not exist yet. */
 interface DayPlace {
   readonly sandbox: Sandbox;
   readonly env: Readonly<Record<string, string>>;
@@ -50,9 +50,9 @@ interface DayPlace {
 export interface DayOptions {
   /** ISO 8601. */
   readonly start?: string;
-  /** Opens another place than one of the day's own, which outlasts the day. */
+  /** Opens a place that outlasts the day, instead of a new one. */
   readonly open?: (clock: Clock) => Promise<DayPlace>;
-  /** Puts people on X, and returns what the log holds of them. */
+  /** Adds people to X, and returns their events for the log. */
   readonly people?: (sandbox: Sandbox) => NewEvent[];
 }
 
@@ -133,7 +133,7 @@ async function openPlace(clock: Clock, x: Partial<XLimits>, stack: AsyncDisposab
   return { sandbox, env: { ...settingsOf(sandbox), ...file } };
 }
 
-/** On X and on the list. */
+/** People who are on X and on the list. */
 function listedPeople({ x }: Sandbox): NewEvent[] {
   return Array.from({ length: PEOPLE }, (_, number): NewEvent => {
     const person = { id: String(7_000_000_000 + number), username: `person_${number}`, name: `Person ${number}` };
@@ -143,7 +143,10 @@ function listedPeople({ x }: Sandbox): NewEvent[] {
   });
 }
 
-/** Work that the event loop does not show: requests, the log's thread, and what the projections have not seen yet. */
+/**
+ * Tracks work that the event loop does not show: requests, the log's thread, and events that the projections have not
+ * folded yet.
+ */
 function createBusy() {
   let underWay = 0;
   let written = 0;

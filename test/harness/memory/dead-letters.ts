@@ -4,7 +4,7 @@ import { parseDispatchFilter, type FilterTexts } from "../../../src/delivery/dea
 import { readDispatches, toDispatchJson } from "../../../src/delivery/list-dispatches.ts";
 import type { Projector } from "../../../src/projector/projector.ts";
 
-/** The dead letters, or what else matches, as an operator is told of them and as a decision takes them. */
+/** The dead letters, or other dispatches that match, in the operator's form and in that of a decision. */
 export async function listLetters(
   store: LogStore,
   projector: Pick<Projector, "state" | "position">,

@@ -9,20 +9,20 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { OutreachState } from "../../../src/outreach/decide.ts";
 import { testLog } from "./events.ts";
 
-/** When the events of before were recorded. */
+/** Time at which the given events were recorded. */
 const BEFORE = Date.parse("2026-03-01T07:00:00.000Z");
 
-/** What a decider answered, and what is expected of it. */
+/** A decider's result, and the checks of it. */
 export interface Decided {
-  /** These events, in this order, with these members at least; none: nothing is recorded. */
+  /** Expects these events in this order, with at least these fields; without arguments, none. */
   thenEvents(...expected: readonly object[]): void;
-  /** A refusal, and nothing is recorded. */
+  /** Expects a refusal and no events. */
   thenRefused(refusal: unknown): void;
-  /** An answer that is no events: a verdict, a number. */
+  /** Expects a result other than events, such as a verdict or a number. */
   thenAnswers(expected: unknown): void;
 }
 
-/** A decider's test in three steps: given these events, when this is decided, then these events. */
+/** Tests a decider in three steps: given these events, when this is decided, then these events follow. */
 export function given(...newEvents: readonly NewEvent[]) {
   const log = testLog(BEFORE);
   for (const { type, data } of newEvents) log.add(type, data);

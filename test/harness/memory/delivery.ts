@@ -24,50 +24,50 @@ import { ALL_ROLES } from "./roles.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
-/** A real log with its projections and dispatchers, on a clock of the test's. Disposing it is an orderly stop. */
+/** A real log with projections and dispatchers, on the test's clock. Disposing it is an orderly stop. */
 export interface DeliveryHarness extends MemoryLog {
   readonly projector: Projector;
   readonly delivery: Delivery;
   readonly dispatchers: Dispatchers;
   readonly time: FakeTime;
   readonly announced: readonly Parameters<Announce>[];
-  /** Resolves once so many announcements were made: they follow the event that they are about. */
+  /** Resolves once `count` announcements were made. Each follows the event that it concerns. */
   untilAnnounced(count: number): Promise<void>;
   readonly faults: readonly string[];
-  /** What each of the faults' lines says beside its message. */
+  /** Fields of each line in `faults`. */
   readonly faultFields: readonly LogFields[];
-  /** Appends events in one append and answers the position of the first. */
+  /** Appends these events in one append. Returns the position of the first. */
   append(...newEvents: NewEvent[]): Promise<number>;
   clicks(count: number, channels?: ClickChannel[]): Promise<number>;
-  /** Resolves once nothing is pending any more; of these channels only, when some are given. */
+  /** Resolves once nothing is pending in these channels; without arguments, in all. */
   settled(...channels: ChannelName[]): Promise<void>;
-  /** Resolves once nothing is left to do before the next timer. */
+  /** Resolves once all work waits for a timer. */
   calm(): Promise<void>;
-  /** Moves the clock to `at`, ringing what is due on the way; nothing is left to do then before the next timer. */
+  /** Moves the clock to `at` and fires the timers due until then. Resolves once all work waits for a later timer. */
   until(at: number): Promise<void>;
-  /** What the outcome events of the types say, each dispatch for itself. */
+  /** Outcomes in events of these types, one per dispatch. */
   outcomes(...types: OutcomeType[]): Promise<OutcomeOfOne[]>;
 }
 
 export interface DeliveryOptions {
-  /** Another log than one of its own. */
+  /** Opens this log instead of a new one. */
   readonly file?: string;
   readonly channels?: readonly Channel[];
   readonly time?: FakeTime;
-  /** What the instance takes for the log's time; default: the log's. */
+  /** The instance's clock; default: the log's. */
   readonly clock?: Clock;
   /** In [0, 1). */
   readonly random?: () => number;
   readonly digestAfterMs?: number;
-  /** How many requests came so far. */
+  /** Number of requests so far. */
   readonly requests?: () => number;
   readonly metrics?: DispatchMetrics;
   readonly tracing?: Pick<Tracing, "dispatch">;
-  /** One of several instances of the log, by this name; default: the only one. */
+  /** The name of one of several instances on the log; default: a single instance. */
   readonly instance?: string;
-  /** Of the leases of instances. */
+  /** Scales the durations of instance leases. */
   readonly leaseScale?: number;
-  /** Stands between the dispatchers and the log. */
+  /** Wraps the log for the dispatchers. */
   readonly wrap?: (eventLog: EventLog) => EventLog;
 }
 
@@ -89,7 +89,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   };
   const announce: Announce = (...args) => Promise.resolve(announced.add(args));
   let atLog = 0;
-  /** Also one that began and ended since the last look: a fast one fits between two turns. */
+  /** Also true after work that began and ended since the last check, since a fast append fits between two turns. */
   let wasBusy = false;
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     atLog++;
@@ -104,7 +104,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     append: (...args) => counted(eventLog.append(...args)),
     store: {
       ...store,
-      // A test may have the log read otherwise later.
+      // Looked up at each call, because a test may replace `read` later.
       read: (...args) => store.read(...args),
       leases: { ...store.leases, acquire: (...args) => counted(store.leases.acquire(...args)) },
     },
@@ -167,7 +167,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     async calm() {
       for (;;) {
         await quiet(isBusy);
-        // What other instances appended is seen a moment later, which no turn of the event loop shows.
+        // Events of other instances arrive later, which the event loop does not show.
         const { position } = await store.head();
         if (position <= projector.position) return;
         await projector.until(position);
@@ -179,7 +179,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   return house;
 }
 
-/** {@link DeliveryHarness.until} of all who share a clock. */
+/** {@link DeliveryHarness.until} for all instances that share a clock. */
 export async function passUntil(at: number, time: FakeTime, houses: readonly DeliveryHarness[]): Promise<void> {
   for (;;) {
     await calmOf(houses);
@@ -190,7 +190,7 @@ export async function passUntil(at: number, time: FakeTime, houses: readonly Del
   time.advance(at - time.clock());
 }
 
-/** What one does may give another something to do. */
+/** Repeats until all are calm, because one instance's work may create work for another. */
 async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
   for (let seen = -1; ;) {
     for (const house of houses) await house.calm();
@@ -201,13 +201,13 @@ async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
   }
 }
 
-/** A clock that does not go back with the one of the test. */
+/** A clock that never goes back, even if the test's clock does. */
 function forward(clock: Clock): () => number {
   let elapsed = clock();
   return () => (elapsed = Math.max(elapsed, clock()));
 }
 
-/** Waits that end when the test's clock comes to them. */
+/** Waits that end when the test's clock reaches them. */
 export function sleepOn({ timer }: FakeTime): Sleep {
   return (ms, signal) => {
     if (signal.aborted) return Promise.resolve();
@@ -227,8 +227,8 @@ export const NOTIFY: NewEvent = {
 };
 
 /**
- * Turns of the event loop without an append before all dispatchers are taken to wait: a dispatcher's own way takes fewer than
- * eight, and outcomes gather for some.
+ * Turns of the event loop without an append after which all dispatchers count as waiting. A dispatcher needs fewer than
+ * eight itself, and some more to gather outcomes.
  */
 const QUIET_TURNS = 8 + GATHERING_ITERATIONS_MAX;
 
@@ -238,7 +238,7 @@ async function quiet(isBusy: () => boolean): Promise<void> {
   }
 }
 
-/** Resolves as soon as `holds` does, looked at after each event. */
+/** Resolves as soon as `holds` is true; checked after each event. */
 export async function eventually(projector: Projector, holds: () => boolean): Promise<void> {
   if (holds()) return;
   const { promise, resolve } = Promise.withResolvers<void>();

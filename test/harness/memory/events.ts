@@ -4,10 +4,10 @@ import { fold, type Projection } from "../../../projections/projection.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** A log in memory: gives events their positions, versions and times, a second apart. */
+/** A log in memory that assigns positions, versions and times a second apart. */
 export interface TestLog {
   readonly events: Recorded[];
-  /** Appends an event and answers its position. */
+  /** Appends an event and returns its position. */
   add<T extends EventType>(type: T, data: DataOf<T>): number;
 }
 
@@ -24,7 +24,7 @@ export function testLog(start = START): TestLog {
       const id = `019a9f00-0000-7000-8000-${String(position).padStart(12, "0")}`;
       const event: Event = makeEvent(type, id, data, { caller: "test" });
       const time = new Date(start + position * 1000).toISOString();
-      // A fold that changes an event would change the history of every other fold.
+      // Frozen, because a fold that changes an event would affect all other folds.
       events.push(deepFreeze({ ...event, position, stream, version, time, hash: "" }) as Recorded);
       return position;
     },
@@ -38,7 +38,7 @@ export function given<State>(projection: Projection<State>, newEvents: readonly 
   return fold(projection, projection.initial(), log.events);
 }
 
-/** Stands for the streams of the log; only that outreach has one of its own matters here. */
+/** The event's stream. Only the outreach stream and those of delivery need to be real here. */
 function streamOf(type: EventType, data: object): string {
   if (type.startsWith("Dispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
   if (/^(Recipient|Run|DryRun|DirectMessage|InboxRead|SourceRead)/.test(type)) return "outreach";

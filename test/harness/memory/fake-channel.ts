@@ -12,13 +12,13 @@ export function throttled(retryAfterMs?: number): DispatchResult {
   return { outcome: "retryable", status: 429, detail: "429", ...wait };
 }
 
-/** What a network answers; `attempt` counts the sends of this dispatch, from 1. */
+/** Decides a network's answer; `attempt` counts the sends of this dispatch, from 1. */
 export type Answer = (dispatch: Dispatch, attempt: number) => DispatchResult | Promise<DispatchResult>;
 
-/** A network in memory that answers as the test says and remembers what it was sent. */
+/** A network in memory that gives the test's answers and records each send. */
 export interface FakeChannel extends Channel {
   readonly sent: readonly Dispatch[];
-  /** The most that were in flight at once. */
+  /** Maximum number of sends in flight at once. */
   readonly inFlightMax: number;
   /** Resolves once `count` sends have begun. */
   until(count: number): Promise<void>;
@@ -35,7 +35,7 @@ export function growingList<T>() {
       for (const { resolve } of waiters.filter(({ count }) => count <= all.length)) resolve();
       waiters = waiters.filter(({ count }) => count > all.length);
     },
-    /** Resolves once it has `count` items. */
+    /** Resolves once the list has `count` items. */
     until(count: number): Promise<void> {
       if (all.length >= count) return Promise.resolve();
       return new Promise((resolve) => waiters.push({ count, resolve }));
@@ -72,7 +72,7 @@ export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED)
   };
 }
 
-/** An answer that is given when the test says so. */
+/** An answer that the test gives later, by `open`. */
 export function gate(): { readonly answer: Promise<DispatchResult>; open(result?: DispatchResult): void } {
   const { promise, resolve } = Promise.withResolvers<DispatchResult>();
   return { answer: promise, open: (result = DELIVERED) => resolve(result) };

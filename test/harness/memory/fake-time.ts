@@ -1,18 +1,18 @@
 import type { Timer } from "../../../src/platform/clock.ts";
 
-/** A clock that moves only when told, and the timers that hang on it. */
+/** A clock that moves only when told, with timers that depend on it. */
 export interface FakeTime {
   readonly clock: () => number;
   readonly timer: Timer;
   /** Resolves with the wait of the next timer, in ms, as soon as one is set. */
   armed(): Promise<number>;
-  /** When the next timer rings; undefined while none is set. */
+  /** Time of the next timer; undefined if none is set. */
   nextAt(): number | undefined;
-  /** Moves on to the next timer and lets it ring. */
+  /** Moves the clock to the next timer and fires it. */
   ring(): void;
-  /** Moves on without letting anything ring. */
+  /** Moves the clock without firing any timer. */
   advance(ms: number): void;
-  /** From now on each timer rings as soon as it is set, the clock leaping to its time. */
+  /** From now on each timer fires as soon as it is set, and the clock jumps to its time. */
   flow(): void;
 }
 

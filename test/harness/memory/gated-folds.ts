@@ -1,6 +1,6 @@
 import type { LogStore } from "../../../events/catalog.ts";
 
-/** The store as seen by one reader, whose folds get one event after the other, as many as are let through. */
+/** Wraps the store for one reader: its folds get one event at a time, up to the number let through. */
 export function gateFolds<Store extends LogStore>(store: Store) {
   const left = { permits: 0 };
   let waiting = Promise.withResolvers<void>();
@@ -17,7 +17,7 @@ export function gateFolds<Store extends LogStore>(store: Store) {
   };
   return {
     store: { ...store, readFolded } as Store,
-    /** Where each fold began. */
+    /** Start position of each fold. */
     seen,
     let(events: number): void {
       left.permits += events;

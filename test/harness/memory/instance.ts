@@ -9,24 +9,24 @@ import { locateLog } from "../../../src/privacy/log-place.ts";
 import { openLogAt } from "../../../src/privacy/open-log.ts";
 import { temporaryFolder } from "../temporary.ts";
 
-/** A new log's place in a file, which lasts as long as `stack`. */
+/** The config of a new log in a file that lasts as long as `stack`. */
 export async function inFile(stack: AsyncDisposableStack): Promise<LogConfig> {
   return { kind: "sqlite", file: stack.use(temporaryFolder()).file("log.sqlite") };
 }
 
-/** A new log's place on a PostgreSQL server. */
+/** The config of a new log on a PostgreSQL server. */
 export async function onServer(): Promise<LogConfig> {
   const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
   return { kind: "postgres", ...database, keys: database };
 }
 
-/** For `test.each`: a protection holds on both engines. */
+/** Engines for `test.each`: a protection has to hold on both. */
 export const ENGINES = [
   ["in a file", inFile],
   ["on a server", onServer],
 ] as const;
 
-/** Opens a log, with personal data encrypted, and its projections as an instance does; several may have it open at once. */
+/** Opens a log with encrypted personal data, and its projections, as an instance does. Several may be open at once. */
 export async function openInstance(
   stack: AsyncDisposableStack,
   log: LogConfig,

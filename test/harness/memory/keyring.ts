@@ -5,12 +5,12 @@ import { openSecretStore } from "../../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../temporary.ts";
 
-/** Keys in a place of their own, by default a file, and a clock that the test sets. */
+/** Keys in a separate place, by default a file, and a clock that the test sets. */
 export interface KeysHarness extends AsyncDisposable {
   readonly file: string;
   now: number;
   master: Uint8Array;
-  /** The same keys, as another process opens them. */
+  /** Opens the same keys as another process does. */
   open(): Promise<Keyring>;
 }
 

@@ -1,4 +1,4 @@
-/** The memory harness: parts of the service in the test's own process, on a real log in a temporary folder. */
+/** The memory harness: parts of the service in the test's process, on a real log in a temporary folder. */
 import { openPostgresStore, openSqliteStore, type EventStore } from "eventstore-lite";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
@@ -24,27 +24,27 @@ export function newLogFile(): string {
   return temporaryFolder().file("log.sqlite");
 }
 
-/** A log that is open, and what a test asks it. */
+/** An open log, and ways to query it. */
 export interface MemoryLog extends AsyncDisposable {
   readonly folder: TemporaryFolder;
   readonly store: EventStore<Event>;
   readonly eventLog: EventLog;
-  /** The events of these types, as the log has them now. */
+  /** Current events of these types. */
   events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
-  /** Ends `part` before the log is closed: the newest first. */
+  /** Ends `part` before the log closes, newest part first. */
   use<Part extends Disposable | AsyncDisposable>(part: Part): Part;
 }
 
 export interface MemoryLogOptions {
   readonly clock?: Clock;
   readonly makeId?: MakeId;
-  /** Another log than one of its own. */
+  /** Opens this file instead of a new log. */
   readonly file?: string;
   /** Default: a file. */
   readonly engine?: LogEngine;
 }
 
-/** For `test.each`: a protection above the log holds on both engines. */
+/** Engines for `test.each`: a protection above the log has to hold on both. */
 export const LOG_ENGINES = ["in a file", "on a server"] as const;
 export type LogEngine = (typeof LOG_ENGINES)[number];
 
@@ -78,7 +78,7 @@ function logOn(
   };
 }
 
-/** The same with personal data encrypted, as the service opens it. */
+/** A log with encrypted personal data, as the service opens it. */
 export interface EncryptedMemoryLog extends MemoryLog {
   readonly store: EncryptedLog;
 }
@@ -112,7 +112,7 @@ export async function openEncryptedMemoryLog(
 
 export const randomId: MakeId = () => crypto.randomUUID();
 
-/** Notes as a vault keeps them. */
+/** Notes as a vault stores them. */
 export function newNotes(): Notes {
   const notes = new Map<string, string>();
   return {

@@ -6,7 +6,7 @@ import { outreachPart } from "../../bench/mixed-outreach.ts";
 import { restPart } from "../../bench/mixed-rest.ts";
 import { createRandom } from "../random.ts";
 
-/** A service's log with a busy life, told in rounds of some fifty events; `people` are imported before all else. */
+/** Generates a busy service's log in rounds of about fifty events, after an import of `people`. */
 export function createMixedLife(
   store: LogStore,
   append: (stream: string, newEvents: readonly NewEvent[]) => Promise<unknown>,

@@ -5,7 +5,7 @@ import type { DispatchMode } from "../../../events/delivery.ts";
 import { positionsOf } from "../../../events/sources.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 
-/** What an outcome event says of one dispatch; which of the members there are depends on its type. */
+/** The outcome of one dispatch; the fields present depend on the event's type. */
 interface OfOne {
   readonly channel: ChannelName;
   readonly lane: Lane;
@@ -30,7 +30,7 @@ export interface OutcomeOfOne extends Pick<Recorded, "position" | "stream" | "ti
   readonly data: OfOne;
 }
 
-/** What the outcomes among these events say, each dispatch for itself. */
+/** Splits the outcome events among these into one outcome per dispatch. */
 export function outcomesIn(events: readonly Recorded[]): OutcomeOfOne[] {
   return events.flatMap((event) => {
     if (!isOutcome(event)) return [];
@@ -44,7 +44,7 @@ export function outcomesIn(events: readonly Recorded[]): OutcomeOfOne[] {
   });
 }
 
-/** An outcome of one dispatch; at its first attempt, and with a low watermark that says nothing, unless given. */
+/** An outcome of one dispatch; by default of its first attempt and with a low watermark of 0. */
 export function outcomeOf<T extends OutcomeType>(
   type: T,
   given: Pick<OfOne, "channel" | "lane" | "source"> & Partial<OfOne>,

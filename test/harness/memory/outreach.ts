@@ -19,7 +19,7 @@ import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
 
-/** Spreads like real keys; nothing here is secret. */
+/** Spreads like real keys; not a secret. */
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
 export const RULES: OutreachRules = {
@@ -33,18 +33,18 @@ export const RULES: OutreachRules = {
   isForgotten: () => false,
 };
 
-/** One process of the service: a runner and a projector of its own. After `die` nothing of it has any effect. */
+/** One process of the service with its own runner and projector. Nothing that it does after `die` has an effect. */
 interface Instance {
   readonly context: OutreachContext;
   readonly runner: Runner;
   readonly projector: Projector;
-  /** What was told to the operator. */
+  /** Announcements to the operator. */
   readonly announced: string[];
-  /** As a killed process: what it called never answers, and no timer of it fires. */
+  /** Dies like a killed process: its calls never return and its timers never fire. */
   die(): void;
-  /** Calls it makes before it dies; `after`: the last one takes effect, but the answer is never seen. */
+  /** Dies after this number of calls. With `after`, the last one takes effect, but its answer is never seen. */
   dieAt(calls: number, after: boolean): void;
-  /** Resolves when it died. */
+  /** Resolves when it dies. */
   readonly dead: Promise<void>;
   /** Starts a run and waits for its end. */
   run(options?: Partial<Omit<TriggerRequest, "metadata">>): Promise<RunReport>;
@@ -65,8 +65,8 @@ export const openOutreach = (...listed: readonly string[]): Promise<OutreachHarn
   openOutreachOn("in a file", ...listed);
 
 /**
- * The outreach agent, any number of times on one log, with a simulated network and a clock that jumps. `listed`: ids of
- * people at the network who are imported with their consent.
+ * Several outreach agents on one log, with a simulated network and a clock that jumps. `listed` are ids of people on
+ * the network who are imported with their consent.
  */
 export async function openOutreachOn(engine: LogEngine, ...listed: readonly string[]): Promise<OutreachHarness> {
   const busy: (() => boolean)[] = [];
@@ -110,7 +110,7 @@ interface Making {
 
 async function startInstance({ time, network, store, makeId, settings }: Making) {
   const life = createLife(store);
-  // As a key store, whose keys are deleted when an instance reads of it.
+  // Acts as a key store that deletes the keys when an instance reads the event.
   const deleted = new Set<string>();
   const erase = async ({ data: { keys } }: Recorded<"PersonForgotten">): Promise<void> => {
     for (const key of keys) deleted.add(key);
@@ -170,7 +170,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
   return { instance, isBusy: life.isBusy, dispose };
 }
 
-/** Counts what a process has under way, and lets it die between, before or behind any of its calls. */
+/** Counts a process's pending work, and lets it die before, after or between any of its calls. */
 function createLife(store: EventStore<Event>) {
   const never = new Promise<never>(() => {});
   const death = Promise.withResolvers<void>();

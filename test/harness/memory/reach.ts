@@ -1,13 +1,13 @@
 import { StoreFull } from "eventstore-lite";
 import type { EventLog } from "../../../src/log/event-log.ts";
 
-/** What of a process reaches the log: it may stand still, or be dead. */
+/** Controls a process's access to the log, to simulate a paused or dead process. */
 export interface Reach {
   readonly wrap: (eventLog: EventLog) => EventLog;
-  /** Its calls wait from now on. */
+  /** Makes its calls wait from now on. */
   standStill(): void;
   goOn(): void;
-  /** Its calls have no effect any more. */
+  /** Its calls have no more effect. */
   die(): void;
 }
 

@@ -1,6 +1,6 @@
 import type { HeldLease, Roles } from "../../../src/log/lease.ts";
 
-/** A lease that no other instance ever wants; the log does not know of it. */
+/** A lease that no other instance ever wants and that the log does not contain. */
 const ALONE: HeldLease = {
   token: 1,
   lost: new AbortController().signal,
@@ -10,7 +10,7 @@ const ALONE: HeldLease = {
   async [Symbol.asyncDispose]() {},
 };
 
-/** Of an instance that has every role for as long as it lives. */
+/** Roles of an instance that holds each one for its whole life. */
 export const ALL_ROLES: Roles = {
   async start(_terms, begin) {
     const stack = new AsyncDisposableStack();

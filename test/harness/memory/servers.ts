@@ -2,7 +2,7 @@ import type { SelfSigned } from "../../networks/self-signed.ts";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createSafeFetch, type SafeFetch } from "../../../src/networks/safe-fetch.ts";
 
-/** A request as a network sees it. */
+/** A request as seen by a network. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -16,7 +16,7 @@ export interface TestServer extends AsyncDisposable {
   readonly requests: Seen[];
 }
 
-/** An HTTP server on loopback that answers as asked and remembers what it was asked; with `tls` it speaks HTTPS. */
+/** Starts an HTTP server on loopback that gives the test's answers and records requests; with `tls` it speaks HTTPS. */
 export function serve(
   answer: (seen: Seen, nth: number) => Response | Promise<Response>,
   secure: { readonly tls?: SelfSigned } = {},
@@ -47,7 +47,10 @@ export interface RawServer extends AsyncDisposable {
   readonly received: () => number;
 }
 
-/** A TCP server on loopback for what no HTTP server would do; `onRequest` runs at the first bytes of a connection. */
+/**
+ * Starts a TCP server on loopback for behaviour that no HTTP server shows. `onRequest` runs at the first bytes of a
+ * connection.
+ */
 export async function serveRaw(onRequest: (socket: Socket) => void): Promise<RawServer> {
   const sockets = new Set<Socket>();
   let received = 0;
@@ -79,7 +82,7 @@ export function safeFetchTo(...urls: string[]): SafeFetch {
   return createSafeFetch({ allowedOrigins: urls });
 }
 
-/** An answer as the classifiers get it. */
+/** An answer in the form that the classifiers get. */
 export function answer(status: number, body: unknown = "", headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return { status, text, headers: new Headers(headers), truncated: false };

@@ -6,22 +6,22 @@ import { settingsOf } from "../../../sandbox/settings.ts";
 import { startService, type Service } from "../../../src/service/service.ts";
 import { temporaryFolder } from "../temporary.ts";
 
-/** Who clicks what: each has cookies of its own. */
+/** A person's browser with separate cookies. */
 export interface Browser {
-  /** Opens `/social/auth` and keeps the cookie; answers the network's page. */
+  /** Opens `/social/auth` and keeps the cookie. Returns the network's page. */
   begin(query?: string, headers?: Record<string, string>): Promise<URL>;
-  /** Agrees on the network's page, and answers where that sends the browser. */
+  /** Answers the network's consent page. Returns the URL that it redirects to. */
   agree(page: URL, account?: string, decision?: string): Promise<URL>;
-  /** Follows a redirect back to the service, wherever it came from. */
+  /** Follows a redirect back to the service, from any site. */
   follow(back: URL, headers?: Record<string, string>): Promise<Response>;
   cookie: string;
 }
 
-/** A service on a log of its own, wired to the sandbox. */
+/** A service on a separate log, wired to the sandbox. */
 export interface Deployment {
   readonly url: string;
   browser(): Browser;
-  /** The username of the account that the service acts for. */
+  /** The username of the linked account. */
   linked(): Promise<string | undefined>;
   restart(): Promise<void>;
 }
@@ -29,11 +29,11 @@ export interface Deployment {
 export interface ServiceHarness extends AsyncDisposable {
   readonly sandbox: Sandbox;
   deploy(more?: Record<string, string>): Promise<Deployment>;
-  /** Codes that the network exchanged for tokens. */
+  /** Number of codes that the network exchanged for tokens. */
   exchanged(): number;
-  /** Everything that no answer may hold. */
+  /** All values that no answer may contain. */
   secrets(): string[];
-  /** The text of every answer of the service, headers included. */
+  /** Text of all answers of the service, headers included. */
   readonly answers: string[];
 }
 
@@ -99,7 +99,7 @@ async function startRunning(
 
 function createBrowser(to: Deployment, sandbox: Sandbox, answers: string[], seen: Set<string>): Browser {
   const ask = async (url: string, headers: Record<string, string> = {}): Promise<Response> => {
-    // Another deployment, and a restarted one, is on another port, which the cookie's name holds.
+    // Another or restarted deployment has another port, which is part of the cookie's name.
     const cookie = browser.cookie.replace(/^reachlog_oauth\w*=/, `reachlog_oauth_${new URL(url).port}=`);
     const sent = { ...(cookie === "" ? {} : { cookie }), ...headers };
     const response = await fetch(url, { headers: sent, redirect: "manual" });
@@ -114,7 +114,7 @@ function createBrowser(to: Deployment, sandbox: Sandbox, answers: string[], seen
     cookie: "",
     async begin(query = "", headers = {}) {
       const response = await ask(`${to.url}/social/auth${query}`, headers);
-      // What this answer holds is what the browser and the network are to know.
+      // The secrets in this answer are meant for the browser and the network.
       answers.pop();
       browser.cookie = response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
       return new URL(response.headers.get("location") ?? "");

@@ -15,17 +15,20 @@ export const OWN = { id: "1", username: "we", name: "We" };
 /** X shows the messages of the last 30 days. */
 export const SHOWN_MS = 30 * 24 * 3_600_000;
 
-/** What the network does with one message instead of taking it. */
+/** The network's reaction to one message, other than accepting it. */
 export type Answer =
   | Exclude<SendDmResult, { outcome: "sent" | "rate_limited" | "in_doubt" }>["outcome"]
   | { readonly waitMs: number }
   | { readonly doubt: "delivered" | "lost"; readonly lateMs?: number }
   | { readonly stop: Extract<SendDmResult, { outcome: "stopped" }>["reason"] };
 
-/** Where cursors lead: `same`: a page names its own again, `around`: the last one the second, `empty`: only to empty ones. */
+/**
+ * How cursors misbehave: `same` repeats the page's own cursor, `around` links the last page to the second, `empty`
+ * links only to empty pages.
+ */
 export type Cursors = "onward" | "same" | "around" | "empty";
 
-/** A message that the network took. */
+/** A message that the network accepted. */
 export interface Accepted extends SentDm {
   readonly recipientId: string;
 }
@@ -41,31 +44,34 @@ export interface SimulatedNetwork extends SocialNetwork {
   readonly people: Map<string, SocialUser>;
   /** Id of a list -> ids of its members, newest first. */
   readonly lists: Map<string, readonly string[]>;
-  /** The most entries that a page of people has; one of the inbox has them too. */
+  /** Maximum number of entries in a page of people; a page of the inbox has the same. */
   pageMax: number;
   cursors: Cursors;
-  /** Ids of people who take nothing from us, which only a message to them tells. */
+  /** Ids of people who refuse our messages, which only an attempt to send reveals. */
   readonly forbidding: Set<string>;
-  /** Every message that it took, in order. */
+  /** All accepted messages, in order. */
   readonly accepted: Accepted[];
-  /** Ids of the recipients of all requests to send, taken or not. */
+  /** Ids of the recipients of all requests to send, accepted or not. */
   readonly asked: string[];
-  /** Answers for the next messages; when there are none it takes them. */
+  /** Answers to the next messages; without one the network accepts the message. */
   readonly answers: (Answer | undefined)[];
-  /** Faults of the next reads but those of the inbox, one after the other. */
+  /** Faults of the next reads except those of the inbox, in order. */
   readonly faults: (SocialError | undefined)[];
-  /** What was read, e.g. `usersById 1,2`; all but the inbox, which every run reads. */
+  /** Reads so far, e.g. `usersById 1,2`, without those of the inbox, which each run reads. */
   readonly reads: string[];
   readonly inboxFaults: (SocialError | undefined)[];
-  /** Cursors with which the inbox was read; "" for its top. */
+  /** Cursors used to read the inbox; "" for its top. */
   readonly inboxReads: string[];
-  /** A person writes to us; others see it `lateMs` after. Answers the message's id. */
+  /** A person writes to us; others see it `lateMs` later. Returns the message's id. */
   receive(personId: string, text: string, lateMs?: number): string;
-  /** A person posts something. Answers the post's id. */
+  /** A person publishes a post. Returns the post's id. */
   post(authorId: string, text: string): string;
 }
 
-/** A social network in memory that tells what it took. A message may become visible late, as networks do. */
+/**
+ * A social network in memory that records the messages it accepted. A message may become visible late, as on real
+ * networks.
+ */
 export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   const people = new Map<string, SocialUser>();
   const lists = new Map<string, readonly string[]>();
@@ -92,7 +98,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     return dm.id;
   };
 
-  /** The second page's cursor of a list, and how many empty pages were shown. */
+  /** Cursor of a list's second page, and the number of empty pages shown. */
   let second: string | undefined;
   let empty = 0;
   const astray = <Shown extends { readonly next?: string }>(
@@ -197,10 +203,10 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   return network;
 }
 
-/** X's 403 about one person. */
+/** X's 403 about a single person. */
 const FORBIDDEN: Answer = "not_permitted";
 
-/** All messages, ours and theirs. Their ids grow with time and are compared as numbers, like X's. */
+/** All messages in both directions. Like X's, their ids grow with time and are compared as numbers. */
 function createMail(now: () => number) {
   const all: { readonly dm: Accepted; readonly visibleAt: number }[] = [];
   let lastId = 0n;
@@ -218,7 +224,7 @@ function createMail(now: () => number) {
       all.push({ dm, visibleAt: now() + lateMs });
       return dm;
     },
-    /** Newest first. */
+    /** The visible messages, newest first. */
     visible: (): Accepted[] =>
       all
         .filter(({ dm, visibleAt }) => visibleAt <= now() && now() - dm.createdAt <= SHOWN_MS)
@@ -227,7 +233,7 @@ function createMail(now: () => number) {
   };
 }
 
-/** A snowflake's lowest bits tell the messages of one millisecond apart. */
+/** The lowest bits of a snowflake distinguish messages of the same millisecond. */
 const SEQUENCE_BITS = 22n;
 
 function isBefore(id: string, than: string | undefined): boolean {

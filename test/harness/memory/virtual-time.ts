@@ -1,6 +1,6 @@
 import type { Sleep } from "../../../src/platform/clock.ts";
 
-/** Turns of the event loop without any work before time moves on. */
+/** Idle turns of the event loop before time moves on. */
 const QUIET_TURNS = 3;
 
 interface Timer {
@@ -9,18 +9,18 @@ interface Timer {
 }
 
 /**
- * A clock that stands still while anything works, and jumps to the next timer once all work waits: hours pass in
- * milliseconds, and nothing depends on how fast this machine is.
+ * A clock that stands still during work and jumps to the next timer once all work waits. Hours pass in milliseconds,
+ * regardless of the machine's speed.
  */
 export interface VirtualTime extends Disposable {
   /** ms since the epoch. */
   now(): number;
   readonly sleep: Sleep;
-  /** Moves the clock without waking any sleeper in between. */
+  /** Moves the clock without waking sleepers that were due earlier. */
   jump(ms: number): void;
 }
 
-/** `isBusy`: whether work is under way that the event loop does not show, such as an append in another thread. */
+/** `isBusy` returns true during work that the event loop does not show, such as an append in another thread. */
 export function createVirtualTime(start: string, isBusy: () => boolean): VirtualTime {
   let now = Date.parse(start);
   let quiet = 0;

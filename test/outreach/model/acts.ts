@@ -13,7 +13,7 @@ import { nextEdge } from "./wall-clock.ts";
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
-/** Several processes, as behind a load balancer. */
+/** Several processes share the log, as behind a load balancer. */
 export const INSTANCES_MAX = 3;
 
 export function chosen(house: House, index: number): Instance | undefined {
@@ -21,18 +21,21 @@ export function chosen(house: House, index: number): Instance | undefined {
   return living[index % Math.max(1, living.length)];
 }
 
-/** No test waits for the answer: the caller of a process that dies gets none either. */
+/** Ignores the result: the caller of a process that dies gets no answer. */
 export function unattended(work: PromiseLike<unknown>): void {
   work.then(undefined, () => {});
 }
 
-/** A process that can be asked something; one is started where there is none. */
+/** Returns a process that can take a request; starts one if all are paused or dead. */
 export async function listening(house: House, index: number): Promise<Instance> {
   const awake = house.instances().filter(({ process }) => !process.isPaused());
   return awake[index % Math.max(1, awake.length)] ?? start(house);
 }
 
-/** The service does this when it starts; only one that owns the log knows that no other process lives. */
+/**
+ * Starts a process and lets it recover, as the service does. Only an owner of the log may steal leases, since it knows
+ * that no other process lives.
+ */
 export async function start(house: House): Promise<Instance> {
   const isAlone = house.instances().length === 0 && house.setting.isOwned;
   const instance = await house.start();
@@ -44,7 +47,7 @@ export function trigger({ runner, look }: Instance, dryRun: boolean, selection: 
   unattended(look().then(() => runner.trigger({ dryRun, selection, metadata: METADATA })));
 }
 
-/** Sets the clock to shortly before the window closes or opens next in a zone. */
+/** Sets the clock to shortly before the window next closes or opens in a zone. */
 export function jumpToEdge(house: House, { beforeMs, home }: { beforeMs: number; home: boolean }): void {
   const { window } = house.setting;
   if (window === undefined) return;
@@ -54,8 +57,8 @@ export function jumpToEdge(house: House, { beforeMs, home }: { beforeMs: number;
 }
 
 /**
- * A process dies somewhere in its run, or stands still for longer than its lease lasts; another takes the runs over
- * meanwhile, and then the first goes on as if nothing had happened.
+ * A process dies in its run, or pauses for longer than its lease lasts. Another process takes over the runs; a paused
+ * one then continues as if nothing had happened.
  */
 export async function overtake(house: House, { wait, ...fate }: Fate & { readonly wait: number }) {
   const { clockwork } = house;
@@ -68,7 +71,7 @@ export async function overtake(house: House, { wait, ...fate }: Fate & { readonl
   slow.process.resume();
 }
 
-/** A number: a 429 for so many ms. */
+/** A number stands for a 429 whose wait lasts that many ms. */
 export type ReadFault = "unavailable" | "unauthorized" | "credits_depleted" | number | undefined;
 
 export function faultOf(fault: ReadFault, house: House): SocialError | undefined {
@@ -79,7 +82,7 @@ export function faultOf(fault: ReadFault, house: House): SocialError | undefined
     : new SocialError(fault, "told so");
 }
 
-/** A run waits for its turn at the network while the operator links a second account, and perhaps the first one again. */
+/** A run waits at the network while the operator links a second account, and perhaps the first one again. */
 export async function linkSecond(house: House, { which, isLinkedBack }: { which: number; isLinkedBack: boolean }) {
   house.network.answers.unshift({ waitMs: MINUTE_MS });
   trigger(await listening(house, which), false);
@@ -89,7 +92,7 @@ export async function linkSecond(house: House, { which, isLinkedBack }: { which:
   if (isLinkedBack) await authorize(house);
 }
 
-/** By hand people are named by their handle, or by their id: always once they have another handle than at first. */
+/** Names a person as an operator does: by id if `byId` or if their handle has changed, else by handle. */
 export function named({ people, network }: House, index: number, byId: boolean): Recipient {
   const id = personId(index % people.length);
   return naming(network, id, byId);
@@ -104,14 +107,17 @@ export function suppression(recipient: Recipient): NewEvent {
   return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
 }
 
-/** A person writes to us; "stop" is a wish that has to be honoured. */
+/** A person writes to us; "stop" is an opt-out that has to be honoured. */
 export function writeToUs(house: House, index: number, { text, lateMs }: { text: string; lateMs: number }): void {
   const id = personId(index % house.people.length);
   house.network.receive(id, text, lateMs);
   if (text.toLowerCase() === "stop") house.witness.optOut(id, lateMs);
 }
 
-/** Sets the clock to shortly before the next midnight of the quota's zone, or back behind the last but one. */
+/**
+ * Sets the clock to shortly before the next midnight of the quota's zone or, with `back`, before the last midnight but
+ * one.
+ */
 export function jumpToMidnight(house: House, { beforeMs, back }: { beforeMs: number; back: boolean }): void {
   const now = house.clock();
   const midnight = nextDayAt(house.timezone, back ? now - 48 * HOUR_MS : now);

@@ -10,7 +10,7 @@ export const fate: fc.Arbitrary<Fate> = fc.record({
   when: fc.constantFrom("before", "behind"),
 });
 
-/** Later than this the network shows nothing that it took. */
+/** The network shows each message that it accepted within this time. */
 export const LATE_MS_MAX = SETTLE_MS - 10_000;
 
 export const lateMs = fc.oneof(fc.constantFrom(0, LATE_MS_MAX), fc.nat(LATE_MS_MAX));

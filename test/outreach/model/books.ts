@@ -3,7 +3,7 @@ import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { House } from "./house.ts";
 import type { Ask } from "./witness.ts";
 
-/** Something happened that must never happen. */
+/** A rule of the protocol was broken. */
 export class Violation extends Error {
   override readonly name = "Violation";
 }
@@ -23,19 +23,19 @@ export interface Attempt {
   /** When the intent was recorded, ms since the epoch. */
   readonly time: number;
   state: "open" | "in_doubt" | "sent" | "failed";
-  /** It was in doubt at some time. */
+  /** True if it was ever in doubt. */
   doubted: boolean;
   reason?: string;
-  /** Its place was given back. */
+  /** True if its place in the day's quota was given back. */
   isFreed?: boolean;
   /** Position of the final outcome. */
   settledAt?: number;
-  /** A later attempt is legal: the outcome says so, or an operator. */
+  /** True if the outcome or an operator allows another attempt. */
   mayRepeat: boolean;
   asks: Ask[];
 }
 
-/** What the log says so far, kept by hand and not by the projections that are tested. */
+/** The log's content so far, kept independently of the projections under test. */
 export interface Books {
   readonly attempts: Map<string, Attempt>;
   /** Person -> their newest attempt. */
@@ -44,53 +44,56 @@ export interface Books {
   readonly suppressed: Map<string, number>;
   /** Persons whose reply waits for a decision -> position of the hold. */
   readonly held: Map<string, number>;
-  /** Lower-case handles that lists suppress by their hash alone. */
+  /** Lower-case handles that suppression lists contain only as a hash. */
   readonly hashedHandles: Set<string>;
   /** Person -> lower-case handle, as the newest event with both says. */
   readonly handles: Map<string, string>;
-  /** Positions of suppressions by a handle alone that the log cannot know to be theirs any more. */
+  /** Positions of suppressions by a handle alone that the log can no longer link to the person. */
   readonly unlinked: ReadonlySet<number>;
-  /** Day -> places taken. */
+  /** Day -> places taken in its quota. */
   readonly places: Map<string, number>;
   /** Time of the first intent after the last change of the quota's time zone. */
   changedAt: number;
-  /** Attempts that took a place, and that the log does not know. */
+  /** Attempts that took a place but that the current log does not contain. */
   readonly lost: Attempt[];
-  /** Id of an attempt -> the requests for it that were made while another log was there. */
+  /** Id of an attempt -> its requests that were made under an earlier log. */
   readonly lostAsks: Map<string, Pick<Attempt, "asks">>;
-  /** Ids of attempts that counted as not delivered and that an operator allowed to repeat: they may have arrived after all. */
+  /**
+   * Ids of attempts that counted as not delivered and that an operator allowed to repeat: they may have arrived
+   * nevertheless.
+   */
   readonly excused: Set<string>;
   readonly messageIds: Set<string>;
   readonly skips: Set<string>;
-  /** Who was imported. */
+  /** Imported people. */
   readonly listed: Set<string>;
-  /** Who wrote to us, which is consent. */
+  /** People who wrote to us, which is consent. */
   readonly wrote: Set<string>;
-  /** Who has a message of ours that the log does not hold, but knows of; and the id of that message. */
+  /** Person -> id of a message of ours that the log does not contain but knows of. */
   readonly found: Map<string, string>;
   /** Runs that were asked to stop. */
   readonly stopped: Set<string>;
-  /** Those of them that made a request afterwards: one whose last look had come before. */
+  /** Stopped runs that made one more request, which is legal once: their last check came before the stop. */
   readonly askedAfterStop: Set<string>;
   readonly counts: { sent: number; skipped: number; failed: number };
-  /** Messages that are older were left unread by the first reading of the inbox, which says so. */
+  /** The first reading of the inbox leaves messages older than this unread, and the log says so. */
   backlogBefore: number;
-  /** The account that is linked, and the position that says so. */
+  /** The linked account, and the position of the event that linked it. */
   linked: { readonly id: string; readonly position: number } | undefined;
   openRun:
     | {
         readonly id: string;
         readonly dry: boolean;
         readonly at: number;
-        /** What its caller asked for. */
+        /** The recipients that the run's caller selected. */
         readonly selection: RunSelection;
       }
     | undefined;
-  /** How often a run waited for the window. */
+  /** Number of times that a run waited for the window. */
   waits: number;
-  /** Messages that were given up in the last look, since the window had closed. */
+  /** Messages given up in the last check before the request, because the window had closed. */
   late: number;
-  /** How runs ended that were started. */
+  /** End reasons of the runs. */
   readonly ends: RunEnd[];
 }
 
@@ -125,24 +128,24 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
   };
 }
 
-/** What holds still although the log that held it was lost. */
+/** Carries over the facts that outlive the loss of the log that recorded them. */
 export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
   const { head, ownTime } = replaced.at(-1) ?? { head: 0, ownTime: 0 };
-  // Asked by a process that had more of the log than there is now.
+  // The asking process knew of a log longer than the present one.
   const known = (ask: Ask): Ask => (ask.took === undefined ? ask : { ...ask, took: { ...ask.took, head } });
   for (const [id, { asks }] of [...before.lostAsks, ...before.attempts])
     books.lostAsks.set(id, { asks: asks.map(known) });
   for (const [id, attempt] of books.attempts) attempt.asks = books.lostAsks.get(id)?.asks ?? [];
   for (const id of before.excused) books.excused.add(id);
-  // A clock that was ahead and is right now has days yet to come that it used.
+  // Excludes attempts of a clock that was ahead and is right now: their days are yet to come.
   const isLost = ({ id, isFreed, time }: Attempt): boolean =>
     isFreed !== true && time <= ownTime && !books.attempts.has(id);
   books.lost.push(...[...before.lost, ...before.attempts.values()].filter(isLost));
-  // Their keys are gone, whatever log it is.
+  // The keys of erased people stay destroyed under any log.
   for (const id of forgotten) books.suppressed.set(id, head);
 }
 
-/** Places that were taken on the day of the attempt, by whatever log. */
+/** Places taken on the attempt's day under any log. */
 export function placesOn({ places, lost }: Books, { day, timezone }: Pick<Attempt, "day" | "timezone">): number {
   return (places.get(day) ?? 0) + lost.filter((one) => one.day === day && one.timezone === timezone).length;
 }

@@ -1,13 +1,13 @@
-/** Something that waits for its turn. */
+/** A piece of work that waits for its turn. */
 interface Step {
   readonly owner: Owner;
-  /** Not before this time; Infinity: only once `isDue` says so. */
+  /** Earliest time, ms since the epoch; Infinity if only `isDue` decides. */
   readonly at: number;
   readonly isDue: () => boolean;
   readonly take: () => Promise<void>;
 }
 
-/** A process, which takes steps. Those of a stopped one stay where they are. */
+/** A process that takes steps. The steps of a stopped process wait until it runs again. */
 export interface Owner {
   isRunning(): boolean;
 }
@@ -22,26 +22,26 @@ export interface Turn<T> {
 }
 
 /**
- * Lets everything that several processes do happen one after the other, in an order that a seed decides, so that a
- * history can be repeated step by step. Time stands still while there is anything to do.
+ * Runs the steps of several processes one at a time, in an order decided by a seed, so that a history can be repeated
+ * exactly. Time stands still while any step is due.
  */
 export interface Clockwork {
   /** ms since the epoch, by a clock that is never wrong. */
   now(): number;
-  /** Resolves with what `work` answers, once it was its turn. */
+  /** Resolves with the result of `work` after its turn. */
   turn<T>(turn: Turn<T>): Promise<T>;
-  /** Drops what a dead process would still do. */
+  /** Drops the pending steps of a dead process. */
   forget(owner: Owner): void;
-  /** So many steps, and fewer where that would take longer than `withinMs`. */
+  /** Takes `count` steps, or fewer if they would take longer than `withinMs`. */
   steps(count: number, withinMs: number): Promise<void>;
-  /** Lets so much time pass, with everything that happens in it. */
+  /** Lets `ms` pass and takes all steps that fall due. */
   pass(ms: number): Promise<void>;
 }
 
-/** More than any history takes: a loop that waits for nothing shall fail and not hang. */
+/** More steps than any history takes: a loop that never waits fails instead of hanging. */
 const STEPS_MAX = 200_000;
 
-/** `pick` chooses among what could happen next: 0 to below its argument. */
+/** `pick` chooses among the possible next steps: 0 to below its argument. */
 export function createClockwork(start: number, pick: (choices: number) => number): Clockwork {
   let now = start;
   let taken = 0;
@@ -50,7 +50,7 @@ export function createClockwork(start: number, pick: (choices: number) => number
   const dueNow = (): Step[] =>
     [...waiting].filter((step) => step.owner.isRunning() && (step.at <= now || step.isDue()));
 
-  /** False when no process has anything to do now. */
+  /** Returns false if no process has anything to do now. */
   const stepOnce = async (): Promise<boolean> => {
     await everybodyWaits();
     const due = dueNow();
@@ -103,14 +103,14 @@ export function createClockwork(start: number, pick: (choices: number) => number
   };
 }
 
-/** One turn of the event loop: by then every chain of promises has come to its next wait. */
+/** Waits one turn of the event loop; by then each chain of promises has reached its next wait. */
 function everybodyWaits(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
 }
 
-/** A small generator (xorshift32); seed 0 always chooses what waited longest. */
+/** Creates a small generator (xorshift32). Seed 0 always chooses the step that has waited longest. */
 export function createPick(seed: number): (choices: number) => number {
   let state = seed | 0;
   return (choices) => {

@@ -31,7 +31,7 @@ import { KINDS, personId, selection, ZONES } from "./setting.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
 
-/** What happens before the next command: a few steps of the process at work, or some time. */
+/** The time before the next command: a few steps of the processes, or some time. */
 type After = { readonly steps: number } | { readonly wait: number };
 
 const after: fc.Arbitrary<After> = fc.oneof(
@@ -40,10 +40,10 @@ const after: fc.Arbitrary<After> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ wait: fc.constantFrom(6 * MINUTE_MS, 20 * MINUTE_MS) }) },
 );
 
-/** Longer than between two messages. */
+/** Longer than the time between two messages. */
 const STEPS_WITHIN_MS = MINUTE_MS;
 
-/** A command that is always possible: what it is about is chosen among what there is. */
+/** Creates a command that is always possible, because it picks its target among the things that exist. */
 function command<Args>(
   name: string,
   args: fc.Arbitrary<Args>,
@@ -64,13 +64,13 @@ function command<Args>(
 const which = fc.nat(INSTANCES_MAX - 1);
 const who = fc.nat(9);
 
-/** Fewer than make a refusal the account's. */
+/** Fewer refusals than count against the account. */
 const FORBIDDING_MAX = 2;
 
-/** More messages than are read at once. */
+/** More messages than one read of the inbox returns. */
 const FLOOD = 12;
 
-/** Of one of the clocks: less and more than is allowed. */
+/** Moves of a single clock, by less and by more than is allowed. */
 const apart = fc.constantFrom(
   -26 * HOUR_MS,
   -HOUR_MS,
@@ -83,7 +83,7 @@ const apart = fc.constantFrom(
 
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
-/** Everything that may happen, in the frequency that makes the most of a history. */
+/** All commands, in the frequencies that find the most. */
 export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("start", fc.constant(null), async (house) => {
     if (house.instances().length < INSTANCES_MAX) await start(house);
@@ -219,7 +219,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     }),
     async (house, given) => {
       jumpToEdge(house, given);
-      // A 429 has the message wait with its intent recorded.
+      // A 429 makes the message wait with its intent recorded.
       if (given.isLimited) house.network.answers.unshift({ waitMs: MINUTE_MS });
       trigger(await listening(house, given.which), false, given.selection);
       await house.clockwork.pass(4 * MINUTE_MS);
@@ -285,7 +285,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
       });
       trigger(instance, false);
       await house.clockwork.pass(MINUTE_MS);
-      // A run without an intent leaves the ambush to a later one.
+      // Without an intent in this run, the ambush would hit a later one.
       isOver = true;
       house.setClocksRight();
     },
@@ -314,7 +314,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   }),
   command("lose a run", loss, loseRun),
   command("restore beside the living", beside, restoreBeside),
-  // Twice: half of all logs are files, of which it says nothing.
+  // Listed twice because it does nothing for the half of all logs that are files.
   command("restore beside the living", beside, restoreBeside),
   command("import an export", fc.nat(12), importExport),
   command("a day passes", fc.constantFrom(25 * HOUR_MS, 25 * HOUR_MS, 25 * HOUR_MS, 31 * 24 * HOUR_MS), (house, ms) =>

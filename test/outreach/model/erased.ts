@@ -3,7 +3,7 @@ import { markOfErased } from "../../../events/encryption.ts";
 import { violated } from "./books.ts";
 import type { House } from "./house.ts";
 
-/** Of who was erased the log holds nothing that it knew as theirs, and of all others all that it held. */
+/** Checks that events about erased people no longer name them, and that events about all others do. */
 export async function checkErased(house: House): Promise<void> {
   const { store, witness, forgotten, forgottenHandles, takenForTheirs } = house;
   if (forgotten.size === 0) return;
@@ -11,15 +11,15 @@ export async function checkErased(house: House): Promise<void> {
     const { position, type, data } = event;
     const was = witness.asAppended(event).data;
     const about = witness.about(position);
-    // Also of the erased the log says what becomes of their attempts.
+    // Outcomes of an erased person's attempts may follow the erasure and are written without a name.
     if (!("recipient" in data) || !("recipient" in was) || about === undefined || isErased(was.recipient)) continue;
     const told = { position, type, about, recipient: data.recipient };
     const { id, username = "" } = was.recipient;
-    // A handle alone that an erased person had may be another's, unless the log could tell when they were erased.
+    // An erased person's handle may name another person, unless the log could tell at the erasure.
     const isLater = witness.appendedAt(position) >= (forgottenHandles.get(username.toLowerCase()) ?? Infinity);
     const mayBeTheirs = id === undefined && (isLater || takenForTheirs.has(was));
     if (isErased(data.recipient) && !forgotten.has(about) && !mayBeTheirs) violated("another person was erased", told);
-    // A row by a handle that the log never saw beside the id may be another person's.
+    // A row with a handle alone may be another person's if the log never saw that handle with the id.
     const isKnown = id !== undefined;
     if (isKnown && !isErased(data.recipient) && forgotten.has(about)) violated("a person was not erased", told);
   }

@@ -5,20 +5,20 @@ import type { Secrets } from "../../../src/vault/vault.ts";
 /** X's documented two hours. */
 const LIFETIME_MS = 2 * 3_600_000;
 
-/** The network's side of the grant, and the file that all processes keep their tokens in. */
+/** The network's side of the grant, and the vault that all processes keep their tokens in. */
 export interface Grant {
   readonly oauth: Pick<OAuth, "refresh">;
   readonly vault: Secrets;
   accepts(accessToken: string): boolean;
-  /** A person authorizes the account: a new pair, which is stored. */
+  /** A person authorizes the account; the vault then holds a new pair of tokens. */
   authorize(): Promise<void>;
-  /** The network forgets the access token before its time; the refresh token still works. */
+  /** The network drops the access token early; the refresh token still works. */
   expire(): void;
-  /** The person revokes the grant: no token of it works any more. */
+  /** The person revokes the grant; none of its tokens works any more. */
   revoke(): void;
 }
 
-/** `toOurs`: what our clock shows at a time of the network. */
+/** `toOurs` converts a time of the network to our clock. */
 export function createGrant(now: () => number, toOurs: (ms: number) => number): Grant {
   const vault = createMemoryVault();
   let made = 0;

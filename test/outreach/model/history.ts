@@ -11,16 +11,19 @@ import { homeOf, idOfHandle, personId, setting } from "./setting.ts";
 import { nextOpening } from "./wall-clock.ts";
 import type { Tally } from "./tally.ts";
 
-/** Commands of a history; more of them find no more, and shrink slower. */
+/** Maximum of commands in a history. Longer ones find no more and shrink more slowly. */
 const COMMANDS_MAX = 24;
 
-/** The longest day where clocks change; none of the zones skips one. */
+/** The longest day when clocks change; no zone here skips a whole day. */
 const DAY_MS_MAX = 25 * HOUR_MS;
 
-/** An older message in doubt is not looked for any more; clocks differ by some days. */
+/** Older messages in doubt are no longer looked for. Shorter than the real limit, since clocks differ by some days. */
 const LOOKED_FOR_MS = 25 * 24 * HOUR_MS;
 
-/** `inspect` sees what each history leaves behind. Whatever happens, in whatever order, the rules of the ledger hold, and in the end the log is what the network took. */
+/**
+ * Property: in any order of commands the ledger's rules hold, and in the end the log agrees with what the network took.
+ * `inspect` sees the result of each history.
+ */
 export function histories(logs: Logs, tally: Tally, inspect?: (house: House) => Promise<void>) {
   const commands = fc.commands(historyCommands, { maxCommands: COMMANDS_MAX, size: "max" });
   return fc.asyncProperty(setting, commands, async (given, happening) => {
@@ -39,7 +42,7 @@ function observe(tally: Tally): Observer {
   return { onFate: (what, point) => tally.fate(what, point) };
 }
 
-/** Nothing goes wrong any more; a last process settles what is open, and makes the runs that are left to make. */
+/** Ends all faults; a last process then settles open attempts and makes the remaining runs. */
 async function settle(house: House, ledger: Ledger): Promise<void> {
   const { network, clockwork, witness } = house;
   network.answers.length = network.faults.length = network.inboxFaults.length = 0;
@@ -50,7 +53,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   await ledger.check();
   house.killAll();
   house.setClocksRight();
-  // Where the log's clock was ahead, its newest event is yet to come.
+  // If the log's clock was ahead, its newest event lies in the future.
   await clockwork.pass(Math.max(0, Date.parse((await house.store.head()).time ?? "") - house.clock()));
   await authorize(house);
   const last = await house.start();
@@ -58,7 +61,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   await clockwork.pass(5 * SETTLE_MS);
   let reason = await runInWindows(house, last);
   if (reason === "log_restored") {
-    // No recipient is written to on the day of a restore.
+    // A run writes to no recipient on the day of a restore.
     await clockwork.pass(DAY_MS_MAX);
     reason = await runInWindows(house, last);
   }
@@ -67,12 +70,12 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   if (reason === "completed") checkNobodyForgotten(house, ledger.books);
 }
 
-/** More than zones of the people: the window opens in each of them once, and is gone through again for what is left over. */
+/** More than there are zones: the window opens once in each of them, and once more for the rest. */
 const RUNS_MAX = 6;
 
 /**
- * How the last of some runs ended, one at each time that the window opens for some people. A run asks about handles that the
- * network does not know, so it is never complete while their window is closed: then all others had their turn.
+ * Makes a run at each opening of the window and returns the last end reason. A run asks about handles unknown to the
+ * network, so it never completes while their window is closed; after all openings it counts as completed.
  */
 async function runInWindows(house: House, last: Instance): Promise<string | undefined> {
   const { window } = house.setting;
@@ -110,39 +113,40 @@ function checkSettled(books: Books, { projector }: Instance, house: House): void
   }
 }
 
-/** The network took the message exactly if the log says that it was sent. */
+/** Checks that the network accepted the message if and only if the log says that it was sent. */
 function checkAttempt(attempt: Attempt, { forgotten, witness, clockwork, replaced }: House): void {
   const takenBy = attempt.asks.filter(({ took }) => took?.accepted !== undefined);
   const about = JSON.stringify(attempt);
   if (attempt.state === "open") throw new Violation(`an attempt without an outcome ${about}`);
-  // In the end our own account is linked, which does not look for the messages of another.
+  // In the end our own account is linked, and it does not look for another account's messages.
   const isShown =
     attempt.accountId === OWN.id && clockwork.now() - witness.appendedAt(attempt.position) < LOOKED_FOR_MS;
   if (attempt.state === "in_doubt") {
     if (isShown && !forgotten.has(attempt.recipientId)) throw new Violation(`left in doubt ${about}`);
     return;
   }
-  // After a restore it may be found in the message of an attempt that was lost.
+  // After a restore the outcome may come from the message of a lost attempt.
   if (attempt.state === "sent" && takenBy.length !== 1 && replaced.length === 0)
     throw new Violation(`sent, but not taken once ${about}`);
   if (attempt.state !== "failed" || takenBy.length === 0) return;
-  // A process that stood still with its request already made, until another had settled the attempt: no one could know.
+  // Its process was paused with the request already made until another process had settled the attempt, so it could not
+  // know.
   const isLate = takenBy.every(({ took }) => (took?.head ?? 0) >= (attempt.settledAt ?? 0));
   if (!isLate || attempt.reason !== "not_delivered") throw new Violation(`failed, but taken ${about}`);
 }
 
-/** The last run came to its end, so all recipients who may be written to were. */
+/** The last run completed, so it must have written to each recipient who may be written to. */
 function checkNobodyForgotten(house: House, books: Books): void {
   for (const [index, kind] of house.people.entries()) {
     const id = personId(index);
     if (kind !== "open" && kind !== "twice" && kind !== "by_handle") continue;
     if (!books.listed.has(id) || books.found.has(id)) continue;
-    // Who has, or was known by, the handle of a person who wants nothing gets nothing either.
+    // A person who has or had the handle of a person who opted out gets nothing either.
     if (house.everHeirs.has(id)) continue;
     if (books.held.has(id)) continue;
-    // The log may know them by nothing but a handle that a list suppresses.
+    // The log may know them only by a handle that a list suppresses.
     if ([...books.hashedHandles].some((handle) => idOfHandle(handle) === id)) continue;
-    // A copy of the log may know them by a handle alone that is another person's by now.
+    // A restored log may know them only by a handle that another person has by now.
     if (kind === "by_handle" && house.replaced.length > 0 && house.heirs.has(`user_${id}`)) continue;
     const attempted = [...books.attempts.values()].findLast(({ recipientId }) => recipientId === id);
     const isOpen = attempted === undefined || attempted.mayRepeat;

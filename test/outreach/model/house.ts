@@ -23,27 +23,30 @@ export interface House {
   readonly clockwork: Clockwork;
   readonly network: SimulatedNetwork;
   readonly grant: Grant;
-  /** As all processes write to it; another one once the log was replaced. */
+  /** The log as all processes write to it; a different store after the log is replaced. */
   readonly store: EventStore<Event>;
   readonly log: EncryptedLog;
   readonly witness: Witness;
-  /** Those that live, stopped ones too. */
+  /** The living instances, including paused ones. */
   instances(): readonly Instance[];
-  /** Each other one on the log as it was opened a second time. */
+  /** Starts an instance. Each second one uses its own connection to the log. */
   start(): Promise<Instance>;
   /** Ends all processes at once. */
   killAll(): void;
-  /** What the log takes for the time, ms since the epoch. */
+  /** The log's clock, ms since the epoch. */
   clock(): number;
-  /** What a machine takes for it, unless its clock was moved alone; the log's, where one process owns the log. */
+  /**
+   * The clock of a machine whose clock was not moved separately, ms since the epoch. The log's clock if one process
+   * owns the log.
+   */
   machineClock(): number;
   /** Moves all clocks. */
   jump(ms: number): void;
-  /** Moves that of the log's server alone, where it has one. */
+  /** Moves the clock of the log's server alone; all clocks if one process owns the log. */
   jumpOfServer(ms: number): void;
-  /** When the log's clock was moved, by the network's clock, ms. */
+  /** Times at which the log's clock was moved, by the network's clock, ms. */
   readonly clockMoves: readonly number[];
-  /** All clocks show the same again. */
+  /** Makes all clocks agree again. */
   setClocksRight(): void;
   append(newEvents: readonly NewEvent[]): Promise<void>;
   /** All people on the list, in the order of import. */
@@ -51,50 +54,59 @@ export interface House {
   /** Puts more people on the list. */
   list(kinds: readonly Kind[]): Promise<void>;
   events(from: number): Promise<Recorded[]>;
-  /** QUOTA_TIMEZONE. A process has the one that it was started with, so that all end before it changes. */
+  /** QUOTA_TIMEZONE. Processes read it at start, so all of them end before it changes. */
   timezone: string;
-  /** All that it was. */
+  /** All values that `timezone` had. */
   readonly timezones: Set<string>;
-  /** Position of the last event that no copy of the log lacks. */
+  /** Position of the last event that each copy of the log contains. */
   readonly begun: number;
   backUp(): Promise<void>;
-  /** While it waits for heartbeats, those that live have some. */
+  /** Lets time pass for a heartbeat check; living instances send heartbeats meanwhile. */
   readonly heartbeatTime: HeartbeatTime;
-  /** Ends everything (`isBeside`: but what has the log open), and opens a copy that knows less. False: there is none. */
+  /**
+   * Replaces the log by an older copy. Ends all processes first unless `isBeside`, which leaves the log open to them.
+   * Returns false if no copy exists.
+   */
   replaceLog(by: Copy, isBeside?: boolean): Promise<boolean>;
   readonly replaced: readonly Replacement[];
-  /** How often a restore was refused since an instance lived, and how many ended since one was made beside them. */
+  /**
+   * Number of restores refused because of a living instance, and of instances that ended because of a restore made
+   * while they were paused.
+   */
   readonly besides: { refused: number; ended: number };
-  /** Runs that an instance began although it could know that its clock is wrong. */
+  /** Runs started by an instance that could know that its clock was wrong. */
   readonly wrongStarts: string[];
-  /** What went wrong at the network, by its clock; `stopped`: the account as a whole may not send. */
+  /** Failures at the network, by its clock, ms. `stopped`: the account as a whole may not send. */
   readonly troubles: { readonly at: number; readonly what: "failed" | "stopped" }[];
   /** Ids of the people whose own state made the network refuse a message. */
   readonly refused: Set<string>;
   /** Pages of the inbox and of sources since a run began. */
   pagesRead: number;
-  /** Lower-case handle -> id of who took it from another person. */
+  /** Lower-case handle -> id of the person who took it from another. */
   readonly heirs: Map<string, string>;
-  /** Ids of all who ever took one, also where another person has it now. */
+  /** Ids of all people who ever took another's handle, even if they lost it since. */
   readonly everHeirs: Set<string>;
-  /** Ids of those who were erased. */
+  /** Ids of erased people. */
   readonly forgotten: Set<string>;
-  /** Lower-case handle that the log knew as an erased person's -> when they were erased: later rows of it alone stay theirs. */
+  /**
+   * Lower-case handle of an erased person, as the log knew it -> time of the erasure. Later rows with it alone may
+   * still count as theirs.
+   */
   readonly forgottenHandles: Map<string, number>;
-  /** Data of the events that the log took for those of erased people. */
+  /** Data of the events that the log attributed to erased people. */
   readonly takenForTheirs: Set<object>;
-  /** Keyed hash that a list had -> the name that it is of. */
+  /** Keyed hash from a list -> the name that it hashes. */
   readonly hashed: Map<string, Recipient>;
 }
 
-/** The newest backup, the files as they were then, or an export that ended with a position. */
+/** A restored backup, the files copied at the newest backup, or an export up to a position. */
 export type Copy = "backup" | "files" | { readonly exportOf: number };
 
-/** The log was replaced by a copy of which `head` is the last event. */
+/** A replacement of the log by a copy whose last event is at `head`. */
 export interface Replacement {
   /** By the network's clock, ms. */
   readonly at: number;
-  /** By ours. */
+  /** By our clock, ms. */
   readonly ownTime: number;
   readonly head: number;
   readonly by: Copy;
@@ -210,7 +222,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     },
     async replaceLog(by, isBeside = false) {
       if (!isBeside) house.killAll();
-      // Of a file an operator says that it was put back; of a server's log a start finds it.
+      // An operator declares a restored file; a start notices a restored server log by itself.
       const begin = (place: StorePlace): Promise<void> =>
         setting.isOwned
           ? place.beginEpoch("operator", "model")
@@ -245,7 +257,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
   return house;
 }
 
-/** What a server's log is to a store that opened it before another one was put in its place. */
+/** Behaves like a store opened on a server's log before another log replaced that one. */
 function fenced(store: EventStore<Event>, isReplaced: () => boolean): EventStore<Event> {
   const admit = (): void => {
     if (isReplaced()) throw new LogDiverged("another log is in its place");
@@ -271,7 +283,7 @@ function fenced(store: EventStore<Event>, isReplaced: () => boolean): EventStore
   };
 }
 
-/** Shares its mailbox with our account, so that each finds the messages of the other. */
+/** A second account that shares its mailbox with ours, so that each finds the other's messages. */
 export const SECOND = { id: "2", username: "others", name: "Others" };
 
 /** The operator authorizes an account, for the first time or again. */

@@ -1,18 +1,18 @@
 /**
- * Looks for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]`. Ends with a line of JSON:
- * whether one was found, after how many histories, and the shortest one. The exit code is 1 then.
+ * Looks for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]`. The last line is JSON:
+ * whether it found one, after how many histories, and the shortest one. Exit code 1 if it found one.
  */
 import * as fc from "fast-check";
 import { histories } from "./history.ts";
 import { createLogs } from "./logs.ts";
 import { createTally } from "./tally.ts";
 
-/** What a hunt comes to. */
+/** The result of a hunt. */
 export interface Hunted {
   readonly found: boolean;
-  /** Histories until then. */
+  /** Number of histories tried. */
   readonly after: number;
-  /** Commands of the shortest counter-example. */
+  /** Number of commands in the shortest counter-example. */
   readonly commands: number;
   readonly rule: string;
 }

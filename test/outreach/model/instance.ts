@@ -26,7 +26,7 @@ import { SILENT } from "../../harness/memory/log.ts";
 
 export const SETTLE_MS = 60_000;
 
-/** Short, so that an hour's wait is longer than a run may take. */
+/** Short, so that one wait of an hour exceeds the longest run. */
 export const RUN_MAX_MS = 600_000;
 
 /** One process of the service. */
@@ -34,37 +34,37 @@ export interface Instance {
   readonly process: Process;
   readonly runner: Runner;
   readonly projector: Projector;
-  /** Moves the clock of its machine alone, unless the log has the same one. */
+  /** Moves the clock of its machine alone, or all clocks if one process owns the log. */
   moveClock(ms: number): void;
-  /** So far its clock was moved. */
+  /** How far its machine's clock was moved. */
   aheadMs(): number;
-  /** Looks after the log, as it does each second: what has no business with it any more ends. */
+  /** Does the check of the log that runs each second in the service; an instance whose log was replaced then ends. */
   look(): Promise<void>;
-  /** Tells all others that it lives. */
+  /** Sends a heartbeat. */
   beat(): Promise<void>;
-  /** An operator asks it to stop the run in progress, wherever that is made. */
+  /** An operator asks it to stop the run in progress, in any instance. */
   requestStop(metadata: EventMetadata): Promise<unknown>;
 }
 
 interface InstanceDeps extends Pick<ProcessDeps, "store" | "onFate"> {
   readonly keyring: Keyring;
   readonly makeId: MakeId;
-  /** Whether another log is where it had its own. */
+  /** True if another log has replaced its own. */
   readonly isReplaced: () => boolean;
 }
 
 export async function startInstance(house: House, deps: InstanceDeps): Promise<Instance> {
   const { clockwork, setting, witness, grant } = house;
   const { store, keyring, makeId, onFate, isReplaced } = deps;
-  // What a process held of the keys before is gone with it.
+  // A new process has nothing of the old one's cached keys.
   keyring.refresh();
   const isForgotten = (who: Recipient): boolean => keyring.isForgotten(who);
   const learning = createLearning(house);
   const refusing = learning.noting(witness.refusing(store));
   const head = (): number => (isReplaced() ? 0 : witness.head());
   const process = learning.watching(createProcess({ clockwork, store: refusing, head, onFate }));
-  // A start reads the log in one go; what it may die of there is another test's matter.
-  // The clockwork does not wait for snapshots, so that there are none.
+  // The projector's first read is a single step; another test covers crashes within it. The clockwork does not wait for
+  // snapshots, so there are none.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
   const projector = await startProjector(followed, { logger: SILENT, erase: createEraseHandler(keyring) });
   let aheadMs = 0;
@@ -131,7 +131,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
       async trigger(request) {
         const wasClockWrong = isClockWrong();
         const triggered = await runner.trigger(request);
-        // A clock may be moved while the run is decided.
+        // A clock may be moved during the trigger's decision.
         if (triggered.kind === "started" && wasClockWrong && isClockWrong()) house.wrongStarts.push(triggered.run_id);
         return triggered;
       },
@@ -148,20 +148,20 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   };
 }
 
-/** Two variants. */
+/** A template with two variants. */
 export const TEMPLATE = parseTemplate("Hi {{name}}\n---\nHello {{name}}");
 
 function pickRules({ dailyLimit, window, stopAfterFailures }: House["setting"]) {
   return { dailyLimit, window, stopAfterFailures };
 }
 
-/** What no two instances may differ in is another test's matter. */
+/** Settings that all instances must share; another test covers differences. */
 const ALIKE = { url: "http://model", version: "1", started_at: "", configuration: "", settings: {} };
 
-/** Events are lost with the whole log only. */
+/** Events can only be lost together with the whole log. */
 const NOT_LOST = new Error("the log lost what was read of it");
 
-/** What an instance does every so often it does here when it is asked to: days pass, and nothing else would be done. */
+/** Runs an instance's periodic work on request only: days pass in a history, and the work would fill them. */
 function createAlarm() {
   let wake = (): void => {};
   let asleep = Promise.withResolvers<void>();
@@ -172,7 +172,7 @@ function createAlarm() {
       asleep.resolve();
       return sleeping.promise;
     },
-    /** Resolves once it was done. */
+    /** Resolves once the work is done. */
     async ring(): Promise<void> {
       await asleep.promise;
       asleep = Promise.withResolvers();
@@ -182,13 +182,16 @@ function createAlarm() {
   };
 }
 
-/** Whether a process had an answer of the log's clock, or about a lease, since that was moved: then it can know the time. */
+/**
+ * Tracks if a process heard from the log's clock, through an answer or a lease, since that clock was last moved. If so,
+ * it can know the time.
+ */
 function createLearning(house: House) {
   const grantedAt = new WeakMap<Lease, number>();
   let known = house.clockMoves.length;
   return {
     isTimeKnown: () => known === house.clockMoves.length,
-    /** The log, as the process asks it for the time. */
+    /** Wraps the log for the process's reads of the time. */
     asking: (store: EventStore<Event>): EventStore<Event> => ({
       ...store,
       async now() {
@@ -198,7 +201,7 @@ function createLearning(house: House) {
         return now;
       },
     }),
-    /** The log itself. */
+    /** Wraps the log itself; notes the clock moves at the time each lease is granted. */
     noting: (store: EventStore<Event>): EventStore<Event> => ({
       ...store,
       leases: {
@@ -210,7 +213,7 @@ function createLearning(house: House) {
         },
       },
     }),
-    /** What the process sees of it. */
+    /** Wraps the process's view; counts a granted lease as an answer of the clock. */
     watching: (process: Process): Process => ({
       ...process,
       store: {
@@ -235,16 +238,16 @@ export const NO_SNAPSHOTS: Snapshots = {
   remove: async () => {},
 };
 
-/** More pages than any history has people and messages for. */
+/** More pages than any history needs for its people and messages. */
 export const PAGES_MAX = 1_000;
 
 /**
- * The network as it treats a token that it does not (or no longer) take, and what went wrong at it. Its times are given by
- * the clock of the process, as by the port.
+ * The network, except that it rejects invalid tokens, records failures in `troubles` and, like the port, gives times by
+ * the process's clock.
  */
 function guarded(house: House, projector: Projector, clock: Clock): SocialNetwork {
   const { network, grant, clockwork, troubles } = house;
-  /** The accounts share a mailbox: each sees what another of them sent as its own, also when the log was lost. */
+  /** All accounts share a mailbox, so each sees messages of the others as its own, even if the log was lost. */
   const shared = <Message extends { readonly senderId: string }>(messages: readonly Message[]): Message[] => {
     const own = projector.state("account").user?.id ?? OWN.id;
     return messages.map((message) => (message.senderId === OWN.id ? { ...message, senderId: own } : message));
@@ -261,11 +264,11 @@ function guarded(house: House, projector: Projector, clock: Clock): SocialNetwor
         throw fault;
       }
     };
-  /** What reads without end gets one here: the ledger finds that it had none. */
+  /** Fails after PAGES_MAX pages, so an endless read ends and the ledger reports it. */
   const readPage = <Args extends unknown[], T>(ask: (token: string, ...args: Args) => Promise<T>) =>
     read(async (...args: [string, ...Args]) => {
       house.pagesRead += 1;
-      // The service gives up a list that goes round in circles, as one that it cannot read.
+      // The service stops reading a list whose pages repeat and counts it as unreadable.
       if (network.cursors !== "onward") for (const what of ["failed", "failed"] as const) fail(what);
       if (house.pagesRead > PAGES_MAX) throw new SocialError("rejected", "enough");
       return ask(...args);
@@ -288,7 +291,7 @@ function guarded(house: House, projector: Projector, clock: Clock): SocialNetwor
       const result = await network.sendDm(token, recipientId, text);
       if (result.outcome === "stopped") fail("stopped");
       if (result.outcome === "not_permitted" || result.outcome === "recipient_closed") house.refused.add(recipientId);
-      // A send that did not come about counts for two reads: it is not tried again.
+      // A failed send counts for two reads, because it is not retried.
       if (result.outcome === "unreachable") for (const what of ["failed", "failed"] as const) fail(what);
       if (result.outcome !== "rate_limited") return result;
       return { ...result, retryAt: result.retryAt + clock() - clockwork.now() };

@@ -10,13 +10,13 @@ import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts"
 import type { Ask } from "./witness.ts";
 
 /**
- * The rules of the protocol, kept apart from the code that follows them: reads the log and the network's own record side
- * by side, and throws a Violation.
+ * Checks the protocol's rules independently of the code that implements them: compares the log with the network's own
+ * record and throws a Violation.
  */
 export interface Ledger {
   readonly books: Books;
   check(): Promise<void>;
-  /** Replaces the log by a copy that knows less, and the books by what that one says. False: there is none. */
+  /** Replaces the log by an older copy, and the books by those of that copy. Returns false if no copy exists. */
   replaceLog(by: Copy, isBeside?: boolean): Promise<boolean>;
 }
 
@@ -25,7 +25,7 @@ export function createLedger(house: House): Ledger {
   let position = 0;
   let asksSeen = 0;
 
-  /** The requests that were made when the log ended at `head`. */
+  /** Judges the requests made while the log ended at `head`. */
   const judgeUpTo = (head: number): void => {
     const { asks } = house.witness;
     for (let ask = asks[asksSeen]; ask !== undefined && ask.head <= head; ask = asks[asksSeen]) {
@@ -68,8 +68,8 @@ export function createLedger(house: House): Ledger {
 }
 
 /**
- * Suppressions by a handle alone whose holder took another one since, where no event of this log says whose it was: the
- * event that said so was lost with the log before it.
+ * Finds suppressions by a handle alone whose holder has since changed handles and who is not named by any event of this
+ * log: the event that did so was lost with an earlier log.
  */
 async function findUnlinked({ events, witness, network }: House): Promise<ReadonlySet<number>> {
   const named = (await events(1)).map(witness.asAppended).flatMap(({ type, position, data }) => {
@@ -84,10 +84,10 @@ async function findUnlinked({ events, witness, network }: House): Promise<Readon
   return new Set(unlinked.map(({ position }) => position));
 }
 
-/** An answer about a lease may be so old when the request is made that follows it. */
+/** Maximum age of an answer about a lease at the request that follows it. */
 const LATE_MS = 30_000;
 
-/** A request to send against what the log held when it was made. */
+/** Checks a request to send against the log's content at the time of the request. */
 function judge(books: Books, ask: Ask, house: House): void {
   const { latest, suppressed, stopped, askedAfterStop, linked } = books;
   const { witness, setting } = house;
@@ -117,12 +117,15 @@ function judge(books: Books, ask: Ask, house: House): void {
     violated("a request by a wrong clock", ask);
 }
 
-/** No recipient has a second message, whatever log it was sent by; one that an operator allowed to repeat does not count. */
+/**
+ * Checks that no recipient got a second message, under any log. Messages that an operator allowed to repeat do not
+ * count.
+ */
 function checkAccepted(books: Books, { network, replaced }: House): void {
   const { found } = books;
   const excused = excusedIn(books);
   for (const [recipientId, messages] of Map.groupBy(network.accepted, (message) => message.recipientId)) {
-    // Sent by a log that was lost, and when the next one was decided not shown any more: no log could hold it.
+    // Sent under a lost log, and no longer shown by the network at the next decision: no log could contain it.
     const isUnseen = ({ createdAt }: Accepted, next: Accepted | undefined): boolean =>
       next !== undefined &&
       next.createdAt - createdAt > SHOWN_MS &&
@@ -134,7 +137,7 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
   }
 }
 
-/** Ids of the messages of the excused attempts: no log could hold that they arrived. */
+/** Ids of the excused attempts' messages: no log could know that they arrived. */
 function excusedIn({ attempts, lostAsks, excused }: Books): ReadonlySet<string> {
   const asks = [...excused].flatMap((id) => (attempts.get(id) ?? lostAsks.get(id))?.asks ?? []);
   return new Set(asks.flatMap(({ took }) => took?.accepted?.id ?? []));

@@ -11,35 +11,44 @@ import { filePlace } from "../../../src/privacy/log-place.ts";
 import { openLogAt } from "../../../src/privacy/open-log.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 
-/** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */
+/** A disk in memory if there is one: SQLite behaves the same there, and its fsync costs nothing. */
 const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-/** Spreads like a real key; nothing here is secret. */
+/** Spreads like a real key; not a secret. */
 const MASTER_KEY = secret("07".repeat(32));
 
-/** A log of its own for a history, and what was copied of it. The keys of personal data are beside it. */
+/** A history's log, its copies, and its keys of personal data. */
 export interface Log extends AsyncDisposable {
-  /** Others once the log was restored or imported. */
+  /** A different store after a restore or an import. */
   readonly store: EncryptedLog;
-  /** The same log, opened a second time, as another process does it. */
+  /** The same log, opened a second time as by another process. */
   readonly second: EncryptedLog;
-  /** The clock that the log takes the time from; it has none of its own. */
+  /** Sets the clock that the log reads the time from. */
   useClock(clock: Clock): void;
   backUp(): Promise<void>;
-  /** From now on the log is what it was at the newest backup, and its keys with it but for newer ones. False: there is none. */
+  /**
+   * Replaces the log by the newest backup, and adds the backup's keys to the present ones. Returns false if there is no
+   * backup.
+   */
   restore(options?: ReplaceOptions): Promise<boolean>;
-  /** The same by a copy of the files, as other programs make it: `begin` is what opens it first. */
+  /**
+   * Replaces the log by a plain copy of its files, as other programs do; `begin` opens the copy first. Returns false if
+   * there is none.
+   */
   putBack(begin: (place: StorePlace) => Promise<void>, options?: ReplaceOptions): Promise<boolean>;
-  /** From now on the log is the import of an export that ended with `position`. */
+  /** Replaces the log by the import of an export that ended at `position`. */
   importUpTo(position: number): Promise<void>;
 }
 
 interface ReplaceOptions {
-  /** An instance that has the lost log open keeps it, and sees nothing of the other one. */
+  /** Leaves the lost log open to instances that have it open; they see nothing of the new one. */
   readonly isBeside?: boolean;
 }
 
-/** Real logs, one for each history. The next one is opened meanwhile: a thread takes longer to start than a history. */
+/**
+ * A real log for each history. The next one opens in the background, since a thread takes longer to start than a
+ * history.
+ */
 export interface Logs extends AsyncDisposable {
   take(): Promise<Log>;
 }
@@ -80,10 +89,10 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
     openLogAt(placeOf(file), {
       clock: () => clock(),
       makeId: () => "lost",
-      // The operator says so of each copy and import: vault and keys stay where they are.
+      // The operator declares this for each copy and import: vault and keys stay where they are.
       takeOverKeys: true,
     });
-  /** The first makes what is not there yet. */
+  /** Sequential, because the first call creates the missing parts. */
   const openTwice = async (file: string) => [await open(file), await open(file)] as const;
   let current = newFile();
   let stores = await openTwice(current);
@@ -132,7 +141,7 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       const { store } = placeOf(file);
       await begin({
         ...store,
-        // As a server's log says it, which is found in another database.
+        // Imitates a server's log, which is found in another database after a restore.
         isElsewhere: async () => isElsewhere,
         async beginEpoch(...given) {
           await store.beginEpoch(...given);
@@ -146,19 +155,19 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       await importSqliteLog({ file, events: stores[0].readStored({ to: position }) });
       await replace(file);
     },
-    // Not waited for: the next history need not.
+    // Not awaited, because the next history does not depend on it.
     async [Symbol.asyncDispose]() {
       closeLater(close());
     },
   };
 }
 
-/** With what was not yet moved from the write-ahead log. */
+/** Includes changes that SQLite has not yet moved out of the write-ahead log. */
 function copyLog(from: string, to: string): void {
   for (const end of ["", "-wal"]) if (existsSync(`${from}${end}`)) copyFileSync(`${from}${end}`, `${to}${end}`);
 }
 
-/** As a restore does. */
+/** Adds keys as a restore does. */
 async function copyKeys(from: string, to: string): Promise<void> {
   await using source = await sqliteSecrets(from).open();
   await using target = await sqliteSecrets(to).open();

@@ -10,9 +10,9 @@ import type { Ledger } from "./ledger.ts";
 import { forget, rename } from "./names.ts";
 import { personId } from "./setting.ts";
 
-/** How a run is lost, and what it is worth to know of it. */
+/** A situation in which the log is lost during a run. */
 interface Loss {
-  /** So much of it happens before. */
+  /** Steps of the run before the loss. */
   readonly steps: number;
   readonly what: "a retry" | "a person is forgotten" | "a late message over midnight" | "a run";
   readonly who: number;
@@ -20,7 +20,7 @@ interface Loss {
   readonly by: Copy;
 }
 
-/** By our restore, or by other means. */
+/** Restored by our own command or by other means. */
 export const backup = fc.constantFrom<Copy[]>("backup", "files");
 
 export const loss: fc.Arbitrary<Loss> = fc.record({
@@ -31,7 +31,7 @@ export const loss: fc.Arbitrary<Loss> = fc.record({
   by: backup,
 });
 
-/** A backup is made, a run goes on for some steps, and then there is only the backup. */
+/** Loses the log: makes a backup, lets a run take some steps, then replaces the log by that backup. */
 export async function loseRun(house: House, { steps, what, who, after, by }: Loss, ledger: Ledger): Promise<void> {
   const { clockwork, network, backUp } = house;
   if (what === "a retry") await allowRetries(house, ledger);
@@ -65,7 +65,7 @@ async function awake(house: House): Promise<Instance> {
   return house.instances().find(({ process }) => !process.isPaused()) ?? (await start(house));
 }
 
-/** A message is not found, so that an operator allows each such recipient another one. */
+/** A message in doubt is not found, and an operator allows each such recipient another one. */
 async function allowRetries(house: House, ledger: Ledger): Promise<void> {
   house.network.answers.unshift({ doubt: "lost" });
   await runAfter(house, 0);
@@ -76,16 +76,16 @@ async function allowRetries(house: House, ledger: Ledger): Promise<void> {
   }
 }
 
-/** The log is made of an export: its newest `back` appends came later. */
+/** Replaces the log by the import of an export that lacks its newest `back` appends. */
 export async function importExport(house: House, back: number, ledger: Ledger): Promise<void> {
   await ledger.replaceLog({ exportOf: house.witness.headBefore(back, house.begun) });
   await start(house);
 }
 
-/** What the instances do when a copy is to be put in the place of a server's log. */
+/** The instances' state while a server's log is replaced by a copy. */
 interface Beside {
   readonly steps: number;
-  /** All of them stand still meanwhile, and go on once it is there. */
+  /** All instances pause before the replacement and resume after it. */
   readonly isPaused: boolean;
   readonly by: Copy;
 }
@@ -96,10 +96,13 @@ export const beside: fc.Arbitrary<Beside> = fc.record({
   by: backup,
 });
 
-/** Not beside an instance that lives; one that stood still for as long as it takes to find it dead ends without another word. */
+/**
+ * Checks that a restore is refused while an instance lives, and that an instance paused long enough to count as dead
+ * ends at once when it resumes.
+ */
 export async function restoreBeside(house: House, { steps, isPaused, by }: Beside, ledger: Ledger): Promise<void> {
   const { clockwork, besides } = house;
-  // A log in a file is replaced by nothing: it has to be moved away, and its owner with it.
+  // A log in a file cannot be replaced in place: the operator moves it away, and its owner ends.
   if (house.setting.isOwned) return;
   await house.backUp();
   trigger(await awake(house), false);

@@ -1,4 +1,4 @@
-/** A text that stands once in a file, and what takes its place. */
+/** Replaces a text that occurs once in a file. */
 export interface Edit {
   readonly file: string;
   readonly from: string;
@@ -74,7 +74,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "moment.ms < changed_at",
   ),
   {
-    // Either of the two is enough: a run asks about no more people than the day has places for.
+    // Breaks both checks, because either one suffices: a run asks about no more people than the day has places for.
     name: "the day's places are counted only before a batch",
     edits: [
       {
@@ -218,7 +218,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "const LATE_MS = -3_600_000;",
   ),
   {
-    // A handle may change before the next of them: each is the last chance for some recipients.
+    // Breaks all three: a handle may change before the next one, so each is the last chance for some recipients.
     name: "a recipient who is suppressed by hash is named neither by a list, a message nor a skip",
     edits: [
       { file: SUPPRESS, from: "recipients.filter(isFound)", to: "recipients.filter(() => false)" },

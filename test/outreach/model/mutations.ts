@@ -1,7 +1,7 @@
 /**
- * Breaks the outreach protocol on purpose, one rule at a time, in a copy of the tree, and has the model look for a history
- * that shows it: `bun test/outreach/model/mutations.ts [NAME…]`. A mutation that no test notices is a rule that no test
- * checks. The exit code is 1 then. Takes some minutes.
+ * Breaks one rule of the outreach protocol at a time in a copy of the tree and lets the model look for it: `bun
+ * test/outreach/model/mutations.ts [NAME…]`. Exit code 1 if one goes unnoticed: no test checks that rule. Takes some
+ * minutes.
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,10 +9,10 @@ import { join } from "node:path";
 import type { Hunted } from "./hunt.ts";
 import { MUTATIONS, type Edit, type Mutation } from "./mutation-list.ts";
 
-/** A mutation that so many histories do not show is not noticed. */
+/** A mutation that this many histories do not reveal counts as not caught. */
 const HISTORIES_MAX = 4_000;
 
-/** Neither belongs to the sources, and one is large. */
+/** Not part of the sources. */
 const LEFT_OUT = new Set(["node_modules", ".git"]);
 
 const root = join(import.meta.dirname, "../../..");

@@ -33,12 +33,12 @@ export async function forget(house: House, id: string): Promise<void> {
   await log.keyring.replaceStateKey();
 }
 
-/** A person takes another handle; `list`: and is imported by it once more. */
+/** A person takes another handle and, with `list`, is imported by it again. */
 export async function rename(house: House, { who, list }: { who: number; list: boolean }): Promise<void> {
   const { people, network, append } = house;
   const id = personId(who % people.length);
   const user = network.people.get(id);
-  // Who is known by nothing but a handle is lost with it.
+  // A person known only by a handle is lost when it changes.
   if (user === undefined || people[who % people.length] === "by_handle") return;
   const known = await knownHolder(house, user.username);
   if (known !== undefined && known.id !== id) return;
@@ -47,13 +47,12 @@ export async function rename(house: House, { who, list }: { who: number; list: b
   if (list) await append([rowOf(people[who % people.length] ?? "open", { username })]);
 }
 
-/**
- * `list`: once the log knows whose handle it is now, they are imported by it too. `isForgotten`: who had it is erased,
- * and that reaches neither this import nor the next one.
- */
+/** A person's handle passes to a new person. */
 interface HandOver {
   readonly who: number;
+  /** Imports the new holder by the handle, once the log knows that it is theirs. */
   readonly list: boolean;
+  /** Erases the previous holder; neither this import nor the next one may be affected. */
   readonly isForgotten: boolean;
 }
 
@@ -82,7 +81,7 @@ export async function handOver(house: House, { who, list, isForgotten }: HandOve
   if (isListed) await append([rowOf("open", { username: handle })]);
 }
 
-/** Who has the handle, as far as the log says. */
+/** The holder of the handle, according to the log. */
 async function knownHolder(house: House, username: string): Promise<Contact | undefined> {
   return findContact(await knownPeople(house), { username });
 }

@@ -16,7 +16,7 @@ import { NO_SNAPSHOTS } from "./instance.ts";
 import { rename } from "./names.ts";
 import { personId } from "./setting.ts";
 
-/** The parts of an operator's command: it follows the log itself, as long as it runs. */
+/** The parts of an operator's command. It follows the log by itself while it runs. */
 async function openCommand({ store, log }: House) {
   const erase = createEraseHandler(log.keyring);
   const followed = { ...store, snapshots: NO_SNAPSHOTS };
@@ -29,7 +29,7 @@ async function openCommand({ store, log }: House) {
   };
 }
 
-/** An operator suppresses a person: by their handle as the command does, which asks the network whose it is, or by id. */
+/** An operator suppresses a person by id, or by handle as the command does, which asks the network for the holder. */
 export async function suppressByHand(house: House, { who, byId }: { readonly who: number; readonly byId: boolean }) {
   const name = named(house, who, byId);
   if (name.username === undefined) return house.append([suppression(name)]);
@@ -41,30 +41,30 @@ export async function suppressByHand(house: House, { who, byId }: { readonly who
   await suppress({ ...command, account }, name.username, METADATA);
 }
 
-/** A reply of the person may ask to be left alone, as another instance has read. */
+/** A reply that may be an opt-out; another instance has read it. */
 export function hold({ people }: SimulatedNetwork, id: string, now: number): NewEvent {
   const recipient = { id, username: people.get(id)?.username ?? `user_${id}` };
   const data = { recipient, message_id: `held ${now}`, received_at: new Date(now).toISOString() };
   return { type: "RecipientHeld", data };
 }
 
-/** An operator has read the reply of a person who is held. */
+/** An operator has read the held person's reply and releases them. */
 export async function releaseHeld(house: House, id: string): Promise<void> {
   await using command = await openCommand(house);
   const contact = findContact(command.projector.state("contacts"), { id });
-  // An id of the model is too short to be one for the command.
+  // The command rejects the model's ids as too short.
   if (contact?.username === undefined) return;
   await release({ ...command, sleep: async () => {}, random: () => 0.5 }, contact.username, METADATA);
 }
 
-/** The person's name that a list has as a hash. `isImported` is false for an event of an older version. */
+/** A name that a list contains as a hash. */
 interface HashRow {
   readonly who: number;
   readonly byId: boolean;
   readonly isImported: boolean;
 }
 
-/** An operator imports a list that names a person by the hash of their id, or of the handle that they have now. */
+/** An operator imports a list with the hash of a person's id or current handle. */
 export async function suppressByHash(house: House, { who, byId, isImported }: HashRow): Promise<void> {
   const id = personId(who % house.people.length);
   const username = house.network.people.get(id)?.username ?? `user_${id}`;
@@ -83,11 +83,11 @@ export async function suppressByHash(house: House, { who, byId, isImported }: Ha
 interface HashThenRename extends Omit<HashRow, "byId"> {
   readonly which: number;
   readonly dryRun: boolean;
-  /** When the person writes to us: the log then has both names of theirs, of which one or the other is the suppressed one. */
+  /** When the person writes to us. The log then has two of their names, one of them suppressed. */
   readonly writes: "before" | "after" | "never";
 }
 
-/** The log sees the person with the handle that a list suppresses; then they take another one. */
+/** The log sees the person with a handle that a list suppresses; then they take another one. */
 export async function suppressThenRename(
   house: House,
   { who, isImported, which, dryRun, writes }: HashThenRename,

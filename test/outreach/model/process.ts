@@ -4,24 +4,24 @@ import type { SocialNetwork } from "../../../src/networks/network.ts";
 import type { Sleep } from "../../../src/platform/clock.ts";
 import type { Clockwork, Owner } from "./clockwork.ts";
 
-/** What befalls a process at one of its calls: before the call takes effect, or behind it with the answer unseen. */
+/** A fault of a process at one of its calls: before the call takes effect, or after it with the answer unseen. */
 export interface Fate {
   readonly what: "die" | "pause";
-  /** Calls from now on until then; 0: at the next one. */
+  /** Calls to let pass before the fault; 0 hits the next one. */
   readonly calls: number;
   readonly when: "before" | "behind";
 }
 
-/** The outside of a process: all that it calls, each call a point where it may die or stand still. */
+/** All calls of a process to the outside; at each one it may die or pause. */
 export interface Process {
   readonly store: EventStore<Event>;
   readonly sleep: Sleep;
   wrap(network: SocialNetwork, answerMs: number): SocialNetwork;
-  /** Any other call to the outside; its answer takes `answerMs`. */
+  /** Makes any other call to the outside; its answer takes `answerMs`. */
   call<T>(kind: string, effect: () => Promise<T>, answerMs?: number): Promise<T>;
   isDead(): boolean;
   isPaused(): boolean;
-  /** How often it stood still so far. */
+  /** Number of pauses so far. */
   pauses(): number;
   die(): void;
   pause(): void;
@@ -34,7 +34,7 @@ export interface ProcessDeps {
   readonly store: EventStore<Event>;
   /** Position of the last event of the log. */
   readonly head: () => number;
-  /** Told of each point at which a fate was met, e.g. `append 3 behind`. */
+  /** Called for each fault that occurs, with its point, e.g. `append 3 behind`. */
   readonly onFate: (what: Fate["what"], point: string) => void;
 }
 
@@ -59,7 +59,7 @@ export function createProcess({ clockwork, store, head, onFate }: ProcessDeps): 
   const turn = <T>(work: () => T | Promise<T>, wait: { at?: number; isDue?: () => boolean } = {}): Promise<T> =>
     dead ? NEVER : clockwork.turn({ owner, work, ...wait });
 
-  /** Counts the call, and answers what is to happen on either side of it. */
+  /** Counts the call and returns a function that applies the due fault before or after it. */
   const arrive = (kind: string): ((side: Fate["when"]) => void) => {
     const ordinal = (callsOf.get(kind) ?? 0) + 1;
     callsOf.set(kind, ordinal);
@@ -80,7 +80,7 @@ export function createProcess({ clockwork, store, head, onFate }: ProcessDeps): 
     at("before");
     const settled = await turn(async () => {
       const [result] = await Promise.allSettled([effect()]);
-      // Part of the same step: nothing of this process happens between the effect and its end.
+      // In the same step, so that the process does nothing between the effect and its fault.
       at("behind");
       return result;
     });
@@ -140,7 +140,10 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
     async *read(query) {
       yield* await call("read", () => Array.fromAsync(store.read(query)));
     },
-    /** The real one delivers new events when it comes to it, this one when it is its turn, which ends when they are folded. */
+    /**
+     * Delivers new events in a step of the clockwork, which ends when they are folded. The real store delivers them at
+     * a time of its choice.
+     */
     async *subscribeBatches({ from }) {
       let next = from;
       for (;;) {

@@ -8,19 +8,19 @@ import { PAGES_MAX } from "./instance.ts";
 import { indexOf } from "./setting.ts";
 import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./windows.ts";
 
-/** A lease outlives its holder's last sign of life by so much: so old may a decision be when it is appended. */
+/** A lease outlives its holder's last sign of life by this long, so a decision may be this old when it is appended. */
 const LEASE_MS = 30_000;
 
-/** So long before and after a change of the time zone no more messages go out than on a day. */
+/** For this long before and after a change of the time zone, no more messages go out than the daily limit. */
 const WINDOW_MS = 24 * 3_600_000;
 
-/** Takes an event into the books; throws a Violation when it should not be there. */
+/** Adds an event to the books. Throws a Violation if the event is illegal. */
 export function enter(books: Books, event: Recorded, house: House): void {
   take(books, event, house);
   bringTogether(books, event, house);
 }
 
-/** A recipient is suppressed once the log has both names of theirs, if a list has the hash of the handle. */
+/** Suppresses a recipient once the log links their id to a handle whose hash a list contains. */
 function bringTogether(books: Books, { type, data, position }: Recorded, { hashed }: House): void {
   if (type === "RecipientSuppressed" && data.recipient === undefined) {
     for (const hash of data.hashes ?? []) {
@@ -122,10 +122,10 @@ function stop({ openRun, stopped }: Books, id: string): void {
   stopped.add(id);
 }
 
-/** Fewer refusals are those of people, whatever the network calls them. */
+/** Fewer refusals than this concern single people, even if the network says otherwise. */
 const REFUSED_MIN = 3;
 
-/** What befalls one person, or one question, ends no run. */
+/** A fault of one person or one request must not end a run. */
 function checkReason({ openRun }: Books, reason: RunEnd, { troubles, refused }: House): void {
   const begun = openRun?.at ?? 0;
   const met = troubles.filter(({ at }) => at >= begun);
@@ -140,7 +140,7 @@ function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: Ru
   if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
   house.pagesRead = 0;
   for (const { runId, state } of books.attempts.values()) {
-    // A log that refuses the outcome may take the end: the next run, or the next start, settles what is open.
+    // A log that refuses the outcome may accept the end; the next run or start settles the open attempt.
     if (runId === id && state === "open" && !isFault) violated("a run ended that left an attempt unexplained", { id });
   }
   books.openRun = undefined;
@@ -179,13 +179,16 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   books.latest.set(recipient.id, attempt);
 }
 
-/** Whether the log's clock was moved so shortly before an event that its writer may not have known; the request is not made then. */
+/**
+ * True if the log's clock was moved so shortly before the event that its writer may not have known. The writer then
+ * makes no request.
+ */
 function wasClockMoved({ witness, clockMoves, setting }: House, position: number): boolean {
   const at = witness.appendedAt(position);
   return !setting.isOwned && clockMoves.some((movedAt) => movedAt <= at && at - movedAt <= LEASE_MS);
 }
 
-/** A place of the day, or, around a change of the time zone, of the last 24 hours. */
+/** Takes a place of the day's quota or, around a change of the time zone, of the last 24 hours. */
 function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, { setting }: House): void {
   const before = [...books.attempts.values()];
   const last = before.at(-1);
@@ -198,7 +201,7 @@ function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, 
   if (taken > setting.dailyLimit) violated("a place too many", { recipientId, day, isAfterChange, taken });
 }
 
-/** Whether a run may write to them. */
+/** Checks that a run may write to this person. */
 function checkPerson(books: Books, { id, username }: KnownRecipient, about: object, house: House): void {
   const kind = house.people[indexOf(id)];
   if (kind === "closed" || kind === "protected" || kind === "unknown") violated("an intent in vain", about);
@@ -259,9 +262,9 @@ function skip(
   house: House,
 ): void {
   const { forgotten, network } = house;
-  // By the name it is recorded of: an id and a handle that no event has brought together are two people.
+  // Keyed by the recorded name: an id and a handle that no event has linked are two people.
   const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
-  // Of who was erased nothing is kept, so that a skip of theirs may be recorded again.
+  // Nothing is kept about erased people, so their skip may be recorded again.
   if (skips.has(told) && !forgotten.has(recipientId)) violated("a skip told twice", { told, position });
   skips.add(told);
   counts.skipped += 1;
@@ -275,13 +278,13 @@ function skip(
   found.set(recipientId, ours.id);
 }
 
-/** What is imported is judged afresh. */
+/** An imported recipient is judged afresh, so their skips may be recorded again. */
 function list({ skips, listed }: Books, recipientId: string): void {
   listed.add(recipientId);
   for (const told of skips) if (told.startsWith(`${recipientId} `)) skips.delete(told);
 }
 
-/** Only a failure can be retried; of anything else the command comes too late, and means nothing. */
+/** Only a failed attempt can be retried; for any other the command is too late and has no effect. */
 function allowRetry({ excused }: Books, attempt: Attempt | undefined): void {
   if (attempt?.state !== "failed" || attempt.mayRepeat) return;
   attempt.mayRepeat = true;

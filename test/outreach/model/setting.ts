@@ -7,7 +7,7 @@ import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 
-/** A person on the list, and what is wrong with them. */
+/** Kinds of people on the list, by the obstacle to writing to them. */
 export const KINDS = [
   "open",
   "by_handle",
@@ -20,10 +20,10 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Most people can be written to: the others only take their turn. */
+/** Makes most people open, because the others only use up turns. */
 const OFTEN = Array.from({ length: KINDS.length }, () => "open" as const);
 
-/** What a history begins with. */
+/** The initial state of a history. */
 export interface Setting {
   readonly start: number;
   readonly timezone: string;
@@ -31,21 +31,21 @@ export interface Setting {
   readonly spacingMs: number;
   /** How long the network takes for an answer. */
   readonly answerMs: number;
-  /** Entries of a page of the network. */
+  /** Entries in a page of the network's answers. */
   readonly pageMax: number;
-  /** Decides what happens first where several things could. */
+  /** Decides the order of steps that are due at the same time. */
   readonly seed: number;
-  /** A process that is the only one owns the log; else no process knows that the holder of a lease is dead. */
+  /** True if a single process owns the log. Otherwise no process knows that a lease's holder is dead. */
   readonly isOwned: boolean;
-  /** Followers are written to too, and no consent is required. */
+  /** Followers are recipients too, and no consent is required. */
   readonly followers: boolean;
-  /** Undefined: messages go out at any time. */
+  /** Undefined if messages go out at any time. */
   readonly window: SendWindow | undefined;
   readonly stopAfterFailures: number | undefined;
   readonly people: readonly Kind[];
 }
 
-/** Shortly before midnight, on common days and on those when clocks change, and where a zone skips or ends a date. */
+/** Shortly before midnight on common days, on days when clocks change, and where a zone skips or ends a date. */
 const BEGINNINGS = [
   ["UTC", "2026-03-01T08:00:00Z"],
   ["UTC", "2026-03-01T23:58:30Z"],
@@ -61,8 +61,8 @@ const BEGINNINGS = [
 ] as const;
 
 /**
- * They close and open around the beginnings: at midnight, where an hour occurs twice or is skipped, and for some minutes
- * only, so that a run may wait for it.
+ * Windows with edges near the beginnings: at midnight, where an hour repeats or is skipped, and with gaps of minutes,
+ * for which a run may wait.
  */
 const WINDOWS = [
   "Mon-Sun 23:50-00:01",
@@ -83,7 +83,7 @@ const window: fc.Arbitrary<SendWindow> = fc
 
 const limit = fc.integer({ min: 1, max: 3 });
 
-/** What a caller asks of a run. Together these leave out nearly all people. */
+/** A caller's selection of recipients. All filters combined would exclude nearly all people. */
 export const selection: fc.Arbitrary<RunSelection> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ limit }) },
   { weight: 1, arbitrary: fc.record({ variant: fc.constantFrom("A", "B") }) },
@@ -91,7 +91,7 @@ export const selection: fc.Arbitrary<RunSelection> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ source: fc.constantFrom("list", "inbound", "followers"), limit }) },
 );
 
-/** Where a service may move to. */
+/** Time zones that a service may change to. */
 export const ZONES = ["UTC", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago"] as const;
 
 export const setting: fc.Arbitrary<Setting> = fc
@@ -122,13 +122,13 @@ export const idOfHandle = (username: string): string => username.split("_")[1] ?
 
 export const indexOf = (id: string): number => Number(id) - FIRST_ID;
 
-/** As the network knows them; undefined when it does not. */
+/** The person as the network knows them; undefined if it does not. */
 export function socialUser(kind: Kind, id: string): SocialUser | undefined {
   if (kind === "unknown") return undefined;
   return person(id, { receivesOurDm: kind !== "closed" && kind !== "protected", protected: kind === "protected" });
 }
 
-/** What the operator imports of them. */
+/** The operator's import of the person. */
 export function rowsOf(kind: Kind, id: string): NewEvent[] {
   const byHandle = rowOf(kind, { username: `USER_${id}` });
   if (kind === "by_handle") return [byHandle];
@@ -144,7 +144,7 @@ export function rowOf(kind: Kind, recipient: Recipient): NewEvent {
   return addedOf(recipient, { basis, ...(timezone === undefined ? {} : { timezone }) });
 }
 
-/** Where the people of the list live; of some it is not known. */
+/** Homes of the people on the list; undefined if unknown. */
 const HOMES = [undefined, "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"] as const;
 
 export const homeOf = (id: string): string | undefined => HOMES[indexOf(id) % HOMES.length];

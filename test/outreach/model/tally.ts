@@ -1,7 +1,7 @@
 import type { Books } from "./books.ts";
 import type { House } from "./house.ts";
 
-/** What the histories met: without crashes and doubts they would prove little. */
+/** Counts of the situations in the histories: without crashes and doubts they would prove little. */
 export interface Tally {
   history(house: House, books: Books, commands: number): void;
   fate(what: "die" | "pause", point: string): void;
@@ -21,24 +21,24 @@ export interface Counts {
   readonly deduplicationWindow: number;
   readonly undelivered: number;
   readonly replacedLogs: number;
-  /** Those of them that other means than ours put back. */
+  /** Replaced logs that were restored by other means than ours. */
   readonly filesPutBack: number;
-  /** Restores beside an instance that lives. */
+  /** Restores refused because an instance was alive. */
   readonly refusedRestores: number;
-  /** Instances that found another log where they had their own. */
+  /** Instances that ended because another log had replaced theirs. */
   readonly ended: number;
   readonly forgotten: number;
   /** Runs with a requested stop. */
   readonly stopped: number;
-  /** How often a run waited for the window. */
+  /** Number of times that a run waited for the window. */
   readonly waits: number;
-  /** Messages that were given up in the last look, since the window had closed. */
+  /** Messages given up in the last check before the request, because the window had closed. */
   readonly late: number;
-  /** Runs that ended since the window was closed. */
+  /** Runs that ended because the window was closed. */
   readonly closed: number;
-  /** Runs that ended with the limit that their caller asked for. */
+  /** Runs that ended at their caller's limit. */
   readonly limited: number;
-  /** Runs that ended since too many of their messages failed. */
+  /** Runs that ended because too many of their messages failed. */
   readonly failing: number;
 }
 

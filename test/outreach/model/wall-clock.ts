@@ -1,9 +1,9 @@
-/** The clock on the wall of a zone, by Intl: apart from what the code under test uses. */
+/** Wall clock of a time zone, by Intl: independent of the code under test. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/** Such as `Sun 02:30`. */
+/** Day of the week and time, such as `Sun 02:30`. */
 function wallClock(timezone: string, ms: number): { readonly day: number; readonly time: string } {
   const options = {
     timeZone: timezone,
@@ -18,7 +18,7 @@ function wallClock(timezone: string, ms: number): { readonly day: number; readon
   return { day: DAYS.indexOf(parts.get("weekday") ?? ""), time: `${parts.get("hour")}:${parts.get("minute")}` };
 }
 
-/** Whether the wall shows a time of the window, written as SEND_WINDOW is. */
+/** True if the zone's wall clock shows a time in the window, which has the format of SEND_WINDOW. */
 export function isShownOpen(window: string, timezone: string, ms: number): boolean {
   const { day, time } = wallClock(timezone, ms);
   return window.split(", ").some((entry) => {
@@ -29,7 +29,7 @@ export function isShownOpen(window: string, timezone: string, ms: number): boole
   });
 }
 
-/** The next minute after `ms` at which the wall of the zone shows another state of the window. All windows have some within days. */
+/** The next minute after `ms` at which the window opens or closes in the zone. Each window does so within days. */
 export function nextEdge(window: string, timezone: string, ms: number): number {
   const isOpen = isShownOpen(window, timezone, ms);
   let at = Math.floor(ms / MINUTE_MS + 1) * MINUTE_MS;
@@ -37,7 +37,7 @@ export function nextEdge(window: string, timezone: string, ms: number): number {
   return at;
 }
 
-/** The next minute after `ms` at which it opens. */
+/** The next minute after `ms` at which the window opens. */
 export function nextOpening(window: string, timezone: string, ms: number): number {
   const edge = nextEdge(window, timezone, ms);
   return isShownOpen(window, timezone, edge) ? edge : nextEdge(window, timezone, edge);

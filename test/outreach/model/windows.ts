@@ -5,7 +5,7 @@ import type { House } from "./house.ts";
 import { homeOf } from "./setting.ts";
 import { isShownOpen, nextEdge } from "./wall-clock.ts";
 
-/** Whether a message to them may go out at that time. */
+/** True if a message to the recipient may go out at that time. */
 export function isSendingTime(
   house: House,
   { listed }: Pick<Books, "listed">,
@@ -14,7 +14,7 @@ export function isSendingTime(
 ): boolean {
   const { window } = house.setting;
   if (window === undefined) return true;
-  // Of a handle that changed hands the log may know the zone of another.
+  // If a handle changed hands, the log may hold the previous holder's zone.
   if (window.zone === "recipient" && house.everHeirs.has(recipientId)) return true;
   const isOwn = window.zone === "recipient" && listed.has(recipientId);
   const zone = isOwn ? (homeOf(recipientId) ?? timezone) : timezone;
@@ -22,19 +22,19 @@ export function isSendingTime(
   return isOpen || (!house.setting.isOwned && isShownOpen(window.text, zone, ms + STEP_MS));
 }
 
-/** A server's clock may be set back by so much without an instance following it: for it time stands still meanwhile. */
+/** An instance does not follow a server clock that is set back by up to this; its own time stands still meanwhile. */
 const STEP_MS = 1_000;
 
-/** Whether a run may start that ends outside of the window, where that is the same for all. */
+/** True if a run may start at `ms`. Only a window that ends runs and is the same for all recipients prevents it. */
 export function mayStart({ setting: { window }, timezones }: House, ms: number): boolean {
   if (window === undefined || window.whenClosed === "pause" || window.zone === "recipient") return true;
   return [...timezones].some((zone) => [ms, ms - LEASE_MS].some((at) => isShownOpen(window.text, zone, at)));
 }
 
-/** So long may a run's lease be waited for since the window was looked at. */
+/** A run may wait this long for its lease after it checked the window. */
 const LEASE_MS = 30_000;
 
-/** What the caller of the run asked for, and what ends a run, against an intent of it. */
+/** Checks an intent against its run's selection, limit and failure threshold. */
 export function checkSelection(
   books: Books,
   { data, position }: Recorded<"DirectMessageAttempted">,
@@ -58,13 +58,13 @@ function countPlaces(attempts: readonly Attempt[]): number {
   return attempts.filter(({ isFreed }) => isFreed !== true).length;
 }
 
-/** Of those that the network was asked to send; 0 where they are too few to tell. */
+/** Share of failures among messages that the network was asked to send; 0 if they are too few to tell. */
 function failedShare(attempts: readonly Attempt[]): number {
   const tried = attempts.filter(({ reason }) => reason !== "withdrawn" && reason !== "suppressed");
   return tried.length < FAILURE_TRIES_MIN ? 0 : tried.filter(({ state }) => state === "failed").length / tried.length;
 }
 
-/** A run that ended for its limit, its window or its failures had come so far. */
+/** Checks that a run that ended for its limit, window or failures had reached that end. */
 export function checkEnd(books: Books, { data, time, position }: Recorded<"RunFinished">, house: House): void {
   const { reason, until } = data;
   const own = [...books.attempts.values()].filter(({ runId }) => runId === data.run_id);
@@ -78,12 +78,15 @@ export function checkEnd(books: Books, { data, time, position }: Recorded<"RunFi
   if (reason === "window_closed") checkOpening(house, { time, position, until, zones: listZones(house) });
 }
 
-/** What was in doubt may be settled behind the last message of the run: then it was not delivered, and counts all the same. */
+/**
+ * Counts "not delivered" too: an attempt in doubt may be settled so after the run's last message, and its place stays
+ * taken.
+ */
 function countSent(attempts: readonly Attempt[]): number {
   return attempts.filter(({ state, reason }) => state !== "failed" || reason === "not_delivered").length;
 }
 
-/** All that the window may go by. */
+/** All zones that the window may be evaluated in. */
 function listZones({ setting: { window }, people, timezones }: House): ReadonlySet<string> {
   const homes = window?.zone === "recipient" ? people.map((_kind, index) => homeOf(String(100 + index))) : [];
   return new Set([...timezones, ...homes.filter((home) => home !== undefined)]);
@@ -96,7 +99,7 @@ interface Opening {
   readonly zones: ReadonlySet<string>;
 }
 
-/** `until` is when the window opens in one of the zones where it was closed. */
+/** Checks that `until` is the next opening of the window in a zone where it was closed. */
 export function checkOpening(house: House, { time, position, until, zones }: Opening): void {
   const { window } = house.setting;
   const about = { time, position, until };
@@ -111,5 +114,5 @@ export function checkOpening(house: House, { time, position, until, zones }: Ope
   if (!openings.includes(Date.parse(until))) violated("a window opens at another time", { ...about, openings });
 }
 
-/** A run settles what is in doubt once it has noticed that the window is closed: by minutes. */
+/** A run settles messages in doubt after it notices the closed window, up to some minutes later. */
 const NOTICED_BEFORE_MS = Array.from({ length: 11 }, (_, minutes) => minutes * 60_000);

@@ -7,71 +7,71 @@ import type { Projector } from "../../../src/projector/projector.ts";
 import { SHOWN_MS, type Accepted, type SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import type { Process } from "./process.ts";
 
-/** A request to send, from the moment a process decided on it. */
+/** A request to send, from the moment that a process makes the call. */
 export interface Ask {
   readonly recipientId: string;
   /** Position of the log's last event when the process made the call. */
   readonly head: number;
   /** By the network's clock, ms. */
   readonly at: number;
-  /** By the log's clock and by the last event the process knew of: what it has to take for now, ms. */
+  /** The process's idea of now: the log's clock, but not before the last event that it knows, ms. */
   readonly ownTime: number;
   /** By the log's clock alone, which may have been set back, ms. */
   readonly clock: number;
-  /** How far the clock of its machine was ahead of that. */
+  /** How far its machine's clock was ahead of `ownTime`, ms. */
   readonly skewMs: number;
-  /** False: the log's clock was moved, and nothing told the process. */
+  /** False if the log's clock was moved and the process has not heard from it since. */
   readonly isTimeKnown: boolean;
-  /** The process itself knew that this person wants nothing. */
+  /** True if the process itself knew that this person is suppressed. */
   readonly knewSuppressed: boolean;
-  /** When it reached the network; undefined if it never did. */
+  /** Set when the request reaches the network; undefined if it never does. */
   took?: { readonly head: number; readonly accepted: Accepted | undefined };
 }
 
-/** What an event said when it was appended: it may have been erased since. */
+/** An event as it was appended; an erasure may have changed it since. */
 export interface Noted {
-  /** When that was, by the network's clock, ms. */
+  /** Time of the append, by the network's clock, ms. */
   readonly at: number;
   readonly data: Event["data"];
-  /** The person it is about, also where it only names a handle. */
+  /** The person that it is about, even if it names only a handle. */
   readonly about: string | undefined;
-  /** The last of its append: no copy of the log ends in the middle of one. */
+  /** True for the last event of an append; no copy of the log ends within one. */
   readonly isLast: boolean;
 }
 
-/** Sees every append and every request to send, with what the log held at that moment. */
+/** Observes each append and each request to send, with the log's content at that moment. */
 export interface Witness {
-  /** The log as it is from now on, as it is written to before our eyes. What it holds already is the beginning of `notes`. */
+  /** Watches a new log in place of the old one. The first `notes` describe the events that it already contains. */
   attend(store: EventStore<Event>, notes: readonly Noted[]): Promise<EventStore<Event>>;
-  /** The same log as it was opened another time. */
+  /** Watches the same log through a second connection. */
   beside(store: EventStore<Event>): EventStore<Event>;
-  /** Of all that the log holds now. */
+  /** Notes of all events in the log. */
   notes(): readonly Noted[];
-  /** The same log, as processes write to it. */
+  /** Wraps the log so that its processes meet the failures of `refuse`. */
   refusing(store: EventStore<Event>): EventStore<Event>;
-  /** The disk is full for some writes of processes, once there were `after` more. */
+  /** Simulates a full disk for `writes` writes of processes, after `after` more. */
   refuse(writes: number, after: number): void;
   head(): number;
-  /** The last position of an append, `back` appends before the newest one, and not before `atLeast`. */
+  /** The last position of the append that is `back` appends before the newest, but at least `atLeast`. */
   headBefore(back: number, atLeast: number): number;
   readonly asks: readonly Ask[];
-  /** A person asks to be left alone; the network shows that `lateMs` after. */
+  /** A person opts out; the network shows it `lateMs` later. */
   optOut(recipientId: string, lateMs: number): void;
-  /** Whose wish to be left alone the network showed already when the run began, and when they wrote it. */
+  /** People whose opt-out the network already showed when the run began -> time when they wrote it. */
   optedOutBefore(runId: string): ReadonlyMap<string, number>;
   /** When the event at a position was appended, by the network's clock. */
   appendedAt(position: number): number;
   /** The event as it was before any erasure. */
   asAppended(event: Recorded): Recorded;
-  /** The id of the person it is about; undefined where it is about none. */
+  /** The id of the person that the event is about; undefined if it is about no person. */
   about(position: number): string | undefined;
-  /** Just before the next intent is appended, and after it was decided, `happening` takes place. */
+  /** Calls `happening` between the decision on the next intent and its append. */
   ambush(happening: (recipientId: string) => Promise<void>): void;
   /** The network as a process calls it. */
   watch(process: Process, caller: Caller): SocialNetwork;
 }
 
-/** What is seen of a process beside its calls. */
+/** The state of a process that its requests are recorded with. */
 interface Caller {
   readonly projector: Projector;
   readonly network: SocialNetwork;
@@ -85,7 +85,7 @@ export interface WitnessDeps {
   readonly accepted: SimulatedNetwork["accepted"];
   /** How long the network takes for an answer. */
   readonly answerMs: number;
-  /** Whose handle it is now. */
+  /** The id of the person with this name: the present holder, if it is a handle alone. */
   readonly holderOf: (who: Recipient) => string;
 }
 

@@ -11,7 +11,7 @@ import { createLogs } from "../model/logs.ts";
 import { createTally } from "../model/tally.ts";
 import { isWhole } from "../../harness/is-whole.ts";
 
-/** With the fault tests that many; beside all other tests a part. */
+/** All of them with the fault tests; a part with all other tests. */
 const HISTORIES = isWhole ? 200 : 40;
 
 /** Settings that a history never changes. */
@@ -50,7 +50,7 @@ test("with today's rules nothing differs, whatever happened to the processes, th
       met.unexplained += found.unexplained;
       for (const { was } of found.total.skipped.values()) met.skipped += was;
     }
-    // The same histories do change under another rule, so that an empty answer says something.
+    // Under another rule the same histories do change, so an empty answer means something.
     const other = await ask(house, { dailyLimit: rules.dailyLimit === 1 ? 2 : 1 });
     met.changed += isEmpty(other) ? 0 : 1;
   };

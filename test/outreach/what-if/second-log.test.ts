@@ -16,12 +16,12 @@ import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { isWhole } from "../../harness/is-whole.ts";
 import { selection } from "../model/setting.ts";
 
-/** With the fault tests that many; beside all other tests a part. */
+/** All of them with the fault tests; a part with all other tests. */
 const HISTORIES = isWhole ? 150 : 30;
 
 const HOUR_MS = 3_600_000;
 
-/** Longer than any window of these is closed. */
+/** Longer than any of these windows stays closed. */
 const RUN_MAX_MS = 30 * HOUR_MS;
 
 const IDS = Array.from({ length: 9 }, (_, at) => String(100 + at));
@@ -47,7 +47,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Runs of both logs end before the next step, so that no trigger finds one in progress. */
+/** Runs of both logs end before the next step, so no trigger finds one in progress. */
 const history = fc.record({
   hour: fc.nat(23),
   steps: fc.array(fc.record({ days: fc.constantFrom(0, 0, 2, 3), step }), { minLength: 3, maxLength: 14 }),
@@ -81,11 +81,11 @@ function toRulesInForce({ window, zone, ...rest }: Rules, whenClosed: "end" | "p
 interface Given {
   readonly hour: number;
   readonly steps: readonly { readonly days: number; readonly step: Step }[];
-  /** Days behind each run, in which it may wait for its window before anything else happens. */
+  /** Days after each run that are free of other steps, in which it may wait for its window. */
   readonly daysOfRun: number;
 }
 
-/** The same history under some rules, in a log of its own. */
+/** Plays the same history under other rules, in a separate log. */
 async function live({ hour, steps, daysOfRun }: Given, under: RulesInForce) {
   const world = await openOutreach();
   for (const one of IDS) world.network.people.set(one, person(one));
@@ -128,7 +128,7 @@ async function ask(world: OutreachHarness, today: RulesInForce, changes: RulesIn
   return whatIf.finish(world.time.now() + RUN_MAX_MS);
 }
 
-/** What a log shows of each day: messages, and skips by reason. */
+/** Counts each day's messages, and its skips by reason. */
 async function countDays(world: OutreachHarness, timezone: string): Promise<Record<string, Record<string, number>>> {
   const days: Record<string, Record<string, number>> = {};
   const count = (day: string, what: string): void => {
@@ -154,12 +154,14 @@ function answered({ days }: WhatIf, side: "was" | "would", unchanged: Record<str
   return counted;
 }
 
-/** Who had a message in the end, and on which day. */
+/** Recipients with a message -> the day of the last one. */
 function messaged(attempted: readonly Recorded<"DirectMessageAttempted">[]): Record<string, string> {
   return Object.fromEntries(attempted.map(({ data }) => [data.recipient.id, data.day]));
 }
 
-/** A run that waits for one window, has its last place of the day taken in another, and comes to a source that costs money. */
+/**
+ * A run that waits for one window, loses its last place of the day in another, and reaches a source that costs money.
+ */
 const ENDED_AT_PAID_SOURCE: [Asked, Rules, Rules, "pause"] = (() => {
   const found = { do: "import", basis: "opt_in", hasEvidence: false, hasTown: false } as const;
   const run = { days: 3, step: { do: "run", selection: {} } } as const;
