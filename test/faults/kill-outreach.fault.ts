@@ -95,8 +95,8 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
 }, 480_000);
 
 /**
- * Of each 25 recipients one is closed, one is shown closed only when a message is sent, one is suppressed, and one has
- * given no consent.
+ * Adds recipients: in each 25, one is closed, one is shown closed only when a message is sent, one is suppressed, and
+ * one has given no consent.
  */
 async function addMixedPeople({
   sandbox,
