@@ -68,7 +68,7 @@ function leastTold(): number {
 
 /**
  * Carries out a command under `/control`: `reset` the counts, `hold` all requests back until `release`, or wait for
- * `reached?clicks=N` on each channel. Answers each command, such as `told`, with the figures.
+ * `reached?clicks=N` on each channel. Answers each command (`told` does nothing else) with the figures.
  */
 async function control(command: string, parameters: URLSearchParams): Promise<Response> {
   if (command === "reset") {

@@ -10,7 +10,7 @@ const READ_EVERY_MS = 100;
 
 const FORGOTTEN = 3;
 
-/** An import contains one recipient of this many. */
+/** An import contains one in this many recipients. */
 const IMPORTED_PART = 5;
 
 /** The service sees what a command appended within 100 ms, then folds it or takes over. */

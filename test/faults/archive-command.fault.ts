@@ -12,8 +12,8 @@ const KILLS = isWhole ? 200 : 20;
 /** Clicks before each kill; every second one has an idempotency key. */
 const CLICKS = 40;
 /**
- * Latest moment of half of the kills, after the segment's file appears: record, keys, event and VACUUM take about as
- * long.
+ * Half of the kills are at most this long after the segment's file appears: record, keys, event and VACUUM take about
+ * as long.
  */
 const AFTER_FILE_MS_MAX = 60;
 
@@ -41,7 +41,7 @@ const newClicks = (): readonly Click[] =>
 const segmentsIn = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".zst")) : [];
 
-/** Kills the command at a random moment, or soon after its segment's file appears if `isEarly`. */
+/** Kills the command at a random moment of its run if `isEarly`, otherwise soon after its segment's file appears. */
 async function killArchiving(world: Installation, folder: string, isEarly: boolean, wholeMs: number): Promise<boolean> {
   const known = segmentsIn(folder).length;
   const command = world.start(["archive", "--before", "2999-01-01"]);

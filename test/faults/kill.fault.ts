@@ -10,7 +10,7 @@ const CONNECTIONS = 8;
 /** Latest moment of a kill after the service listens: most are within the first batches, some under full load. */
 const LIFE_MS_MAX = 800;
 
-/** One kill in this many happens during a start; the next start must cope with what it left. */
+/** One kill in this many happens during a start, and the next start must cope with what the killed one left. */
 const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 

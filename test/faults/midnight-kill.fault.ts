@@ -20,7 +20,7 @@ test.skipIf(libfaketime === undefined)(
       x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS },
     });
     const clock = fakeClock(world);
-    // Time passes at X too, because messages there are recognized by when they were sent.
+    // Time passes at X too, because messages there are recognised by when they were sent.
     const passTo = (ms: number): void => {
       world.sandbox.clock.advance(ms - clock.now());
       clock.set(ms);

@@ -89,7 +89,7 @@ async function isListening(port: number): Promise<boolean> {
   );
 }
 
-/** Starts a service and expects that two in parallel record clicks. */
+/** Starts two services and expects both to record clicks in parallel. */
 async function expectToServe(mode: PoolOptions["mode"]): Promise<void> {
   await using opened = await openWorld({ mode, ignored: IGNORED });
   const { world } = opened;

@@ -387,7 +387,7 @@ describe("the specification's table", () => {
   });
 });
 
-/** Requests the redirect without one of its parameters, from a browser that began the authorization. */
+/** Requests the callback without one of its parameters, in a browser that began the authorization. */
 async function authorizeWithout(service: Running, parameter: string): Promise<Response> {
   const start = await service.get("/social/auth");
   const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";

@@ -60,7 +60,7 @@ test("a link is recorded under one name, whatever the spelling of its domain and
   );
 });
 
-/** Every member of a body, by name. */
+/** Generators of values for every member of a body. */
 const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<string | null>>> = {
   event: fc.string({ minLength: 1, maxLength: 64 }),
   domain: fc.string({ maxLength: 253 }),

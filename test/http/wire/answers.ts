@@ -1,7 +1,7 @@
 /** An answer as received over the wire. */
 export interface WireAnswer {
   readonly status: number;
-  /** Header names in lower case, with all values of a repeated header. */
+  /** Header names in lower case, each with all of its values. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly body: string;
 }

@@ -23,7 +23,7 @@ export async function outputOf({ env }: Installation, command: MakeCommand, ...a
   return out;
 }
 
-/** Every byte of every file in the service's folder, and whatever can be read without a key. */
+/** Every byte of every file in the service's folder, and everything that can be read without a key. */
 export async function readBytes(world: Installation): Promise<Texts> {
   const { directory } = world;
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) =>

@@ -22,7 +22,7 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
   const written: Written[] = [];
   const keep = (where: string, text: string | Buffer): void => void written.push({ where, bytes: Buffer.from(text) });
 
-  // Includes everything that a runtime or a library stores elsewhere.
+  // Within the world's folder, so that files which a runtime or a library stores there are searched too.
   const temporary = join(world.directory, "temporary");
   mkdirSync(temporary);
   Object.assign(world.env, { TMPDIR: temporary, HOME: temporary });
