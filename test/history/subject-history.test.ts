@@ -20,7 +20,7 @@ function readingOf(events: readonly Recorded[], to = events.length): Reading {
 /** Finds recipients by an operator's notation. */
 const named = (subject: string) => (people: Contacts) => findNamed(people, subject);
 
-/** False for an erased recipient, of whom an event contains nothing. */
+/** False for an erased recipient, whose data is no longer in the event. */
 const isSomebody = ({ id, username }: Recipient): boolean => id !== undefined || username !== undefined;
 
 /** Returns a predicate for events in which a recipient has a handle that another one had or gets in this log. */
