@@ -1,4 +1,7 @@
-/** The test files that take longest, the longest first: they are started first, so that the run does not wait for one alone in the end. */
+/**
+ * The test files that take longest, longest first. They are started first, so that the run does not end waiting for
+ * one.
+ */
 export const LONGEST = [
   "test/outreach/model.test.ts",
   "test/outreach/what-if/second-log.test.ts",

@@ -15,7 +15,7 @@ import { onRuntime } from "./harness/runtime.ts";
 
 const OPERATIONS = await loadOperations();
 
-/** Inputs of each operation, and how its answer begins or what is wrong with the input. */
+/** Inputs of each operation, with the beginning of the answer or the fault of the input. */
 const INPUTS: Readonly<
   Record<string, readonly (readonly [input: Record<string, string>, expected: object | string])[]>
 > = {
@@ -206,7 +206,7 @@ const INPUTS: Readonly<
   ],
 };
 
-/** The input that a test gives where any will do. */
+/** Returns a valid input of the operation. */
 const anyInput = (name: string) => INPUTS[name]![0]![0];
 
 const ERASED = {
@@ -219,7 +219,7 @@ const ERASED = {
 const ALL = { all: "true", channel: "chat" };
 const DECIDED = { done: 1, left: [], left_count: 0, until_position: expect.any(Number) };
 
-/** Inputs of operations that write: over HTTP, and the like on the command line, with the answer to both. */
+/** Inputs of writing operations over HTTP, the equivalent on the command line, and the answer to both. */
 const WRITES: Readonly<
   Record<
     string,
@@ -265,7 +265,7 @@ const WRITES: Readonly<
   ],
 };
 
-/** Runs before each call of an act that a former one leaves nothing to do for. */
+/** Prepares each call of an action that would find nothing to do after an earlier call. */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   "outreach stop": () => {
     const started: NewEvent = { type: "RunStarted", data: { run_id: makeId(), dry_run: false } };
@@ -274,7 +274,7 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   "account unlink": () => authorize(service, world.sandbox),
 };
 
-/** Inputs that an operation refuses by name, with the slug of the problem and the values that its sentence names. */
+/** Inputs that an operation refuses with a named problem: its slug, and the values in its sentence. */
 const REFUSED: readonly (readonly [
   name: string,
   input: Record<string, string>,
@@ -400,7 +400,7 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-/** On chat and on messaging two dead letters each and one dispatch in doubt; and two suspended webhooks. */
+/** Adds two dead letters and one dispatch in doubt to each of chat and messaging, and two suspended webhooks. */
 async function writeDispatches(log: LogStore): Promise<void> {
   const { append } = createEventLog(log, makeId);
   const requests = {
@@ -423,7 +423,7 @@ async function writeDispatches(log: LogStore): Promise<void> {
   }
 }
 
-/** Two recipients whose message failed, and whose reply is held: one for HTTP, one for the command line. */
+/** Adds two recipients with a failed message and a held reply: one for HTTP, one for the command line. */
 async function appendFailedAndHeld(): Promise<void> {
   const people = ["ben_noconsent", "eve_failed"];
   const events = people.flatMap((username, at): NewEvent[] => {
@@ -440,7 +440,7 @@ async function appendFailedAndHeld(): Promise<void> {
   await withLog(world.env, (log) => createEventLog(log, makeId).append(STREAMS.outreach, events, {}));
 }
 
-/** The path of an operation: that of the endpoint with its id. */
+/** The path of the endpoint with this id. */
 function pathOf(id: string): string {
   const endpoint = describeEndpoints().find((one) => one.id === id);
   if (endpoint === undefined) throw new Error(`no endpoint has the id ${id}`);
@@ -453,7 +453,7 @@ function overHttp(described: AnyOperation, input: Record<string, string>): Promi
   return service.get(`${path}?${new URLSearchParams(input)}`, { headers: BEARER });
 }
 
-/** The words of a command line: a positional member is an argument, and a yes is a flag. */
+/** The words of a command line: positional members become arguments, and a confirmation becomes a flag. */
 function asWords({ name, positional = [], confirm }: AnyOperation, input: Record<string, string>): string[] {
   const [named, options] = [true, false].map((isNamed) =>
     Object.entries(input).filter(([member]) => positional.includes(member) === isNamed),
@@ -466,7 +466,7 @@ function asWords({ name, positional = [], confirm }: AnyOperation, input: Record
   return [...name.split(" "), ...named.map(([, value]) => value), ...flags, ...sure];
 }
 
-/** The callers of all events but those that the service records of itself. */
+/** The callers of all events except those that the service records itself. */
 async function readCallers(): Promise<readonly (string | undefined)[]> {
   const log = (await world.command("audit", "export")).out.trim().split("\n");
   const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
@@ -479,7 +479,7 @@ async function askAssistant(name: string, input: Record<string, unknown>) {
   return { text, isError };
 }
 
-/** Returns the input as an assistant sends it: numbers are no texts there. */
+/** Returns the input as an assistant sends it, with numbers instead of texts. */
 const asJson = (input: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(input).map(([name, value]) => {

@@ -1,7 +1,6 @@
 /**
- * `bun run quick`: the gate of some ten seconds while one works. Format, types, lint without types, the tests of the files
- * that differ from the last commit, and whether public texts say the limits that the code has. `bun run verify` and
- * `bun run test` are the full ones.
+ * `bun run quick`: fast checks of about ten seconds: format, types, lint without types, the tests of changed files, and
+ * the limits in public texts. `bun run verify` and `bun run test` check everything.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +9,7 @@ import { testsOf } from "./structure/tests-of.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** A limit may stand in a text that none of its file's own tests reads. */
+/** Always run, because a limit may be in a text that no test of its file reads. */
 const TEXTS = ["test/structure/figures.test.ts", "test/structure/generated.test.ts"];
 
 const gates = [
@@ -23,7 +22,7 @@ if (tests.length > 0) gates.push(["bun", "test", "--parallel=2", ...tests]);
 const codes = await Promise.all(gates.map(run));
 process.exit(codes.every((code) => code === 0) ? 0 : 1);
 
-/** Says what it printed only where it failed. */
+/** Runs a command and prints its output only if it failed. */
 async function run(command: readonly string[]): Promise<number> {
   const child = Bun.spawn([...command], { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
   const [out, err, code] = await Promise.all([
@@ -36,7 +35,7 @@ async function run(command: readonly string[]): Promise<number> {
   return code;
 }
 
-/** Of each changed file its own tests. Those that start processes take longer than the rest of this gate: they are named. */
+/** The tests of each changed file. Tests that start processes take too long for this gate, so they are only named. */
 function testsOfChanges(): readonly string[] {
   const changed = new Set(
     linesOf("diff", "--name-only", "HEAD").concat(linesOf("ls-files", "--others", "--exclude-standard")),

@@ -9,20 +9,20 @@ export interface Totals {
 }
 
 export interface Reported extends Totals {
-  /** False also when the runner ended in an error outside of any test. */
+  /** Also false if the runner ended with an error outside of any test. */
   readonly ok: boolean;
-  /** What it printed, where that was kept. */
+  /** The output if it was kept; otherwise empty. */
   readonly printed: string;
 }
 
 export interface RunOptions {
   /** A command that runs another one. */
   readonly wrapper?: readonly string[];
-  /** Keeps what is printed, rather than printing it: for runs beside each other. */
+  /** Keeps the output instead of printing it, for parallel runs. */
   readonly keepsPrinted?: boolean;
 }
 
-/** Runs `bun test` with `args`, and takes the totals from its own report. */
+/** Runs `bun test` with `args`; the totals are from its own report. */
 export async function runReported(
   args: readonly string[],
   { wrapper = [], keepsPrinted = false }: RunOptions = {},
@@ -30,11 +30,11 @@ export async function runReported(
   const directory = mkdtempSync(join(tmpdir(), "reachlog-test-"));
   const report = join(directory, "junit.xml");
   const printed = join(directory, "printed.txt");
-  // One place in the file for both, so that neither writes over the other.
+  // Both streams share one file position, so that neither overwrites the other.
   const out = keepsPrinted ? openSync(printed, "a") : "inherit";
   const run = Bun.spawn(
     [...wrapper, process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, ...args],
-    // Named, or what was set since the start would not be handed on.
+    // Passed explicitly; otherwise variables set after the start would be missing.
     { env: process.env, stdio: ["ignore", out, out] },
   );
   const code = await run.exited;
@@ -43,7 +43,7 @@ export async function runReported(
   const kept = existsSync(printed) ? readFileSync(printed, "utf8") : "";
   rmSync(directory, { recursive: true, force: true });
   const ok = code === 0 && totals.failed === 0;
-  // What ends in an error outside of any test, or runs none, is one failure.
+  // A run with an error outside of any test, or without tests, counts as one failure.
   const failed = ok ? 0 : Math.max(1, totals.failed);
   return { ...totals, failed, ok: ok && totals.passed + totals.skipped > 0, printed: kept };
 }

@@ -1,8 +1,6 @@
 /**
- * Runs every test, a file to each of some processes at a time, and ends with one line `N passed, N failed` (and
- * `N skipped` where something was). Arguments are handed on to `bun test`. The service is started as it is shipped, as one
- * binary that is built for the run; with RUNTIME=bun from source. With RUNTIME=deno only those tests run that start it as
- * a process, and the service on Deno.
+ * Runs every test in parallel processes and ends with one line `N passed, N failed` (and `N skipped`, if any).
+ * Arguments are passed on to `bun test`.
  */
 import { writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -13,17 +11,19 @@ import { LONGEST } from "./longest.ts";
 import { runReported, summaryOf } from "./reported.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 
-/** Three for each core: a file that waits for a timer or a process leaves the core to another one. */
+/** Three per core: a file that waits for a timer or a process leaves its core to others. */
 const PROCESSES = 3 * availableParallelism();
 
-/** Only what hangs is cut. The processes beside the first have no other way to know. */
+/** Only stops tests that hang. The parallel processes read no other setting of the time-out. */
 const TEST_TIMEOUT_MS = 1_200_000;
 
 useTemporaryFolder();
+// Tests the binary that ships, built for this run; RUNTIME=bun runs from source. With RUNTIME=deno only the tests that
+// start the service as a process run, with the service on Deno.
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
-// Processes that keep their memory until they end spare a quarter of the run's processor time.
+// Processes that keep their memory until they end save a quarter of the run's processor time.
 process.env["MIMALLOC_PURGE_DELAY"] ??= "-1";
-// What a file leaves behind in its process is no other file's matter either way, and one load of the code serves many.
+// Files in one process share its loaded code, which saves time; no file depends on what others leave behind.
 const parallel = [
   `--parallel=${PROCESSES}`,
   "--no-isolate",
@@ -34,10 +34,10 @@ const given = process.argv.slice(2);
 const chosen = process.env["RUNTIME"] !== "deno" || given.length > 0 ? given : filesOfAProcess();
 const { ok, ...totals } = await runReported([...parallel, ...chosen]);
 console.log(summaryOf(totals));
-// A crash outside of any test fails the run although no test did.
+// A crash outside of any test fails the run even if no test failed.
 process.exit(ok && totals.passed > 0 ? 0 : 1);
 
-/** Writes how long each file takes, in an order alone, for a runner that starts the slowest first. Answers the path. */
+/** Writes artificial durations, from which the runner starts the slowest files first. Returns the path. */
 function longestFirst(): string {
   const all = [...new Bun.Glob("{test,events}/**/*.test.ts").scanSync(join(import.meta.dirname, ".."))];
   const missing = LONGEST.find((file) => !all.includes(file));

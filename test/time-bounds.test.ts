@@ -7,10 +7,10 @@ const ROOT = join(import.meta.dirname, "..");
 
 const FOLDERS = ["test", "events/eventstore-lite/test", "events/eventstore-lite/src/contract"];
 
-/** How long something takes is for these to say, which are run on a quiet machine. */
+/** Folders that may measure time; they run on a quiet machine. */
 const NOT_STANDARD = /^(?:bench|faults)\//;
 
-/** A run that ends by the clock proves less on a busy machine, and what it leaves under way disturbs the next file. */
+/** A time-limited run proves less on a busy machine, and its unfinished work disturbs the next file. */
 const BOUND = /\b(?:interrupt|skipAll)AfterTimeLimit:|expect\([^;]*performance\.now\(\)[^;]*\)\.toBe/;
 
 test("no test of the standard suite depends on how fast the machine is", () => {

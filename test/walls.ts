@@ -1,6 +1,6 @@
 /**
- * Proves that the linter's walls stand: each file below breaks one of them on purpose, in a scratch copy of the tree's
- * layout, and the linter has to say so. A wall without a test is a wall that a typing error took down.
+ * Proves that the linter's walls stand: each file below breaks one on purpose, in a scratch copy of the layout, and the
+ * linter must report it. Without this test a typing error could take a wall down unnoticed.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -67,7 +67,7 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 }
 
-/** Whether the linter refused this file for what it imports or calls. */
+/** True if the linter refused this file because of an import or a call. */
 function reported(output: string, file: string): boolean {
   const { diagnostics } = JSON.parse(output) as { diagnostics: { code: string; filename: string }[] };
   return diagnostics.some(({ code, filename }) => filename.endsWith(file) && /no-restricted/.test(code));

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { openService } from "../harness/memory/service.ts";
 
-/** Read form-encoded, it is another one. */
+/** A server that decodes it as a form reads another secret. */
 const CLIENT_SECRET = "a%2Bb+c";
 
 test.each(["raw", "form"] as const)("a secret with %% and + at a server that reads Basic %s", async (basic) => {

@@ -165,7 +165,7 @@ test("an authorization that meets with a refresh beside it replaces the tokens w
     vault: {
       ...first.vault,
       async put(name, value, expected) {
-        // The other process's refresh is stored first, once.
+        // Stores the other process's refresh first, once.
         if (races-- > 0) await first.vault.put(name, (await first.vault.get(name))?.value ?? "", expected);
         return first.vault.put(name, value, expected);
       },

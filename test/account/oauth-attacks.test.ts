@@ -29,7 +29,7 @@ function changed(back: URL, change: (query: URLSearchParams) => void): URL {
   return url;
 }
 
-/** Nothing was stored, and the network gave nothing for a code. */
+/** Expects that nothing was stored and no code was exchanged. */
 async function expectNothing(): Promise<void> {
   expect([await service.linked(), world.exchanged()]).toEqual([undefined, 0]);
 }
@@ -38,7 +38,7 @@ test("the way that all attacks below leave: the owner gets through, and the cook
   const back = await owner.agree(await owner.begin());
   const answer = await owner.follow(back);
   expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
-  // Whatever the order of the attributes.
+  // In any order of the attributes.
   expect(answer.headers.get("set-cookie")?.split("; ")).toEqual(
     expect.arrayContaining([expect.stringMatching(/^reachlog_oauth_\d+=$/), "Path=/social", "Max-Age=0"]),
   );
@@ -66,7 +66,7 @@ describe("the state", () => {
     const page = await owner.begin();
     expect(await told(await owner.follow(lure))).toBe(REFUSED);
     await expectNothing();
-    // And what the victim had begun is not ended by it.
+    // The attack does not end the victim's own authorization.
     expect((await owner.follow(await owner.agree(page))).status).toBe(303);
     expect(await service.linked()).toBe("acme_team");
   });
@@ -92,7 +92,7 @@ describe("the state", () => {
       const { detail } = (await (await browser.follow(back)).json()) as { detail: string };
       expect(detail).toBe("This state was used before. Nothing was stored.");
     }
-    // The very same redirect shows the browser that began it what came of it, and does nothing.
+    // The same redirect shows its outcome again to the browser that began it, and has no effect.
     expect((await owner.follow(used)).status).toBe(303);
     expect(world.exchanged()).toBe(1);
   });

@@ -34,7 +34,7 @@ const redirect = (query: string): URLSearchParams => new URLSearchParams(query);
 const CODE = `${CANARY}-code`;
 const GOOD_REDIRECT = `state=the-state&code=${CODE}`;
 
-/** The error of a refusal, after a look that nothing secret is in it. */
+/** Returns the error of a refusal, after checking that it contains no secret. */
 async function faultOf(work: Promise<unknown>): Promise<OAuthError> {
   const fault = await work.then(
     () => undefined,
@@ -114,7 +114,7 @@ test.each([
   await oauth.refresh("the-refresh-token");
   await oauth.revoke("the-token");
   const sent = server.requests.map(({ headers }) => atob(headers.get("authorization")?.slice("Basic ".length) ?? ""));
-  // The library encodes even what needs no encoding; a server that decodes reads the same.
+  // The library also encodes characters that need no encoding; a server that decodes reads the same secret.
   expect(sent.map((pair) => pair.replaceAll("%2D", "-"))).toEqual(Array(2).fill(`the-client:${shown}`));
 });
 

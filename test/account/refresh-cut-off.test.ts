@@ -24,8 +24,8 @@ async function linked() {
 }
 
 /**
- * Takes the process to the moment when it waits for the answer to its refresh, and lets it stand still there. `rotated`:
- * the network has used the refresh token up. Answers how to let the answer arrive.
+ * Stops the process while it waits for the answer to its refresh. With `rotated` the network has used the refresh token
+ * up. `answer` lets the answer arrive.
  */
 async function standStillInRefresh(world: AccountHarness, process: AccountProcess, rotated: boolean) {
   const { oauth } = world;
@@ -86,7 +86,7 @@ test("while the network cannot be asked, the doubt about the refresh token stays
   });
 });
 
-/** X used the refresh token up, and its answer did not come in time. */
+/** X has used the refresh token up, but its answer did not arrive in time. */
 function loseAnswer({ oauth }: AccountHarness): void {
   const { refresh } = oauth;
   oauth.refresh = async (token) => {
@@ -143,7 +143,7 @@ test("an answer that comes after the account was unlinked is not kept", async ()
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
 });
 
-/** A process that stands still under the lease, before it uses the refresh token. */
+/** A process that stops while it holds the lease, before it uses the refresh token. */
 async function standStillBeforeRefresh(world: AccountHarness) {
   const goOn = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
@@ -280,7 +280,7 @@ test("a slow token request keeps the lease: another process does not use the ref
   const { refresh } = world.oauth;
   world.oauth.refresh = async (token) => {
     const answer = await refresh(token);
-    // As long as the slowest one may take.
+    // The duration of the slowest token request.
     for (let second = 0; second < 30; second += 5) {
       taken.length = 0;
       world.now += 5_000;
@@ -309,7 +309,10 @@ test("while the vault cannot be written, as on a full disk, the refresh token is
   expect(await first.tokens.use(echo)).toBe("access-2");
 });
 
-/** What the vault does with a new pair, at each try: it stores it or not, and says so or not. */
+/**
+ * A process whose vault handles each attempt to store a new pair as given: it stores it or not, and then returns or
+ * throws.
+ */
 async function startStoring(
   world: AccountHarness,
   first: AccountProcess,
@@ -320,7 +323,7 @@ async function startStoring(
     vault: {
       ...first.vault,
       async put(...given) {
-        // The mark of the refresh is stored before.
+        // The record of the refresh is stored before.
         const [what, how] = world.oauth.refreshed.length === 0 ? [] : (tries[asked++] ?? []);
         const isStored = what !== "lost" && (await first.vault.put(...given));
         if (how === "fault") throw new ServiceError("in_doubt", "the vault does not answer");

@@ -8,10 +8,10 @@ import { SILENT } from "../harness/memory/log.ts";
 const RENEW_MS = 5_000;
 /** Longer than the lease lasts without a renewal. */
 const EXPIRED_MS = 15_001;
-/** As long as the slowest token request. */
+/** Duration of the slowest token request. */
 const SLOW_MS = 30_000;
 
-/** The queue of one process; `leases` replaces what it sees of the store's. */
+/** The queue of one process; `leases` overrides the store's leases. */
 function queueOf(world: AccountHarness, holder: string, leases: Partial<Leases> = {}) {
   const { eventLog } = world;
   const store = { ...eventLog.store, leases: { ...eventLog.store.leases, ...leases } };
@@ -31,7 +31,7 @@ function queueOf(world: AccountHarness, holder: string, leases: Partial<Leases> 
 
 const DEAD = new Error("database is locked");
 
-/** Lets the time of a slow request pass in steps of one renewal; `renewed` answers how many were tried. */
+/** Lets the time of a slow request pass in steps of one renewal. `renewed` returns the number of attempted renewals. */
 async function passSlowly(world: AccountHarness, renewed: () => number): Promise<void> {
   for (let passed = 0; passed < SLOW_MS; passed += RENEW_MS) {
     const before = renewed();
@@ -46,7 +46,7 @@ test("a renewal that fails is tried again: no other process gets in while the wo
   let tried = 0;
   const flaky = queueOf(world, "one", {
     async acquire(...asked) {
-      // The taking, and then a failure now and again.
+      // The first attempt takes the lease; later ones fail now and then.
       const lease = tried % 3 === 1 ? undefined : await leases.acquire(...asked);
       tried += 1;
       if (tried % 3 === 2) throw DEAD;

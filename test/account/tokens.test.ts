@@ -8,7 +8,7 @@ import { LIFETIME_MS, openAccount, type AccountHarness } from "../harness/memory
 const FIVE_MINUTES_MS = 300_000;
 const rate = undefined;
 
-/** Calls the network with a token, which it takes or refuses. */
+/** Calls the network with a token, which it accepts or refuses. */
 const call = (world: AccountHarness) => async (token: string) => {
   if (!world.oauth.accepts(token)) throw new SocialError("unauthorized", "told so");
   return token;
@@ -224,7 +224,7 @@ test("an account that is authorized again during a refresh is used with its new 
     vault: {
       ...first.vault,
       async put(...asked) {
-        // Behind the look at the stored pair, before its refresh token is used.
+        // After the stored pair was read, but before its refresh token is used.
         if (!isReauthorized) await first.vault.put("x-tokens", JSON.stringify(world.oauth.grant()), asked[2]);
         isReauthorized = true;
         return first.vault.put(...asked);

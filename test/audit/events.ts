@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import type { NewEvent } from "eventstore-lite";
 
-// What a name cannot hold. Lone halves of surrogate pairs are what the class matches with the u flag.
+// Characters that a name cannot contain. With the u flag the class only matches lone surrogates.
 // oxlint-disable-next-line no-control-regex
 const NOT_IN_NAMES = /[\u0000-\u001f\u007f-\u009f\ud800-\udfff]/gu;
 
-/** Names of streams, types and events, and among them those that a spreadsheet or a parser would take for something. */
+/** Names of streams, types and events, including ones that a spreadsheet or a parser could misinterpret. */
 export const name: fc.Arbitrary<string> = fc
   .tuple(
     fc.constantFrom("", "=", "+", "-", "@", "'", "''", '"', ",", ";", "\ufeff", "{", "1e5", "\u2028", "reachlog."),
@@ -13,7 +13,7 @@ export const name: fc.Arbitrary<string> = fc
   )
   .map(([first, rest]) => (first + rest).replace(NOT_IN_NAMES, "") || "x");
 
-/** Any JSON value, with NUL, halves of surrogate pairs and noncharacters in its texts. */
+/** Any JSON value, with NUL, lone surrogates and noncharacters in its texts. */
 const json = fc.jsonValue({ maxDepth: 3, stringUnit: "binary" });
 
 const meta = fc.oneof(
@@ -21,5 +21,5 @@ const meta = fc.oneof(
   json,
 );
 
-/** As another codec, or an older one, may have written it. */
+/** Any event that another or an older codec may have written. */
 export const newEvent: fc.Arbitrary<NewEvent> = fc.record({ id: name, type: name, data: json, meta });

@@ -35,7 +35,7 @@ const EVENT: StoredEvent = {
   hash: "ab".repeat(32),
 };
 
-/** The lines of an export, as an import gets them. */
+/** The lines of an export, as an import receives them. */
 function linesOf(format: Format, events: readonly StoredEvent[]): string[] {
   const { head, line } = EXPORT_FORMATS[format];
   return (head + events.map(line).join("")).trimEnd().split(/\r?\n/);

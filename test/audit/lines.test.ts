@@ -47,7 +47,7 @@ describe("lines", () => {
 
   test("may miss the last break, and begin with a byte order mark", async () => {
     expect(await linesOf("\ufeffa\r\nb\n\nc")).toEqual(["a", "b", "", "c"]);
-    // Also where the second line is the first of a piece.
+    // The same result if the second line begins a piece.
     for (const cuts of [[], [0.3]]) expect(await linesOf("a\n\ufeffb\n", cuts)).toEqual(["a", "\ufeffb"]);
     expect(await linesOf("")).toEqual([]);
   });

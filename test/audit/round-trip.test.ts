@@ -11,7 +11,7 @@ import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { capture } from "../harness/capture.ts";
 import { name, newEvent } from "./events.ts";
 
-/** Each run makes four logs; formats.test.ts has a thousand runs for what a line may hold. */
+/** Each run creates four logs; formats.test.ts tests single lines in a thousand runs. */
 const RUNS = 25;
 const NAMES = Object.keys(EXPORT_FORMATS) as Format[];
 
@@ -22,9 +22,9 @@ interface Place {
   readonly directory: string;
   readonly log: string;
   file(name: string): string;
-  /** Runs `audit export` or `audit import`; answers what it prints. */
+  /** Runs `audit export` or `audit import`; returns its output. */
   run(action: "export" | "import", ...args: string[]): Promise<string>;
-  /** The same with a signal; answers the exit code and what it says beside. */
+  /** Runs the same command with a signal; returns the exit code and stderr. */
   interrupted(signal: AbortSignal, action: "export" | "import", ...args: string[]): Promise<[number, string]>;
 }
 
@@ -56,7 +56,7 @@ const appends: fc.Arbitrary<readonly Append[]> = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-/** A log with `history`; the clock goes a second on with each append. */
+/** Writes a log with `history`; the clock advances by a second with each append. */
 async function write(log: string, history: readonly Append[]) {
   let now = 0;
   await using store = await openSqliteStore({ file: log, clock: () => (now += 1_000) });
@@ -84,7 +84,7 @@ test("an export imported is the same log, and exports to the same bytes, in ever
   await fc.assert(roundTrip, { numRuns: RUNS });
 });
 
-/** Four events, as they would be in a file of this format. */
+/** Exports four events in this format. */
 async function exportedIn(format: Format): Promise<{ place: Place; file: string; text: string }> {
   const place = newPlace();
   const events = [1, 2].map((n) => ({ id: `e${n}`, type: "T", data: { n, text: "é" }, meta: { schema: 1 } }));
@@ -97,7 +97,9 @@ async function exportedIn(format: Format): Promise<{ place: Place; file: string;
   return { place, file, text: readFileSync(file, "utf8") };
 }
 
-/** What becomes of an export on its way, and what the import says; lines are counted without the header of a CSV. */
+/**
+ * Damages to an export, each with the line and the reason that the import reports. The header of a CSV is not counted.
+ */
 const spoiled: Record<
   string,
   readonly [spoil: (lines: string[]) => string | Uint8Array, line: number, reason: string]

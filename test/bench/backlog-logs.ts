@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench/child";
 
-/** A log of so many clicks that are pending on all channels, made once a run, in a process of its own. */
+/** Returns a log of `clicks` clicks that are pending on all channels. Created once per run, in a separate process. */
 export async function backlogLog(directory: string, clicks: number): Promise<string> {
   const file = join(directory, `backlog-${clicks}.sqlite`);
   if (existsSync(file)) return file;

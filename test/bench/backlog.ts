@@ -1,4 +1,4 @@
-/** Appends clicks of which each is pending on all three channels, in a process of its own. Arguments: FILE, clicks. */
+/** Program that appends clicks which are pending on all three channels. Arguments: FILE, clicks. */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../events/channel.ts";
@@ -6,7 +6,7 @@ import { makeId } from "../../src/platform/clock.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";
 
-/** Of one link and in one transaction. */
+/** Clicks of one link that are appended in one transaction. */
 const BATCH_CLICKS = 1_000;
 
 const LINKS = 100;

@@ -1,6 +1,7 @@
 /**
- * The limit of the drain benchmark: posts what the service would post for a backlog, as many at once, and stores nothing.
- * Prints clicks a second and the processor time of each. Arguments: FILE (the backlog), URL of the sinks.
+ * The limit of the drain benchmark: sends the same requests as the service for a backlog, with the same concurrency,
+ * and stores nothing. Prints clicks a second and processor time per click. Arguments: FILE (the backlog), URL of the
+ * sinks.
  */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
@@ -42,7 +43,7 @@ async function readClicks(): Promise<readonly Click[]> {
   return found;
 }
 
-/** The channels' own bodies: their way out keeps what it is given. */
+/** Creates the requests with the channels' own code; their `fetch` stores each request instead of sending it. */
 async function prepareAll(): Promise<Readonly<Record<ClickChannel, readonly Prepared[]>>> {
   const kept: Prepared[] = [];
   const keep: SafeFetch = async (url, { body = "" }) => {

@@ -1,4 +1,4 @@
-/** The limits of intake and redirect: the same routes and schema, synchronous handlers, no storage. */
+/** The limit of intake and redirect: the same routes and schema with synchronous handlers and no storage. */
 import { Elysia } from "elysia";
 import { makeId } from "../../src/platform/clock.ts";
 import { trackingBody } from "../../src/http/features/clicks.ts";

@@ -7,17 +7,20 @@ import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";
 
-/** Of which about a million are clicks. */
+/** Events of the log, about a million of them clicks. */
 const EVENTS = 2_100_000;
 const EVENTS_QUICK = 50_000;
 const PEOPLE = 100_000;
 const PEOPLE_QUICK = 2_000;
 
-/** What an operator does not wait for, and what a phone loads at once. */
+/** Limits: a delay that an operator does not notice, and a size that a phone loads at once. */
 const PAGE_MS = 200;
 const PAGE_KB = 200;
 
-/** Each page of the console on the log of a busy half year, now and as of moments of it, against 200 ms and 200 KB. */
+/**
+ * Measures each page of the console on the log of a busy half year, current and as of past positions, against 200 ms
+ * and 200 KB.
+ */
 export const consolePages: Bench = async (options) => {
   const events = options.events ?? (options.quick ? EVENTS_QUICK : EVENTS);
   const people = options.quick ? PEOPLE_QUICK : PEOPLE;
@@ -42,7 +45,7 @@ async function measure(
   const rows: Row[] = [];
   for (const page of pages) {
     const read: PageRead[] = [];
-    // One that does not count: it compiles what the page is made by.
+    // The first round does not count, because it compiles the code of the page.
     for (let round = 0; round <= rounds; round++) {
       const before = timeWithChildren(service.pid);
       const one = await readPage(service.url + page.replace(MOMENT, String(nextMoment())));
@@ -56,7 +59,8 @@ async function measure(
     const refused = counted.filter(({ status }) => status !== 200);
     rows.push(
       row("time", "ms", ({ ms }) => ms, PAGE_MS, atMost(1)),
-      // All threads' together: steadier where others use the machine, and more than the time where two work at once.
+      // Processor time of all threads: steadier on a shared machine, and more than the time if two threads work at
+      // once.
       row("processor time", "ms", ({ processorMs }) => processorMs, PAGE_MS),
       row("size", "KB", ({ kilobytes }) => kilobytes, PAGE_KB, atMost(1)),
       ...(refused.length === 0
@@ -67,13 +71,13 @@ async function measure(
   return rows;
 }
 
-/** Stands in a page's address for the position of a moment. */
+/** Placeholder for a position in the address of a page. */
 const MOMENT = "MOMENT";
 
-/** Its multiples, without their whole parts, are nowhere near each other. */
+/** Multiples of it, without their integer part, are spread evenly. */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** The pages, with a person, a link and an event of the log. */
+/** The addresses of the pages, with a recipient, a link and an event that the log contains. */
 async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly pages: readonly string[] }> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   let clicks = 0;
@@ -89,7 +93,7 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     "/people?sort=message&order=descending",
     `/people/${sent.data.recipient.id}`,
     `/links/${domain}/${encodeURIComponent(short_code)}`,
-    // In all messages.
+    // The link that all messages contain.
     "/links/go.example/spring",
     "/activity",
     "/activity?type=RunFinished",
@@ -108,7 +112,7 @@ interface PageRead {
   readonly status: number;
 }
 
-/** One that is not shown counts as one that takes for ever. */
+/** Reads a page; a page that is not served counts as infinitely slow. */
 async function readPage(url: string): Promise<Omit<PageRead, "processorMs">> {
   const start = performance.now();
   const { status, bytes } = await fetchPage(url);
@@ -120,7 +124,7 @@ async function fetchPage(url: string): Promise<{ readonly status: number; readon
   return { status: response.status, bytes: (await response.arrayBuffer()).byteLength };
 }
 
-/** After a start with a long log, until what the page shows is folded. */
+/** Waits until the states that the page shows are folded, which takes time after a start with a long log. */
 async function untilFolded(url: string): Promise<void> {
   while ((await fetchPage(url)).status === 503) await sleep(FOLDING_MS);
 }

@@ -1,7 +1,7 @@
 import { constants, copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-/** Works on a copy of a log that no process has open, which is gone afterwards. */
+/** Calls `work` with a copy of a log that no process has open, then deletes the copy. */
 export async function onCopyOf<Result>(log: string, work: (copy: string) => Promise<Result>): Promise<Result> {
   const folder = mkdtempSync(`${log}-copy-`);
   try {

@@ -1,16 +1,16 @@
 import { median } from "eventstore-lite/bench/measure";
 
-/** What doing one of many things takes. */
+/** The cost of one operation. */
 export interface Cost {
-  /** Processor time of the thread that is asked, in µs. */
+  /** Processor time of the measured thread, in µs. */
   readonly mainUs: number;
-  /** Of this process's other threads, which help it, compile, and collect its garbage. */
+  /** Processor time of the process's other threads, which assist, compile and collect garbage, in µs. */
   readonly othersUs: number;
-  /** By the clock. */
+  /** Operations per second of wall-clock time. */
   readonly perSecond: number;
 }
 
-/** What each of `count` things takes when `work` does them all. */
+/** Measures the cost of one of the `count` operations that `work` performs. */
 export async function costOf(count: number, work: () => unknown): Promise<Cost> {
   const before = { main: process.threadCpuUsage(), all: process.cpuUsage(), at: performance.now() };
   await work();
@@ -23,7 +23,7 @@ export function ratesOf(costs: readonly Cost[]): readonly number[] {
   return costs.map(({ perSecond }) => perSecond);
 }
 
-/** The medians of several rounds, in words: steadier than rates where others use the machine too. */
+/** Formats the medians of several rounds; they are steadier than rates on a shared machine. */
 export function describeCosts(contenders: Readonly<Record<string, readonly Cost[]>>): string {
   const texts = Object.entries(contenders).map(([name, costs]) => {
     const middle = (part: keyof Cost): string => median(costs.map((cost) => cost[part])).toFixed(2);

@@ -6,14 +6,14 @@ import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 
-/** What chat was told of, the slowest with messaging: each click is a request of its own. */
+/** Progress of the chat, which with messaging is the slowest channel: each click is a separate request. */
 interface Meanwhile {
   readonly settledPerSecond: number;
-  /** The backlog ended before the load. */
+  /** True if the backlog was empty before the load ended. */
   readonly isOver: boolean;
 }
 
-/** Durable 202s a second while a backlog drains, against the same service on the same log when it delivers nothing. */
+/** Durable 202s a second while a backlog drains, against the same service on the same log that delivers nothing. */
 export const drainIntake: Bench = async (options) => {
   const clicks = options.quick ? 10_000 : 100_000;
   const seconds = options.quick ? 1 : 4;
@@ -41,7 +41,7 @@ export const drainIntake: Bench = async (options) => {
   ];
 };
 
-/** Without networks the backlog rests, and what comes in requests no dispatch. */
+/** Without networks the backlog stays pending, and new clicks request no dispatch. */
 async function loadIdle(log: string, seconds: number): Promise<LoadResult> {
   await using service = await startService(log);
   return await postClicks(service.url, seconds);

@@ -6,13 +6,15 @@ import { largestMib } from "./memory.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 
-/** Until a slow network answers: two answers fit into an attempt's deadline of 5 s. */
+/** Delay of a slow network: two such answers fit into an attempt's deadline of 5 s. */
 const SLOW_MS = 2_000;
 
-/** A port that browsers and servers alike stay away from: no server listens there. */
+/** No server listens on this port, which browsers and servers avoid. */
 const DEAD = "http://127.0.0.1:9";
 
-/** How large the service becomes when much is pending for networks that are slow or dead, against one where nothing is. */
+/**
+ * Largest memory of the service with a large backlog for slow or dead networks, against a service without a backlog.
+ */
 export const drainMemory: Bench = async (options) => {
   const clicks = options.quick ? 50_000 : 1_000_000;
   const watchMs = options.quick ? 2_000 : 10_000;
@@ -32,7 +34,7 @@ export const drainMemory: Bench = async (options) => {
   return [row("slow", sizes.slow), row("dead", sizes.dead)];
 };
 
-/** The largest since its start, which folds the whole backlog. */
+/** The largest memory since the start, which folds the whole backlog. */
 async function grown(log: string, networks: string, watchMs: number): Promise<number> {
   await using service = await startService(log, networkSettings(networks));
   await Bun.sleep(watchMs);

@@ -12,22 +12,22 @@ import { settled } from "./pending.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-/** Of a shorter backlog a good part of the time goes into compiling. */
+/** A shorter backlog would spend much of its time on compiling. */
 const CLICKS = 100_000;
 const CLICKS_QUICK = 3_000;
 
-/** A click and its outcomes on three channels: requests that complete together share an event. */
+/** Positions per click with its outcomes on three channels; requests that complete together share an event. */
 const POSITIONS_MAX = 1.5;
 
 interface Drained {
   readonly perSecond: number;
-  /** Positions of the log for each click, its own included. */
+  /** Positions of the log per click, including the click's own. */
   readonly positions: number;
-  /** Of a click. */
+  /** Processor time per click. */
   readonly time: DeliveryTime;
 }
 
-/** Clicks that are pending on three channels, until the outcome of each is durable, against posting them and no more. */
+/** Delivers clicks that are pending on three channels until each outcome is durable, against only posting them. */
 export const drain: Bench = async (options) => {
   const clicks = options.quick ? CLICKS_QUICK : CLICKS;
   const backlog = await backlogLog(options.directory, clicks);
@@ -48,7 +48,7 @@ export const drain: Bench = async (options) => {
   ];
 };
 
-/** In a process of its own, which makes its requests before its clock starts. */
+/** Runs in a separate process, which creates its requests before its clock starts. */
 async function postBare(backlog: string, sinks: Sinks, clicks: number): Promise<Drained> {
   await sinks.reset();
   const program = join(import.meta.dirname, "bare-loop.ts");
@@ -57,7 +57,7 @@ async function postBare(backlog: string, sinks: Sinks, clicks: number): Promise<
   return { ...(JSON.parse(printed) as Omit<Drained, "positions">), positions: 1 };
 }
 
-/** The service starts to deliver at once, so its first requests are held until the clock starts. */
+/** The service delivers immediately after its start, so its first requests are held until the clock starts. */
 function drainCopy(backlog: string, sinks: Sinks, clicks: number): Promise<Drained> {
   return onCopyOf(backlog, async (log) => {
     await sinks.reset();
@@ -84,7 +84,7 @@ async function expectArrived(sinks: Sinks, clicks: number): Promise<void> {
   if (wrong.length > 0) throw new Error(`${wrong.join(", ")}: got other than ${clicks} clicks`);
 }
 
-/** What ended in another way than delivered would have been less work. Answers how long the log is. */
+/** Throws unless every dispatch was delivered; any other outcome is less work. Returns the length of the log. */
 async function expectDelivered(log: string, clicks: number): Promise<number> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   const states = (await foldLog(store, ["deliveries"])).states.deliveries;

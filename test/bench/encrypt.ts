@@ -5,13 +5,16 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 
-/** Visitors of a busy day, in turn. */
+/** Addresses of the visitors of a busy day, used in turn. */
 const ADDRESSES = 20_000;
 
-/** More than the service holds leaf keys of, in turn: each click wants a new one. */
+/** Addresses used in turn; more than the service caches leaf keys for, so that each click needs a new one. */
 const NEW_ADDRESSES = 100_000;
 
-/** The intake with encryption against the same service without it: clicks of one address, of many, and of ever new ones. */
+/**
+ * The intake with encryption against the same service without it: clicks of one address, of many, and of always new
+ * ones.
+ */
 export const encrypt: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   const [encryptedLog, openLog] = ["encrypted.sqlite", "open.sqlite"].map((name) => join(options.directory, name)) as [

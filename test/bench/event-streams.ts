@@ -7,11 +7,11 @@ import { startService } from "./server.ts";
 
 const STREAMS = 200;
 
-/** What an open page of the console follows, and what a program does. */
+/** Event streams of an open console page and of a program. */
 const PAGES = "/events?only=position";
 const PROGRAMS = "/events";
 
-/** Durable 202s a second while so many clients follow the log, against none. */
+/** Durable 202s a second while clients follow the log, against none. */
 export const eventStreams: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using service = await startService(join(options.directory, "event-streams.sqlite"));

@@ -1,11 +1,13 @@
-/** Folds a log into all projections, and prints what an event took and how large the process became. Argument: FILE. */
+/**
+ * Folds a log into all projections and prints the time per event and the largest memory of the process. Argument: FILE.
+ */
 import { readFileSync } from "node:fs";
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";
 
-/** Folded first and not counted: a short log would be measured before it is compiled. */
+/** Events folded first and not counted; otherwise a short log would be measured before the code is compiled. */
 const WARM_UP_EVENTS = 10_000;
 const WARM_UPS = 5;
 
@@ -19,7 +21,7 @@ const { position } = await foldLog(store, PROJECTION_NAMES);
 const tookMs = performance.now() - start;
 console.log(JSON.stringify({ microsecondsPerEvent: (tookMs * 1000) / position, rssMib: largestKib() / 1024 }));
 
-/** getrusage would also count what the process that started this one had in memory, so Linux is asked for this one's. */
+/** Asks Linux for this process only; getrusage would also count the memory of the parent process. */
 function largestKib(): number {
   if (process.platform !== "linux") return process.resourceUsage().maxRSS;
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);

@@ -11,7 +11,7 @@ interface Fold {
   readonly rssMib: number;
 }
 
-/** Whether a replay gets slower or larger as the log grows. */
+/** Compares the time and the memory of a replay as the log grows. */
 export const growth: Bench = async (options) => {
   const sizes = options.quick ? SIZES_QUICK : SIZES;
   const files = new Map<string, string>();
@@ -30,7 +30,7 @@ export const growth: Bench = async (options) => {
   });
 };
 
-/** In a process of its own, whose largest memory is that of this fold. */
+/** Runs in a separate process, so that its largest memory is that of this fold. */
 async function foldIn(file: string): Promise<Fold> {
   const program = join(import.meta.dirname, "fold-process.ts");
   return JSON.parse(await outputOf([process.execPath, program, file])) as Fold;

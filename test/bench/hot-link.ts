@@ -8,11 +8,11 @@ import { CLICK } from "./click.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 
-/** Clicks on one link a second when as many others are known as are told apart, against that link alone. */
+/** Clicks a second on one link among as many links as are counted separately, against the same link alone. */
 export const hotLink: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   const [many, one] = [join(options.directory, "many-links.sqlite"), join(options.directory, "one-link.sqlite")];
-  // As many events in both logs, so that they differ in nothing else.
+  // Both logs have the same number of events, so that they differ in nothing else.
   await writeClicks(many, (click) => (click === 0 ? {} : { short_code: `link-${click}` }));
   await writeClicks(one, () => ({}));
   const { among, alone } = await onServices(many, one, (manyLinks, oneLink) =>
@@ -31,7 +31,7 @@ export const hotLink: Bench = async (options) => {
   ];
 };
 
-/** A click on each of so many links as are told apart; the first is on the link that is posted. */
+/** Writes one click for each separately counted link; the first is on the link that is posted later. */
 async function writeClicks(file: string, other: (click: number) => { readonly short_code?: string }): Promise<void> {
   const posted = JSON.parse(CLICK) as { domain: string; short_code: string };
   await using store = await openSqliteStore<Event>({ file, codec });

@@ -10,22 +10,21 @@ const INSTANCES = 3;
 /** Clicks a second, and the processor time of one in µs. */
 interface SharedIntake {
   readonly perSecond: number;
-  /** In the services that took clicks. */
+  /** Processor time in the services that received clicks. */
   readonly services: number;
   readonly server: number;
-  /** Of it, while others wait for their turn: in the connections that append. */
+  /** The part of the server's time during which others wait: that of the appending connections. */
   readonly turn: number;
-  /** In a service for each click that another one took: all of it, and on the request thread. */
+  /** Processor time in a service for each click that another one received: all of it, and on the request thread. */
   readonly following: number;
   readonly followingMain: number;
-  /** The same thread, for each click that its service took. */
+  /** Processor time of the request thread for each click that its service received. */
   readonly main: number;
 }
 
 /**
- * Durable 202s a second of three services that share a log on PostgreSQL, beside one of them, and beside one on SQLite,
- * with the processor time of a click in the services and in the server. From it follows what three take in at most where
- * each thread has a core of its own.
+ * Durable 202s a second of three services on one PostgreSQL log, against one, and of one against SQLite. The processor
+ * times show how much three could receive if each thread had its own core.
  */
 export const intakePostgres: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
@@ -99,7 +98,10 @@ export const intakePostgres: Bench = async (options) => {
   ];
 };
 
-/** Clicks a second for which request threads and turns have processor time. Each service follows the others' clicks. */
+/**
+ * Clicks a second that the processor time of request threads and turns allows. Each service also follows the others'
+ * clicks.
+ */
 function allowed(services: number, { main, followingMain }: SharedIntake, turn: number): number {
   const thread = (main + (services - 1) * followingMain) / services;
   return 1_000_000 / Math.max(thread, turn);

@@ -49,7 +49,7 @@ async function withServers<Result>(
   return await work(service, bareRoute);
 }
 
-/** What was in flight when a client ended is recorded, and was never counted: at most one a connection. */
+/** Clicks in flight when a client ends are recorded but not counted: at most one per connection. */
 async function expectRecorded(log: string, acknowledged: number, inFlightMax: number): Promise<void> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   let recorded = 0;

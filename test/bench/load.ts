@@ -1,23 +1,22 @@
 /**
- * A load client in a process of its own: keeps `connections` sockets busy with one prepared POST each for a while, or
- * with a GET where there is no body, and
- * prints what it saw as JSON. Raw sockets, so that the client costs less than what it measures.
- * A body with `sent=` and 16 digits gets the moment of its sending there, µs since the epoch, each another one.
- * Arguments: URL, connections, seconds, body, requests a second in all (0: as many as there are answers), and how many
- * at the most.
+ * Load client in a separate process: keeps sockets busy with one prepared POST each (GET without a body), and prints
+ * what it measured as JSON. It uses raw sockets, so that it costs less than what it measures.
  */
 import { connect, type Socket } from "node:net";
 
+/** In a body, the 16 digits after this are replaced by the time of sending, in µs since the epoch and unique. */
 const STAMP = "sent=";
+// Arguments: URL, connections, seconds, body, total requests a second (0 for as fast as they are answered), and the
+// maximum number of requests.
 const [target = "", connections = "1", seconds = "1", body = "", rate = "0", most = "Infinity"] = process.argv.slice(2);
 const url = new URL(target);
 const content = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-/** As a browser follows a link. */
+/** Headers of a browser that follows a link. */
 const visit = "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n\r\n";
 const request = Buffer.from(
   `${body === "" ? "GET" : "POST"} ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${body === "" ? visit : content}`,
 );
-/** Between two requests of one connection; 0: the next one leaves at once. */
+/** Interval between two requests of one connection; 0 to send the next one immediately. */
 const intervalMs = Number(rate) > 0 ? (Number(connections) / Number(rate)) * 1000 : 0;
 const isStamped = request.includes(STAMP);
 const stampAt = request.indexOf(STAMP) + STAMP.length;
@@ -38,7 +37,7 @@ const perSecond = requests / ((performance.now() - start) / 1000);
 console.log(JSON.stringify({ requests, perSecond, p50Ms: at(0.5), p99Ms: at(0.99), failures }));
 process.exit(0);
 
-/** One connection: the next request leaves when the last answer is complete and its time has come. */
+/** Runs one connection: the next request is sent when the last answer is complete and the request is due. */
 function drive(index: number): Promise<void> {
   return new Promise((resolve) => {
     let dueAt = start + (index / Number(connections)) * intervalMs;
@@ -76,7 +75,7 @@ function drive(index: number): Promise<void> {
   });
 }
 
-/** A copy: the socket may still hold the one before. */
+/** Returns a copy, because the socket may still hold the previous one. */
 function stamped(): Buffer {
   lastStamp = Math.max(lastStamp + 1, Math.floor((performance.timeOrigin + performance.now()) * 1000));
   const copy = Buffer.from(request);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { outputOf } from "eventstore-lite/bench/child";
 
-/** The most memory that a process had so far; where the system does not tell (all but Linux), what it has now. */
+/** Returns the largest memory that a process had so far in MiB; outside Linux, its current memory. */
 export async function largestMib(pid: number): Promise<number> {
   const kib =
     process.platform === "linux"

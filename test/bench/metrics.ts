@@ -4,10 +4,10 @@ import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-l
 import { CLIENT, postClicks } from "./post-clicks.ts";
 import { startUnchanged, startWithout, type Server } from "./server.ts";
 
-/** Fifteen times as often as Prometheus asks by default. */
+/** Fifteen times as often as Prometheus by default. */
 const SCRAPE_MS = 1_000;
 
-/** The intake counted and scraped against the same service that counts nothing. */
+/** The intake with counting and scraping, against the same service without counting. */
 export const metrics: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using counting = await startUnchanged(join(options.directory, "counting.sqlite"));

@@ -4,17 +4,17 @@ import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitors.ts"
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
-/** Links posted; more than the clicks projection tells apart would be unusual. */
+/** Number of different links; more than the clicks projection counts separately would be unusual. */
 const LINKS = 4_000;
 const BURST_CLICKS = 12;
-/** Bursts with a click on a recipient's own link, and how many of those there are. */
+/** Share of bursts with a click on a recipient's own link, and the number of such links. */
 const PERSONAL_SHARE = 0.1;
 const PERSONAL_LINKS = 5_000;
-/** The dispatcher has several attempts in flight, and they complete in another order. */
+/** The dispatcher has several attempts in flight, which complete out of order. */
 const IN_FLIGHT = 4;
 const RETRY_AT = "2026-11-20T00:05:00.000Z";
 
-/** What is pending of one channel's clicks, as its dispatcher would account for it. */
+/** Pending clicks of one channel, as its dispatcher tracks them. */
 interface Lane {
   readonly channel: ClickChannel;
   /** Sources without an outcome, in the order of the log. */
@@ -22,7 +22,7 @@ interface Lane {
   readonly retries: number[];
 }
 
-/** Bursts of clicks on a link, and the outcomes of their dispatches. */
+/** Writes bursts of clicks on a link and the outcomes of their dispatches. */
 export function clicksPart(): Part {
   const lanes = (["ads", "chat", "messaging"] as const).map((channel): Lane => ({ channel, waiting: [], retries: [] }));
   return (emit, random) => {
@@ -74,7 +74,7 @@ interface Outcome {
   readonly request: object;
 }
 
-/** An event for what completed together and came to the same, as the recorder makes them. */
+/** One event per kind of outcome for attempts that completed together, as the recorder writes them. */
 function eventsOf({ channel }: Lane, outcomes: readonly Outcome[], low_watermark: number): NewEvent[] {
   return [...Map.groupBy(outcomes, ({ type }) => type)].map(([type, ofType]) => {
     const requests = ofType.map(({ request }) => request);
@@ -82,7 +82,7 @@ function eventsOf({ channel }: Lane, outcomes: readonly Outcome[], low_watermark
   });
 }
 
-/** The first attempt: nearly always delivered. */
+/** Outcome of the first attempt: nearly always delivered. */
 function outcomeOf(lane: Lane, source: number, random: Random): Outcome {
   const base = { sources: [source], attempt: 1 };
   const asked = { ...base, mode: "single" };
@@ -98,7 +98,7 @@ function outcomeOf(lane: Lane, source: number, random: Random): Outcome {
   return { type: "DispatchSucceeded", request: { ...asked, status: 200, latency_ms } };
 }
 
-/** The second attempt: delivered, or given up. */
+/** Outcome of the second attempt: delivered or abandoned. */
 function retryOf(source: number, random: Random): Outcome {
   const asked = { sources: [source], attempt: 2, mode: "single" };
   if (random() < 0.1) {

@@ -8,40 +8,43 @@ import { clicksPart } from "./mixed-clicks.ts";
 import { outreachPart } from "./mixed-outreach.ts";
 import { restPart } from "./mixed-rest.ts";
 
-/** Events handed to the store before it is waited for. */
+/** Events passed to the store before their appends are awaited. */
 const BATCH_EVENTS = 1_000;
 
-/** As many quarters of an hour as are kept: 90 days of a chart, and as long before, of which each has a busy part. */
+/**
+ * Fills as many quarters of an hour as the service keeps: the 90 days of a chart and the 90 days before. Each day has
+ * one busy part.
+ */
 const DAYS = 180;
 const BUSY_MS = 5 * HOUR_MS;
 
-/** A moment in UUIDv7's first 48 bits; any will do. */
+/** Time in the first 48 bits of the first UUIDv7; its value does not matter. */
 const FIRST_ID_MS = Date.parse("2026-11-20T00:00:00Z");
 
-/** Writes what happens next, and answers the position of its first event. */
+/** Appends events and returns the position of the first one. */
 export type Emit = (stream: string, newEvents: readonly NewEvent[]) => number;
 
-/** One kind of life in the log; each round is some fifty events of all kinds together. */
+/** Writes one kind of events; each round of all parts together has about fifty events. */
 export type Part = (emit: Emit, random: Random) => void;
 
-/** The next number in [0, 1). */
+/** Returns the next number in [0, 1). */
 export type Random = () => number;
 
 export interface MixedLogOptions {
-  /** The same seed gives the same events; only their times differ. */
+  /** The same seed gives the same events, except for their times. */
   readonly seed?: number;
-  /** Imported before anything else; the few that runs write to are the first of them. */
+  /** Number of recipients imported first; runs contact the first ones. */
   readonly people?: number;
-  /** Each so many-th click comes under an idempotency key; default: none does. */
+  /** Every `keyEach`th click has an idempotency key; by default, none has. */
   readonly keyEach?: number;
-  /** Spreads the events over the half year before now; default: all are of now. */
+  /** True to spread the events over the last half year; by default, all have the current time. */
   readonly isSpread?: boolean;
   readonly onProgress?: (events: number) => void;
 }
 
 /**
- * Appends `events` events as a busy year would leave them: mostly clicks with three dispatches each, some retries and
- * dead letters, now and then a run with its messages, imports, token refreshes. People and links are bounded.
+ * Appends `events` events like those of a busy year: mostly clicks with three dispatches each, some retries and dead
+ * letters, a few runs, imports and token refreshes. Recipients and links are limited.
  */
 export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
   const { seed = 1, people = 0, keyEach, isSpread = false, onProgress } = options;
@@ -81,24 +84,24 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   }
 }
 
-/** In ms since the first day, of which `days` have passed: all that happens on a day happens in its busy part. */
+/** Converts days since the first day to ms; all events of a day fall into its busy part. */
 function busyTime(days: number): number {
   const day = Math.floor(days);
   return day * DAY_MS + Math.floor((days - day) * BUSY_MS);
 }
 
-/** Outcomes name positions, so what the store gave must be what was foreseen. */
+/** Outcomes contain positions, so the store must assign the predicted ones. */
 function expectPosition(actual: number, foreseen: number): void {
   if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
 }
 
-/** As long as a request's. */
+/** As long as the key of a request. */
 function keyOf(id: string): IdempotencyKey {
   const hash = (text: string) => createHash("sha256").update(text).digest("hex");
   return { key: `request/${hash(id)}`, digest: hash(`body of ${id}`) };
 }
 
-/** A UUIDv7 of its own for each position. */
+/** A unique UUIDv7 for each position. */
 function idOf(position: number, random: Random): string {
   const time = (FIRST_ID_MS + position).toString(16).padStart(12, "0");
   const hex = (digits: number) =>

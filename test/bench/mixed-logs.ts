@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench/child";
 
 /**
- * A log of so many mixed events, after the import of so many people, all of now or `spread` over half a year, to read only, or to copy: made once a run, or kept in
- * the folder; in a process of its own, so that no benchmark inherits its garbage.
+ * Returns a log of mixed events after an import of `people` recipients, all of now or `spread` over half a year. Only
+ * read or copy it. A separate process creates it once per folder, so that no benchmark inherits its garbage.
  */
 export async function mixedLog(folder: string, events: number, people = 0, spread?: "spread"): Promise<string> {
   const parameters = [String(events), String(people), ...(spread === undefined ? [] : [spread])];

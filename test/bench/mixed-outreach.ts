@@ -2,21 +2,21 @@ import type { KnownRecipient } from "../../events/outreach.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Part, Random } from "./mixed-log.ts";
 
-/** People ever met: as many as a hundred messages a day reach in fifty days. */
+/** Number of recipients: as many as a hundred messages a day reach in fifty days. */
 const PEOPLE_MAX = 5_000;
-/** About one person in 200 events, and a run in 10,000. */
+/** About one recipient in 200 events, and one run in 10,000. */
 const ROUNDS_A_PERSON = 4;
 const ROUNDS_A_RUN = 200;
 const IMPORTED_AT_ONCE = 1_000;
-/** The most clicked links: those of templates. */
+/** The most clicked links, used in the templates. */
 const MESSAGE_LINKS = 100;
-/** Early, so that a short log has one too. */
+/** Early, so that a short log has a run too. */
 const FIRST_RUN_ROUND = 20;
 const RUN_MESSAGES = 20;
-/** Then the next day's quota is used. */
+/** Runs per day; the next run uses the next day's quota. */
 const RUNS_A_DAY = 5;
 
-/** Imports, `first` of them at the beginning, and runs that write to those who were imported. */
+/** Writes imports, `first` of them at the beginning, and runs that contact the imported recipients. */
 export function outreachPart(first = 0): Part {
   let rounds = 0;
   let people = 0;
@@ -62,7 +62,7 @@ function importOf(number: number, random: Random): NewEvent {
 
 type Counts = Record<"sent" | "skipped" | "failed" | "in_doubt", number>;
 
-/** A person's turn in a run: mostly intent and outcome. */
+/** Events of one message in a run: mostly an intent and an outcome. */
 function message(number: number, run_id: string, day: string, counts: Counts, random: Random): readonly NewEvent[] {
   const recipient = personOf(number);
   const chance = random();
@@ -72,7 +72,7 @@ function message(number: number, run_id: string, day: string, counts: Counts, ra
   }
   const outcome = { attempt_id: `attempt-${number}`, run_id, recipient };
   const link = `go.example/post-${number % MESSAGE_LINKS}`;
-  // A third granted tracking.
+  // A third of the recipients have consented to tracking.
   const code = `own-${number}`;
   const own = number % 3 === 0 ? { personal_links: [{ code, link }], replaced_links: [link] } : {};
   const text = `Hi Name${number}, our spring list is out: https://${number % 3 === 0 ? `go.example/${code}` : link}`;

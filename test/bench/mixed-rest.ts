@@ -1,14 +1,14 @@
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part } from "./mixed-log.ts";
 
-/** Of some fifty events each. */
+/** Rounds between events; a round has about fifty events. */
 const ROUNDS_A_NOTIFICATION = 10;
 const ROUNDS_A_REFRESH = 40;
 
 const USER = { id: "9001", username: "acme", name: "Acme" };
 const EXPIRES_AT = "2026-11-20T12:00:00.000Z";
 
-/** Notifications with their deliveries, answers to keyed requests, and the account's tokens. */
+/** Writes notifications with their deliveries, answers to requests with keys, and the account's tokens. */
 export function restPart(): Part {
   let rounds = 0;
   return (emit) => {

@@ -8,16 +8,16 @@ import { listPast } from "../../src/projector/snapshots.ts";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
-/** How long a caller may wait for a moment. */
+/** Longest acceptable time for one state in the past. */
 const WANTED_MS = 1_000;
 
-/** What a fold needs of each event, beside the JSON. */
+/** Columns that a fold needs in addition to the JSON. */
 const COLUMNS = ["position", "version", "type", "time"];
 
-/** Prime to the number of moments, so that the rounds go all over the log. */
+/** Coprime to the number of moments, so that the rounds visit the whole log. */
 const STEP = 7;
 
-/** All states as of moments that are as far behind a snapshot of the past as any, in a long log. */
+/** Computes all states as of the positions that are farthest from a snapshot, in a long log. */
 export const moment: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   return onCopyOf(await mixedLog(options.logs, events), async (file) => {
@@ -29,7 +29,7 @@ export const moment: Bench = async (options) => {
     const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0);
     options.note(`${entries.length} snapshots of the past hold ${(bytes / 2 ** 20).toFixed(0)} MiB`);
     const kept = (await listPast(store, "clicks")).map(({ position }) => position);
-    // Right before the next snapshot is as far from one as can be.
+    // The position before the next snapshot is the farthest from its predecessor.
     const moments = kept.map((position, at) => ({ from: (kept[at - 1] ?? 0) + 1, to: position - 1 }));
     const round = { ours: 0, limit: 0 };
     const next = (who: keyof typeof round) => moments[(round[who]++ * STEP) % moments.length]!;

@@ -1,15 +1,13 @@
 /**
- * What a team on Node takes for this: fastify and BullMQ on a durable Redis. Runs on Node, in the folder in which they
- * are installed. A click is three jobs, one for each channel, which are added in one round trip; the answer leaves when
- * Redis has synced them. One job for all three would be a quarter less work, and would post to two of them again when the
- * third refuses. Arguments: the socket of Redis, URL of the sinks.
+ * A solution that a team on Node would use: fastify and BullMQ on a durable Redis. Runs on Node, in the folder in which
+ * they are installed.
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { CHANNELS, deliver, type Channel } from "./outbox-delivery.ts";
 import { takeClicks, type Click } from "./outbox-intake.ts";
 
-// The part of their interfaces that is used here; the packages are installed only where they are compared.
+// The used part of their interfaces; the packages are installed only for the comparison.
 interface Connection {
   readonly path: string;
   readonly maxRetriesPerRequest: null;
@@ -41,18 +39,19 @@ interface IoRedis {
 
 const QUEUE = "dispatches";
 
-/** Twice as many, a second worker, or a queue for each channel make no difference. */
+/** Twice as many, a second worker, or a queue per channel make no difference. */
 const IN_FLIGHT = 50;
 
-/** A job that is done leaves nothing behind, which is the least work. */
+/** A completed job is removed, which is the least work. */
 const JOB = { attempts: 10, backoff: { type: "exponential", delay: 1_000 }, removeOnComplete: true };
 
 const require = createRequire(import.meta.url);
 const { Queue, Worker } = require("bullmq") as BullMq;
 const { Redis } = require("ioredis") as IoRedis;
 
+// Arguments: socket of Redis, URL of the sinks.
 const [path = "", sinks = ""] = process.argv.slice(2);
-// What BullMQ wants of a connection that waits for jobs.
+// BullMQ requires this setting for a connection that waits for jobs.
 const connection: Connection = { path, maxRetriesPerRequest: null };
 await expectDurable();
 
@@ -60,6 +59,8 @@ const queue = new Queue(QUEUE, { connection, defaultJobOptions: JOB });
 const work = ({ name, data }: Job): Promise<void> => deliver(sinks, name, data.id, data.click);
 new Worker(QUEUE, work, { connection, concurrency: IN_FLIGHT }).on("error", (error) => console.error(error));
 
+// A click is three jobs, one per channel, added in one round trip; the answer is sent when Redis has synced them. One
+// job for all three would be a quarter less work, but would repeat two posts when the third is refused.
 await takeClicks(async (click) => {
   const id = randomUUID();
   await queue.addBulk(CHANNELS.map((name) => ({ name, data: { id, click } })));

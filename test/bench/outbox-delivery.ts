@@ -1,4 +1,4 @@
-/** How each of the outboxes delivers a click: one POST to a channel, with what Node brings along. */
+/** Delivery of the compared outboxes: one POST to a channel with Node's own fetch. */
 import type { Click } from "./outbox-intake.ts";
 
 export const CHANNELS = ["ads", "chat", "messaging"] as const;
@@ -6,7 +6,7 @@ export type Channel = (typeof CHANNELS)[number];
 
 const TIMEOUT_MS = 5_000;
 
-/** Throws where the channel does not take it. */
+/** Throws if the channel refuses the click. */
 export async function deliver(sinks: string, channel: Channel, id: string, click: Click): Promise<void> {
   const { path, content } = requestOf(channel, id, click);
   const answer = await fetch(sinks + path, {

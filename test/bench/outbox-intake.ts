@@ -1,7 +1,7 @@
-/** How each of the outboxes takes clicks: the route of the service, with fastify, on Node. */
+/** Intake of the compared outboxes: the service's route in fastify, on Node. */
 import { createRequire } from "node:module";
 
-// The part of its interface that is used here; the package is installed only where outboxes are compared.
+// The used part of its interface; the package is installed only for the comparison.
 interface Reply {
   code(status: number): void;
 }
@@ -27,7 +27,7 @@ const text = { type: "string" };
 const properties = { event: text, domain: text, short_code: text, original_url: text, ip: text, user_agent: text };
 const body = { type: "object", properties, required: ["event", "domain", "short_code", "original_url"] };
 
-/** `record` makes a click durable, with what it has to be delivered to, and gives its id. */
+/** Serves the route. `record` stores a click and its pending deliveries durably, and returns its id. */
 export async function takeClicks(record: (click: Click) => string | Promise<string>): Promise<void> {
   const fastify = createRequire(import.meta.url)("fastify") as () => App;
   const app = fastify();

@@ -4,27 +4,27 @@ import { outputOf } from "eventstore-lite/bench/child";
 import { startRedis } from "./redis.ts";
 import { startServer, type Server } from "./server.ts";
 
-/** What takes clicks and delivers them. */
+/** A program that accepts clicks and delivers them. */
 export interface Contender extends Server {
-  /** All its processes, the one that listens among them. */
+  /** All its processes, including the one that listens. */
   readonly pids: readonly number[];
 }
 
 export interface Peer {
   readonly name: string;
-  /** In a folder of its own, which no other program uses. */
+  /** Starts the peer in a folder that no other program uses. */
   start(folder: string, sinks: string): Promise<Contender>;
 }
 
-/** Puts a peer into a folder of its own. Throws where something that it needs is not to be had. */
+/** Installs a peer into the folder `home`. Throws if a requirement is missing. */
 export type Install = (home: string) => Promise<Peer>;
 
-/** Pinned: a figure of "the newest" would say nothing tomorrow. Of better-sqlite3 the last line that runs on Node 20. */
+/** Pinned, so that results stay comparable. better-sqlite3 is of the last release line that runs on Node 20. */
 const FASTIFY = { fastify: "5.12.8" };
 const SQLITE = { ...FASTIFY, "better-sqlite3": "12.11.1" };
 const BULLMQ = { ...FASTIFY, bullmq: "6.7.0", ioredis: "6.0.0" };
 
-/** What one would write in a day. Its native module may be compiled, which takes a minute. */
+/** A solution that could be written in a day. Its native module may be compiled, which takes a minute. */
 export const installSqliteOutbox: Install = async (home) => {
   const program = await installProgram("outbox-sqlite", SQLITE, home);
   return {
@@ -35,7 +35,7 @@ export const installSqliteOutbox: Install = async (home) => {
   };
 };
 
-/** What a team on Node takes. Redis is the system's: its version is not ours to pin. */
+/** The solution of a team on Node. Redis is the system's, so its version is not pinned. */
 export const installBullMq: Install = async (home) => {
   if (Bun.which("redis-server") === null) throw new Error("redis-server is not installed");
   const program = await installProgram("outbox-bullmq", BULLMQ, home);
@@ -56,7 +56,7 @@ export function alone(server: Server): Contender {
   return { ...server, pids: [server.pid] };
 }
 
-/** Installs what a program needs into a folder, and puts it there as JavaScript, for Node. Answers the program. */
+/** Installs the dependencies of a program into a folder and compiles the program there for Node. Returns its path. */
 async function installProgram(name: string, dependencies: object, home: string): Promise<string> {
   if (Bun.which("node") === null || Bun.which("npm") === null) throw new Error("node and npm are not installed");
   writeFileSync(join(home, "package.json"), JSON.stringify({ private: true, type: "module", dependencies }));

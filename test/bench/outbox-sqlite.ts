@@ -1,14 +1,13 @@
 /**
- * What one would write in a day instead: fastify and an outbox in better-sqlite3. Runs on Node, in the folder in which
- * both are installed. A click is one durable transaction (the event and a row for each channel); a loop takes a hundred
- * rows, posts them, and marks them. Arguments: the database, URL of the sinks.
+ * A solution that could be written in a day: fastify and an outbox in better-sqlite3. Runs on Node, in the folder in
+ * which both are installed.
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { CHANNELS, deliver, type Channel } from "./outbox-delivery.ts";
 import { takeClicks, type Click } from "./outbox-intake.ts";
 
-// The part of its interface that is used here; the package is installed only where it is compared.
+// The used part of its interface; the package is installed only for the comparison.
 interface Statement {
   run(...values: unknown[]): { readonly lastInsertRowid: number | bigint };
   all(...values: unknown[]): unknown[];
@@ -28,11 +27,12 @@ interface Row {
 
 const ROWS_TAKEN = 100;
 const IN_FLIGHT = 16;
-/** Between two looks at an empty outbox. */
+/** Delay between two looks at an empty outbox. */
 const IDLE_MS = 10;
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3") as new (file: string) => Database;
 
+// Arguments: the database, URL of the sinks.
 const [file = "", sinks = ""] = process.argv.slice(2);
 const db = new Sqlite(file);
 db.pragma("journal_mode = WAL");
@@ -51,6 +51,7 @@ const openRows = db.prepare(
 const markDone = db.prepare("UPDATE outbox SET done = 1, attempts = attempts + 1 WHERE id = ?");
 const markFailed = db.prepare("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?");
 
+/** A click is one durable transaction: the event and a row for each channel. */
 const record = db.transaction((click: Click): string => {
   const id = randomUUID();
   insertEvent.run(id, Date.now(), JSON.stringify(click));
@@ -64,6 +65,7 @@ const mark = db.transaction((rows: readonly Row[], taken: readonly boolean[]): v
 await takeClicks(record);
 
 for (;;) {
+  // Takes a hundred rows, posts them and marks them.
   const rows = openRows.all(ROWS_TAKEN) as Row[];
   if (rows.length === 0) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   else mark(rows, await deliverAll(rows));

@@ -19,7 +19,7 @@ import { postSome, postSteadily } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-/** In fewer none has come to its pace: all are compiled while they run. */
+/** With fewer clicks no contender reaches its full speed, because each is compiled while it runs. */
 const CLICKS = 20_000;
 const CLICKS_QUICK = 1_000;
 
@@ -27,9 +27,9 @@ const STEADY_SECONDS = 5;
 const STEADY_SECONDS_QUICK = 2;
 
 interface Figures {
-  /** Clicks delivered to all three channels, when they come as fast as they are taken. */
+  /** Clicks delivered to all three channels per second, if they are sent as fast as they are accepted. */
   readonly perSecond: number;
-  /** From the sending of a click to its third delivery, at a rate that all can keep up with. */
+  /** Time from the sending of a click to its third delivery, at a rate that all contenders sustain. */
   readonly p99Ms: number;
   readonly largestMib: number;
 }
@@ -42,7 +42,7 @@ interface Work {
   readonly rate: number;
 }
 
-/** The whole way of a click, taken, durable and delivered, against what one would write in a day, and what a team takes. */
+/** Accepts clicks durably and delivers them, against a solution written in a day and one that a team would use. */
 export const outbox: Bench = async (options) => {
   const peers = await installPeers(options);
   if (peers.length === 0) return [];
@@ -112,7 +112,7 @@ async function measure(
   return { perSecond, p99Ms: await sinks.p99Ms(), largestMib: memory.reduce((sum, mib) => sum + mib) };
 }
 
-/** Posts clicks as fast as they are taken, and waits until all are delivered. Answers how many a second. */
+/** Posts clicks as fast as they are accepted and waits until all are delivered. Returns the clicks a second. */
 async function flood(contender: Contender, sinks: Sinks, clicks: number): Promise<number> {
   await sinks.reset();
   const start = performance.now();

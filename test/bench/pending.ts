@@ -1,15 +1,15 @@
 import type { ClickChannel } from "../../events/channel.ts";
 import type { Server } from "./server.ts";
 
-/** Between two looks at what is pending. */
+/** Delay between two reads of the pending dispatches. */
 const LOOK_MS = 5;
 
-/** Resolves when nothing is pending any more: all outcomes are durable and folded in. */
+/** Resolves when nothing is pending: all outcomes are durable and folded. */
 export async function settled(service: Server): Promise<void> {
   while (Object.values(await pendingOf(service)).some((pending) => pending > 0)) await Bun.sleep(LOOK_MS);
 }
 
-/** Dispatches that are pending. */
+/** Number of pending dispatches by channel. */
 export async function pendingOf({ url }: Server): Promise<Readonly<Record<ClickChannel, number>>> {
   const answer = await fetch(`${url}/api/health`);
   const { channels } = (await answer.json()) as { channels: Record<ClickChannel, { pending: number }> };

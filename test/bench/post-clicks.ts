@@ -6,9 +6,9 @@ import type { Server } from "./server.ts";
 
 export const CONNECTIONS = 128;
 
-/** What a client saw. */
+/** The measurements of a client. */
 export interface LoadResult {
-  /** Answered with 202, or redirected. */
+  /** Requests answered with 202 or a redirect. */
   readonly requests: number;
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -16,12 +16,12 @@ export interface LoadResult {
 }
 
 /**
- * The client of the intake. A client in JavaScript costs as much processor time as what it measures, so wrk is taken
- * where it is installed.
+ * The client of the intake: wrk where it is installed, because a client in JavaScript costs as much processor time as
+ * what it measures.
  */
 export const CLIENT = Bun.which("wrk") === null ? "load.ts" : "wrk";
 
-/** Posts clicks as fast as the answers come; of so many addresses where wrk is the client, else of one. */
+/** Posts clicks as fast as they are answered, from `addresses` addresses with wrk, otherwise from one. */
 export function postClicks(server: string, seconds: number, addresses = 1): Promise<LoadResult> {
   const url = server + CLICK_PATH;
   if (CLIENT === "load.ts") return postSteadily(server, seconds, 0);
@@ -30,7 +30,7 @@ export function postClicks(server: string, seconds: number, addresses = 1): Prom
   return run(["wrk", ...bounds, "--script", script, url, "--", CLICK, String(addresses)]);
 }
 
-/** With the server's processor time in µs a request. */
+/** Measurements with the server's processor time per request in µs. */
 export type Measured = LoadResult & ProcessorTime;
 
 export async function measureClicks(server: Server, seconds: number): Promise<Measured> {
@@ -41,7 +41,7 @@ export async function measureClicks(server: Server, seconds: number): Promise<Me
   return { ...load, main: each("main"), others: each("others") };
 }
 
-/** Posts clicks at a steady rate a second; 0: as fast as the answers come. */
+/** Posts clicks at `rate` a second; 0 for as fast as they are answered. */
 export function postSteadily(server: string, seconds: number, rate: number, click = CLICK): Promise<LoadResult> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, seconds, click, rate]);
 }
@@ -51,19 +51,19 @@ export function followLink(server: string, seconds: number, rate: number): Promi
   return runLoad([`${server}/l/spring`, CONNECTIONS, seconds, "", rate]);
 }
 
-/** Posts so many clicks as fast as the answers come. */
+/** Posts `clicks` clicks as fast as they are answered. */
 export function postSome(server: string, clicks: number): Promise<LoadResult> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, POST_SECONDS_MAX, CLICK, 0, clicks]);
 }
 
-/** A server that takes longer for the clicks of one flood is none to compare with. */
+/** A server that takes longer for the clicks of one flood is not worth comparing. */
 const POST_SECONDS_MAX = 300;
 
 function runLoad(args: readonly (string | number)[]): Promise<LoadResult> {
   return run([process.execPath, join(import.meta.dirname, "load.ts"), ...args.map(String)]);
 }
 
-/** A client's last line is JSON. */
+/** Runs a client, whose last line of output is JSON. */
 async function run(command: readonly string[]): Promise<LoadResult> {
   const lines = (await outputOf(command)).trim().split("\n");
   const { failures, ...load } = JSON.parse(lines.at(-1) ?? "") as LoadResult & { failures: number };

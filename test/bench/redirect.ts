@@ -8,10 +8,10 @@ import { processorTimeOf } from "eventstore-lite/bench/processor-time";
 import { followLink, type LoadResult } from "./post-clicks.ts";
 import { type Server, startBareRoute, startService } from "./server.ts";
 
-/** Visitors that follow a link steadily, a second: a tenth of what one thread can answer. */
+/** Visits a second: a tenth of what one thread can answer. */
 const RATE = 500;
 
-/** The answers of the redirect against the same Elysia route that records nothing. */
+/** The answers of the redirect, against the same Elysia route that records nothing. */
 export const redirect: Bench = async (options) => {
   const seconds = options.quick ? 2 : 6;
   await using bare = await startBareRoute(options.directory);
@@ -50,7 +50,7 @@ async function measure(server: Server, seconds: number): Promise<Measured> {
   return { ...load, processorUs: (end.main + end.others - start.main - start.others) / load.requests };
 }
 
-/** A service whose log knows the link. */
+/** A service whose log contains the link. */
 async function serveLink(log: string, durability: "before" | "after"): Promise<Server> {
   {
     await using store = await openSqliteStore<Event>({ file: log, codec });

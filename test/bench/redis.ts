@@ -8,8 +8,8 @@ export interface Redis extends AsyncDisposable {
 }
 
 /**
- * A Redis that answers when what it answers about was synced, and whose other settings are its own defaults. Its files
- * and its socket lie in the folder. Throws where Redis is not installed.
+ * Starts a Redis that syncs before it answers, with otherwise default settings. Its files and its socket are in the
+ * folder. Throws if Redis is not installed.
  */
 export async function startRedis(folder: string): Promise<Redis> {
   const program = Bun.which("redis-server");

@@ -11,17 +11,17 @@ import { onCopyOf } from "./copied.ts";
 import { costOf, describeCosts, ratesOf } from "./cost.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
-/** What a fold needs of each event, beside the JSON. */
+/** Columns that a fold needs in addition to the JSON. */
 const COLUMNS = ["position", "version", "type", "time"];
 
-/** Folding the log into every projection against scanning the same rows, parsing them, and doing nothing. */
+/** Folds the log into every projection, against only scanning and parsing the same rows. */
 export const replay: Bench = async (options) => {
   const events = options.quick ? 100_000 : 1_000_000;
   const file = await mixedLog(options.logs, events);
   await using store = await openSqliteStore<Event>({ file, codec });
   using data = openScan(file, COLUMNS, ["data"]);
   using both = openScan(file, COLUMNS, ["data", "meta"]);
-  // What a rebuild comes to is recorded, so that the log of the others would grow.
+  // A rebuild records its result, which would lengthen the log of the other contenders.
   const costs = await onCopyOf(file, (copy) =>
     interleave(roundsOf(options), {
       ours: () => costOf(events, async () => expectEvents((await foldLog(store, PROJECTION_NAMES)).events, events)),
@@ -46,7 +46,7 @@ export const replay: Bench = async (options) => {
   ];
 };
 
-/** As the command does it, with the start of the thread and the keys of what it hands over. */
+/** Runs the rebuild as the command does, including the start of the thread and the keys for the handed-over data. */
 async function rebuildOnTwoThreads(log: string): Promise<void> {
   const env = { DATABASE_URL: `sqlite:${log}` };
   await using store = await openExistingLog({ env });

@@ -3,18 +3,18 @@ import { startChild } from "eventstore-lite/bench/child";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** A server in a process of its own. Disposing it stops it in order and waits for its end. */
+/** A server in a separate process. Disposing it stops it in order and waits until it exits. */
 export interface Server extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
 }
 
-/** Starts `reachlog serve` on a log. Without settings it has no networks: nothing is dispatched. */
+/** Starts `reachlog serve` on a log. Without settings it has no networks and dispatches nothing. */
 export function startService(log: string, settings: Readonly<Record<string, string>> = {}): Promise<Server> {
   return startServiceOn(`sqlite:${log}`, dirname(log), settings);
 }
 
-/** The same on a log at any address. */
+/** Starts `reachlog serve` on a log at any address. */
 export function startServiceOn(
   address: string,
   cwd: string,
@@ -24,12 +24,15 @@ export function startServiceOn(
   return startServer(command, cwd, { DATABASE_URL: address, ...settings });
 }
 
-/** The same service without a part of it, which the module of that name takes out of its source: its cost is the difference. */
+/**
+ * Starts the service without one part, which a preloaded module removes from the source. The difference is the part's
+ * cost.
+ */
 export function startWithout(part: "encryption" | "metrics" | "traces" | "tree", log: string): Promise<Server> {
   return startPreloaded([`without-${part}.ts`], log);
 }
 
-/** The whole service, loaded as one without a part is: a plugin costs it some hundredths more processor time. */
+/** Starts the whole service with a preload too, because a plugin costs some percent of processor time. */
 export function startUnchanged(log: string): Promise<Server> {
   return startPreloaded(["unchanged.ts"], log);
 }
@@ -37,9 +40,9 @@ export function startUnchanged(log: string): Promise<Server> {
 /** A service that measures its own stalls. */
 export interface WatchedServer extends Server {
   readonly log: string;
-  /** Where it writes them: see stall-watch.ts. */
+  /** File that stall-watch.ts writes. */
   readonly stallsFile: string;
-  /** For what always wants one. */
+  /** API token for the routes that always require one. */
   readonly token: string;
 }
 
@@ -61,12 +64,12 @@ function startPreloaded(
   return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}`, ...settings });
 }
 
-/** The same route without storage; any folder will do. */
+/** Starts the same routes without storage; any folder works. */
 export function startBareRoute(directory: string): Promise<Server> {
   return startServer([process.execPath, join(import.meta.dirname, "bare-route.ts")], directory, {});
 }
 
-/** In a folder that holds no .env, and without the settings of the developer who runs this. */
+/** Starts a server in a folder without a .env file, and without the settings of the developer. */
 export async function startServer(
   command: readonly string[],
   cwd: string,
@@ -87,14 +90,14 @@ export async function startServer(
   }
 }
 
-/** All servers say on stderr where they listen, as one JSON line with a `url`. */
+/** All servers log their address to stderr as a JSON line with a `url`. */
 const LISTENING = /"url":"([^"]+)"/;
 
-/** Waits until a process has said what matches. Throws with what it said when it ends without. */
+/** Waits until a process has written a match. Throws with its output if it ends before. */
 export function saidBy(output: ReadableStream<Uint8Array<ArrayBuffer>>, wanted: RegExp): Promise<RegExpExecArray> {
   let seen = "";
   const said = Promise.withResolvers<RegExpExecArray>();
-  // Read to its end, or a server with much to say would wait for a reader.
+  // Read to the end; otherwise a server with much output would block.
   void (async () => {
     for await (const chunk of output.pipeThrough(new TextDecoderStream())) {
       if (seen.length < 10_000) seen += chunk;

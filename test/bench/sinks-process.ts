@@ -2,14 +2,14 @@ import { join } from "node:path";
 import type { ClickChannel } from "../../events/channel.ts";
 import { startServer, type Server } from "./server.ts";
 
-/** The networks of the service, all of them at one address. */
+/** Settings of the service that direct all networks to one address. */
 export function networkSettings(url: string) {
   return {
     META_PIXEL_ID: "1",
     META_ACCESS_TOKEN: "token",
     META_API_URL: url,
     CHAT_WEBHOOK_URL: `${url}/slack/webhook`,
-    // The longest there is: a digest would shorten the work.
+    // The longest delay, because a digest would reduce the work.
     CHAT_DIGEST_AFTER_SECONDS: "3600",
     TELEGRAM_BOT_TOKEN: "1:token",
     TELEGRAM_CHAT_ID: "1",
@@ -17,10 +17,10 @@ export function networkSettings(url: string) {
   };
 }
 
-/** Clicks that each channel was told of. */
+/** Number of clicks that each channel received. */
 export type Counts = Readonly<Record<ClickChannel, number>>;
 
-/** What the sinks say of themselves. */
+/** Figures that the sinks report. */
 interface Told {
   readonly counts: Counts;
   readonly p99Ms: number;
@@ -28,18 +28,18 @@ interface Told {
 
 export interface Sinks extends AsyncDisposable {
   readonly url: string;
-  /** Counts from nothing. */
+  /** Resets all counts. */
   reset(): Promise<void>;
-  /** Lets all requests wait. */
+  /** Holds all requests back until `release`. */
   hold(): Promise<void>;
   release(): Promise<void>;
-  /** Resolves when each channel was told of so many clicks; then the counts. */
+  /** Resolves with the counts when each channel has received `clicks` clicks. */
   reached(clicks: number): Promise<Counts>;
-  /** Of the stamped clicks since the reset: from their sending to the third channel that was told. */
+  /** For the stamped clicks since the reset: time from their sending to the third channel's receipt. */
   p99Ms(): Promise<number>;
 }
 
-/** `delayMs` until each answer. */
+/** Starts the sinks, which delay each answer by `delayMs`. */
 export async function startSinks(directory: string, delayMs = 0): Promise<Sinks> {
   const command = [process.execPath, join(import.meta.dirname, "sinks.ts"), String(delayMs)];
   const server: Server = await startServer(command, directory, {});
@@ -58,5 +58,5 @@ export async function startSinks(directory: string, delayMs = 0): Promise<Sinks>
   };
 }
 
-/** Whatever has not arrived by then was lost: a backlog takes a minute at the most. */
+/** Clicks that have not arrived by then are lost: a backlog takes a minute at most. */
 const WAIT_MS_MAX = 300_000;

@@ -1,19 +1,17 @@
 /**
- * What stands for Meta, Slack and Telegram, in a process of its own: says what they say when all is well, and counts.
- * Argument: ms until each answer (default 0). Under `/control` the benchmark asks: `reset` counts from nothing, `hold`
- * lets all requests wait, `release` ends that, `reached?clicks=N` answers when each channel has been told of so many
- * clicks, `told` answers at once.
+ * Stand-in for Meta, Slack and Telegram in a separate process: answers each request with success and counts the clicks.
  */
 import { setTimeout as wait } from "node:timers/promises";
 
+// Argument: ms until each answer.
 const [delayMs = "0"] = process.argv.slice(2);
 
-/** When a click was sent, in µs since the epoch: the client wrote it into the click's address. */
+/** The time when the client sent a click, in µs since the epoch; the client wrote it into the click's address. */
 const STAMP = /sent=(\d{16})/g;
 
 const counts = { ads: 0, chat: 0, messaging: 0 };
 type Channel = keyof typeof counts;
-/** Stamp -> channels that were told, until all were. */
+/** Maps a stamp to the number of channels that received it; removed when all did. */
 const underWay = new Map<string, number>();
 const latenciesMs: number[] = [];
 let gate: PromiseWithResolvers<void> | undefined;
@@ -22,7 +20,7 @@ let awaited: { readonly clicks: number; readonly reached: () => void } | undefin
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
-  // A caller that waits for a count waits as long as it takes.
+  // A caller waits for a count as long as it takes.
   idleTimeout: 0,
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);
@@ -51,7 +49,7 @@ function answer(path: string, body: string): Response {
 
 function told(channel: Channel, clicks: number, body: string): void {
   counts[channel] += clicks;
-  // A message may say the address twice.
+  // A message may contain the address twice.
   for (const stamp of new Set(body.match(STAMP))) tellOf(stamp);
   if (awaited !== undefined && leastTold() >= awaited.clicks) awaited.reached();
 }
@@ -68,6 +66,10 @@ function leastTold(): number {
   return Math.min(counts.ads, counts.chat, counts.messaging);
 }
 
+/**
+ * Carries out a command under `/control`: `reset` the counts, `hold` all requests back until `release`, or wait for
+ * `reached?clicks=N` on each channel. Answers each command (`told` does nothing else) with the figures.
+ */
 async function control(command: string, parameters: URLSearchParams): Promise<Response> {
   if (command === "reset") {
     Object.assign(counts, { ads: 0, chat: 0, messaging: 0 });

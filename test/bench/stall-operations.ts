@@ -4,19 +4,19 @@ import { setTimeout as wait } from "node:timers/promises";
 import { outputOf } from "eventstore-lite/bench/child";
 import type { WatchedServer } from "./server.ts";
 
-/** Pages and figures are asked for again and again, as open pages and Prometheus do. */
+/** Reads of pages and figures are repeated, as open pages and Prometheus do. */
 const READS = 20;
 const READ_EVERY_MS = 100;
 
 const FORGOTTEN = 3;
 
-/** Of all people so many come with one import. */
+/** An import contains one in this many recipients. */
 const IMPORTED_PART = 5;
 
-/** What a command has appended the service sees within 100 ms, and folds or takes over then. */
+/** The service sees what a command appended within 100 ms, then folds it or takes over. */
 const SEEN_MS = 500;
 
-/** What a service does beside clicks; each so often that the longest turn of a round is one of it. */
+/** Operations of the service besides clicks, each so often that it causes the longest turn of a round. */
 export const OPERATIONS = {
   "import by a command": async ({ log }, people) => {
     await runCommand(log, "recipients", "import", writeList(log, people / IMPORTED_PART));
@@ -42,12 +42,12 @@ export const OPERATIONS = {
   "/metrics": reading("/metrics"),
 } as const satisfies Record<string, (server: WatchedServer, people: number) => Promise<void>>;
 
-/** Of the recipients that runs have written to. */
+/** Number of forgotten recipients; runs have contacted all of them. */
 let forgotten = 0;
 
 let imports = 0;
 
-/** Of the same people each time, or the list would grow with the rounds; something is new about each. */
+/** Writes a list of the same recipients each time, so that their number stays constant, with a new company for each. */
 function writeList(log: string, rows: number): string {
   const file = join(dirname(log), "people.csv");
   imports++;
@@ -88,7 +88,7 @@ async function ask({ url, token }: WatchedServer, path: string, sent?: Sent): Pr
   if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text.slice(0, 200)}`);
 }
 
-/** Of each service: pages want a session where others want a token. */
+/** Session cookies by service; pages require a session where other routes require a token. */
 const cookies: Record<string, Promise<string>> = {};
 
 async function signIn(url: string, token: string): Promise<string> {

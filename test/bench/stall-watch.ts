@@ -1,30 +1,29 @@
 /**
- * Preloaded, a service measures how long its event loop stalls: how late a timer of one millisecond is, and how much
- * processor time the thread took between two of its turns, which a busy machine does not add to. On SIGUSR2 it writes both
- * to the file that `STALLS_FILE` names, and resets them.
+ * Preload that measures stalls of the event loop: the delay of a timer of one millisecond, and the thread's processor
+ * time between two turns, which a busy machine does not increase.
  */
 import { dlopen, ptr } from "bun:ffi";
 import { renameSync, writeFileSync } from "node:fs";
 
 const INTERVAL_MS = 1;
 
-/** Of Linux. */
+/** Clock id on Linux. */
 const CLOCK_THREAD_CPUTIME_ID = 3;
 
 const { symbols } = dlopen("libc.so.6", { clock_gettime: { args: ["i32", "ptr"], returns: "i32" } });
 const secondsAndNs = new BigInt64Array(2);
 
-/** Of this thread, in ms. `process.threadCpuUsage` goes on in steps of 4 ms, which many kernels count by. */
+/** Processor time of this thread in ms. `process.threadCpuUsage` advances in steps of 4 ms on many kernels. */
 function busyMs(): number {
   symbols.clock_gettime(CLOCK_THREAD_CPUTIME_ID, ptr(secondsAndNs));
   const [seconds = 0n, ns = 0n] = secondsAndNs;
   return Number(seconds) * 1_000 + Number(ns) / 1_000_000;
 }
 
-/** In ms. */
+/** Stalls in ms. */
 export interface Stalls {
   readonly longestLate: number;
-  /** Of 1,000 turns one was later. */
+  /** One turn in 1,000 was later. */
   readonly p999Late: number;
   readonly longestBusy: number;
 }
@@ -35,11 +34,12 @@ let longestBusy = 0;
 let dueAt = performance.now() + INTERVAL_MS;
 let busyBefore = busyMs();
 
+// Writes both figures to the file that `STALLS_FILE` names, and resets them.
 process.on("SIGUSR2", () => {
   const sorted = late.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   const stalls: Stalls = { longestLate: at(1), p999Late: at(0.999), longestBusy };
-  // Renamed, so that no reader gets half of it.
+  // Renamed into place, so that no reader gets half of it.
   writeFileSync(`${file}.new`, JSON.stringify(stalls));
   renameSync(`${file}.new`, file);
   late = [];

@@ -16,23 +16,23 @@ const EVENTS_QUICK = 20_000;
 const PEOPLE = 50_000;
 const PEOPLE_QUICK = 1_000;
 
-/** Clicks a second: at the most that the service can take, a turn is as long as there are requests. */
+/** Clicks a second; at the service's maximum a turn is as long as its queue of requests. */
 const RATE = 3_000;
-/** In a round each projection has its turn to be saved, which it has every 20,000 positions. */
+/** Long enough that each projection is saved once in a round: after every 20,000 positions. */
 const SECONDS = 8;
 const SECONDS_QUICK = 2;
 
-/** So that the list of people is one that changed, which is what is saved. */
+/** Keeps the list of recipients changing, because only a changed one is saved. */
 const IMPORT_EVERY_MS = 100;
 
-/** About as long as one of the operations takes. */
+/** About as long as one of the operations. */
 const CONTROL_MS = 2_000;
 
 const LIMIT = atMostInAll(10, "ms");
 
 /**
- * How long the request thread serves no request while clicks come in: with snapshots being saved and without, and while it
- * does whatever else takes long, with snapshots being saved as always.
+ * Stalls of the request thread while clicks arrive: with snapshots and without, and during each other long operation
+ * with snapshots.
  */
 export const stalls: Bench = async (options) => {
   const [events, people] = options.quick ? [EVENTS_QUICK, PEOPLE_QUICK] : [EVENTS, PEOPLE];
@@ -91,7 +91,7 @@ function onWatched<Result>(
   });
 }
 
-/** While clicks come in and `work` is done. */
+/** Measures the stalls while clicks arrive and `work` runs. */
 async function stallsWhile(server: WatchedServer, work: () => Promise<void>): Promise<Stalls> {
   await readStalls(server);
   const done = new AbortController();
@@ -101,7 +101,7 @@ async function stallsWhile(server: WatchedServer, work: () => Promise<void>): Pr
   return readStalls(server);
 }
 
-/** As a command beside the service does. */
+/** Imports recipients from another process, as a command next to the service does. */
 async function importOneByOne(file: string, seconds: number): Promise<void> {
   await using store = await openSqliteStore<Event>({ file, codec });
   const endsAt = performance.now() + seconds * 1_000;
@@ -112,7 +112,7 @@ async function importOneByOne(file: string, seconds: number): Promise<void> {
   }
 }
 
-/** Those since it was last asked for. */
+/** Reads the stalls since the last read. */
 async function readStalls({ pid, stallsFile }: WatchedServer): Promise<Stalls> {
   rmSync(stallsFile, { force: true });
   process.kill(pid, "SIGUSR2");

@@ -4,7 +4,7 @@ import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";
 
-/** From the start of the process to the first answer, with a long log and with an empty one. */
+/** Time from the start of the process to the first answer, with a long log and with an empty one. */
 export const start: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   const long = await mixedLog(options.logs, events);
@@ -24,7 +24,7 @@ export const start: Bench = async (options) => {
   ];
 };
 
-/** The service is stopped in order behind it, so that its snapshots are there at the next start. */
+/** The service is stopped in order afterwards, so that the next start finds its snapshots. */
 async function startMs(log: string): Promise<number> {
   const start = performance.now();
   await using service = await startService(log);

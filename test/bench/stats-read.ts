@@ -10,11 +10,11 @@ const SMALL_EVENTS = 1_000;
 const READS_PER_SECOND = 500;
 const READS = 5_000;
 const READS_QUICK = 500;
-/** Compilation and the first connections of the intake. */
+/** Uncounted first reads, which include compilation and the first connections of the intake. */
 const READS_UNCOUNTED = 500;
-/** Long enough to find out what the intake can take. */
+/** Long enough to measure the maximum of the intake. */
 const PROBE_SECONDS = 3;
-/** A rate that is not reached was no rate: the machine was too busy. */
+/** Smallest accepted share of the intended rate; below it the machine was too busy. */
 const RATE_SHARE_MIN = 0.9;
 
 interface Latency {
@@ -22,7 +22,7 @@ interface Latency {
   readonly p99Ms: number;
 }
 
-/** How long `GET /social/stats` takes while clicks come in at half of what the intake can take. */
+/** Duration of `GET /social/stats` while clicks arrive at half of the maximum rate. */
 export const statsRead: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   const reads = options.quick ? READS_QUICK : READS;
@@ -37,7 +37,7 @@ export const statsRead: Bench = async (options) => {
   };
   const rounds = await onCopyOf(large, (largeCopy) =>
     interleave(roundsOf(options), {
-      // The clicks of a round would make a small log a large one, so each round has a new copy.
+      // Each round has a new copy, because the clicks of a round would enlarge a small log.
       small: () => onCopy(small, measure),
       large: async () => {
         await using service = await startService(largeCopy);
@@ -65,7 +65,7 @@ async function readUnderIntake(
   reads: number,
   rate: number,
 ): Promise<{ latency: Latency; share: number }> {
-  // A second longer than the reading, which begins as soon as the other client does.
+  // A second longer than the reads, which begin with the other client.
   const seconds = (READS_UNCOUNTED + reads) / READS_PER_SECOND + 1;
   const [load, latency] = await Promise.all([
     postSteadily(service.url, seconds, rate),
@@ -80,7 +80,7 @@ async function readSteadily(url: string, reads: number): Promise<Latency> {
   return JSON.parse(await outputOf([process.execPath, program, ...args])) as Latency;
 }
 
-/** A service on a copy of a log that no process has open. */
+/** Calls `work` with a service on a copy of a log that no process has open. */
 function onCopy<Result>(log: string, work: (service: Server) => Promise<Result>): Promise<Result> {
   return onCopyOf(log, async (copy) => {
     await using service = await startService(copy);

@@ -1,6 +1,6 @@
 /**
- * Asks for one path at a steady pace on one connection, in a process of its own, and prints how long answers took.
- * Arguments: URL, requests a second, requests that do not count yet, requests that count.
+ * Program that reads one path at a steady pace on one connection and prints the latencies. Arguments: URL, requests a
+ * second, uncounted requests, counted requests.
  */
 import { connect } from "node:net";
 
@@ -39,7 +39,7 @@ const sorted = latencies.slice(Number(warmUp)).sort((a, b) => a - b);
 const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
 console.log(JSON.stringify({ p50Ms: at(0.5), p99Ms: at(0.99) }));
 
-/** A reader that is held up by the answer before has waited since its own time came. */
+/** A read that a slow answer delays counts its waiting time from when it was due. */
 function askWhenDue(): void {
   const now = performance.now();
   if (now >= dueAt) ask(dueAt);

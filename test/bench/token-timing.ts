@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import { compare, type Bench } from "eventstore-lite/bench/measure";
 import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 
-/** Above this two samples are taken for different (dudect: Reparaz, Balasch, Verbauwhede 2017). */
+/** Two samples with a larger t are considered different (dudect: Reparaz, Balasch, Verbauwhede 2017). */
 const T_MAX = 4.5;
 
-/** The slowest of a sample were interrupted, and tell of the machine alone. */
+/** The slowest calls of a sample are dropped: they were interrupted and only measure the machine. */
 const KEPT_SHARE = 0.9;
 
 const TOKEN = "a-token-of-the-bench-0123456789";
 
-/** Whether the time of a wrong token tells how much of it is right. */
+/** Tests whether the time to reject a wrong token depends on how much of it is right. */
 export const tokenTiming: Bench = async ({ quick, note }) => {
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
   const tokens = ["first", "second", "third"].map((name) => ({ name, sha256 }));
@@ -37,10 +37,10 @@ export const tokenTiming: Bench = async ({ quick, note }) => {
   ];
 };
 
-/** Calls before the first that counts: the compiler is not done before. */
+/** Uncounted first calls, during which the code is compiled. */
 const WARM_UP = 20_000;
 
-/** Nanoseconds of each call. The kinds come in no order, so that none has the same one before it each time. */
+/** Nanoseconds of each call. The kinds are called in random order, so that none always follows the same one. */
 function sample<Kind extends string>(
   guesses: Readonly<Record<Kind, string>>,
   count: number,
@@ -58,7 +58,7 @@ function sample<Kind extends string>(
   return times;
 }
 
-/** The size of Welch's t of two samples, without their slowest. */
+/** Absolute value of Welch's t of two samples without their slowest calls. */
 function welch(one: readonly number[], other: readonly number[]): number {
   const [a, b] = [momentsOf(one), momentsOf(other)];
   return Math.abs(a.mean - b.mean) / Math.sqrt(a.variance / a.count + b.variance / b.count);

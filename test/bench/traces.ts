@@ -3,7 +3,7 @@ import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-l
 import { CLIENT, postClicks } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 
-/** The intake of a service whose traces are not collected, against one that could not make any. */
+/** The intake of a service whose traces are not collected, against one that cannot create any. */
 export const traces: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using able = await startUnchanged(join(options.directory, "able.sqlite"));

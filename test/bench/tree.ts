@@ -3,13 +3,13 @@ import { atLeast, compare, interleave, roundsOf, type Bar, type Bench } from "ev
 import { CLIENT, measureClicks, type Measured } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 
-/** A head is signed in it, so that each round has the tree's work on what came in it. */
+/** Long enough for a head to be signed, so that each round includes the tree's work for its clicks. */
 const SECONDS = 12;
 
-/** Its share is small beside what varies from one round to the next. */
+/** More than usual, because the tree's cost is small compared with the variation between rounds. */
 const ROUNDS = 10;
 
-/** The intake of a service that keeps a Merkle tree against the same service that signs heads of the chain alone. */
+/** The intake of a service that keeps a Merkle tree, against the same service that signs heads of the chain alone. */
 export const tree: Bench = async (options) => {
   const seconds = options.quick ? 2 : SECONDS;
   await using service = await startUnchanged(join(options.directory, "tree.sqlite"));

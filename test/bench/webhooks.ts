@@ -11,21 +11,21 @@ import { startService } from "./server.ts";
 const EVENTS = 20_000;
 const EVENTS_QUICK = 2_000;
 
-/** Links, of which the slow receiver and the one that is down want one each. */
+/** Short codes of the links; the slow receiver and the one that is down subscribe to one each. */
 const CODES = Array.from("abcdefghij");
 
-/** Until the slow receiver answers: as one far away that stores what it gets. */
+/** Delay of the slow receiver, which resembles a distant one that stores what it receives. */
 const SLOW_MS = 500;
 
 const SECRET = `whsec_${Buffer.alloc(32, "bench").toString("base64")}`;
 
 interface Delivered {
   readonly perSecond: number;
-  /** Of an event. */
+  /** Processor time per event. */
   readonly time: DeliveryTime;
 }
 
-/** The events a second of one webhook beside two others, of which one is slow and one down, against the same one alone. */
+/** Events a second of one webhook next to a slow one and one that is down, against the same one alone. */
 export const webhooks: Bench = async (options) => {
   const events = options.quick ? EVENTS_QUICK : EVENTS;
   const { beside, alone } = await interleave(roundsOf(options), {
@@ -44,7 +44,7 @@ export const webhooks: Bench = async (options) => {
   ];
 };
 
-/** From the first event to the last that arrives at the fast receiver. */
+/** Measures from the first to the last event that arrives at the fast receiver. */
 async function deliver(directory: string, events: number, hasOthers: boolean): Promise<Delivered> {
   const folder = mkdtempSync(join(directory, "webhooks-"));
   const file = join(folder, "log.sqlite");
@@ -67,7 +67,7 @@ async function deliver(directory: string, events: number, hasOthers: boolean): P
       ...(hasOthers ? webhook("WEBHOOK_SLOW", slow.url.href, "data.data.short_code == 'a'") : {}),
       ...(hasOthers ? webhook("WEBHOOK_DOWN", "http://127.0.0.1:9/", "data.data.short_code == 'b'") : {}),
     };
-    // A webhook carries what comes after its first start.
+    // A webhook only receives events that are appended after its first start.
     await (await startService(file, settings))[Symbol.asyncDispose]();
     await append(file, events);
     await using service = await startService(file, settings);

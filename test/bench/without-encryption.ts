@@ -1,6 +1,8 @@
 import { plugin } from "bun";
 
-/** Preloaded, the service writes and reads everything openly: what it costs more with encryption is the encryption. */
+/**
+ * Preload that makes the service write and read without encryption; the difference in time is the cost of encryption.
+ */
 const ENCRYPTING = "encryptingCodec(keyring)";
 
 plugin({

@@ -1,6 +1,6 @@
 import { plugin } from "bun";
 
-/** Preloaded, the service counts nothing as it happens: what it costs more without this is the counting. */
+/** Preload that stops the service from counting; the difference in time is the cost of counting. */
 const COUNTED = {
   "appends: createAppendMetrics(registry)": "appends: { measured: (eventLog) => eventLog, onCommit() {} }",
   "countAnswer: createAnswerCount(registry)": "countAnswer() {}",

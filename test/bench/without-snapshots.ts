@@ -1,6 +1,9 @@
 import { plugin } from "bun";
 
-/** Preloaded, the service saves no snapshots while it follows the log: what stalls it all the same is something else. */
+/**
+ * Preload that stops the service from saving snapshots while it follows the log; the remaining stalls have other
+ * causes.
+ */
 const SAVING = "if (!isSaving || ";
 
 plugin({

@@ -19,26 +19,26 @@ import {
 
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
-/** A desk and a phone. */
+/** Widths of a desktop and of a phone. */
 const WIDTHS = [1_440, 390] as const;
 
-/** An operator before one of the screens. What an action uses up has the screen's width in its name. */
+/** An operator at one screen. Data that an action uses up has the screen's width in its name. */
 interface Seat {
   readonly operator: Operator;
   readonly width: number;
 }
 
 interface Action {
-  /** As the OpenAPI document names it. */
+  /** Path of the page in the OpenAPI document. */
   readonly page: string;
   readonly does: string;
   readonly address: string | ((seat: Seat) => string);
-  /** What happens before the page is opened. */
+  /** Prepares the action before the page is opened. */
   readonly given?: (seat: Seat) => Promise<unknown>;
   readonly act: (seat: Seat) => Promise<void>;
-  /** On the page afterwards. */
+  /** Text on the page after the action. */
   readonly sees: string | RegExp | ((seat: Seat) => string | RegExp);
-  /** What the log holds since; without a caller, in the operator's name. */
+  /** The event that the action appends; its caller is the operator by default. */
   readonly logs?: readonly [type: EventType, data: object | ((seat: Seat) => object), caller?: string];
 }
 
@@ -77,19 +77,22 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
     expect((await service.post("/api/tracking/event", body, BEARER)).status).toBe(202);
   }
 
-  /** Slack refuses the first message, and with it the channel: the others fail without a request. */
+  /**
+   * Adds dead letters: Slack refuses the first message and so suspends the channel, and the others fail without a
+   * request.
+   */
   async function closeChat(letters: number): Promise<void> {
     installation.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
     for (let letter = 0; letter < letters; letter++) await service.post("/api/notify", { message: "hello" }, BEARER);
   }
 
-  /** Takes the message, but its answer is lost. */
+  /** Slack accepts the message, but its answer is lost. */
   async function leaveInDoubt(): Promise<void> {
     installation.sandbox.faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
     await service.post("/api/notify", { message: "hello" }, BEARER);
   }
 
-  /** X lets no message through, so the run goes on until it is stopped. */
+  /** X defers every message (429), so a run continues until it is stopped. */
   async function holdRuns(): Promise<void> {
     installation.sandbox.faults.add({ network: "x", kind: "429", retryAfter: 600, path: "/messages" });
   }
@@ -106,7 +109,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "sign in",
       address: "/",
       act: async ({ operator }) => {
-        // A browser notes an answer of 401 as an error of its own.
+        // The browser logs an answer of 401 as its own error.
         expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
         await operator.fill("Token", TOKEN);
         await operator.press("Sign in");
@@ -431,7 +434,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       address: "/social/auth",
       act: ({ operator }) => operator.press("Authorize app"),
       sees: "Sends as @acme_team.",
-      // It comes back from X, as any browser may.
+      // The browser returns from X, which any browser may.
       logs: ["AccountAuthorized", { user: { username: "acme_team" } }, "anonymous"],
     },
     {
@@ -456,7 +459,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
   const at = <Value>(value: Value | ((seat: Seat) => Value), seat: Seat): Value =>
     typeof value === "function" ? (value as (seat: Seat) => Value)(seat) : value;
 
-  /** Position of the newest event: the second line of a signed head. */
+  /** Position of the newest event, which is the second line of a signed head. */
   async function readHead(): Promise<number> {
     const head = await service.get("/api/audit/head", { headers: BEARER });
     return Number((await head.text()).split("\n")[1]);
@@ -492,7 +495,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
           expect(events.at(-1)).toMatchObject({ data: at(data, seat), meta: { caller } });
         }
         expect([await overhangOf(page), operator.wrong]).toEqual([0, []]);
-        // With what was unfolded; a desk has the same elements.
+        // Includes the unfolded parts. The desktop page has the same elements, so one check is enough.
         if (width === 390) expect(await violationsOf(page)).toEqual([]);
       },
     );

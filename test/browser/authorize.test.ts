@@ -13,7 +13,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
 
   beforeAll(async () => {
     world = await openInstallation();
-    // Another name for this machine is another site, as X is.
+    // Another name of this machine is another site, like X.
     const authorizeUrl = world.env["X_AUTHORIZE_URL"]!;
     expect(authorizeUrl).toContain("127.0.0.1");
     world.env["X_AUTHORIZE_URL"] = authorizeUrl.replace("127.0.0.1", "localhost");
@@ -87,7 +87,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
           { headers: { "content-type": "text/html", "referrer-policy": "no-referrer" } },
         ),
     });
-    // Another name for this machine is another site.
+    // Another name of this machine is another site.
     await page.goto(`http://localhost:${foreign.port}/`);
     await page.click("button");
     expect(await page.textContent("main")).toContain("A page of another site may not do this.");

@@ -34,13 +34,13 @@ const PATHS = [
   "/people?as_of=5",
 ];
 
-/** Where the newest event of a type leads to: its own page, and those of what it names. */
+/** Types whose newest event is opened: its own page and the pages that it links to. */
 const NAMING = ["DirectMessageSent", "RunStarted", "LinkClicked"];
 
 const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = [360, 768, 1_280] as const;
 
-/** A word that is wider than a phone breaks; the page around it does not become wider. */
+/** A word wider than a phone must break, and not widen its page. */
 const LONG = "x".repeat(400);
 
 describe.skipIf(!hasBrowser)("the console in a browser", () => {
@@ -77,7 +77,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect(response.status).toBe(202);
   }
 
-  /** A page of a browser that is signed in, and what it complained of: scripts that failed, and what the policy refused. */
+  /** Opens a signed-in page and collects errors: failed scripts and violations of the policy. */
   async function signedIn(
     options: Parameters<Browser["newContext"]>[0] = {},
   ): Promise<{ page: Page; wrong: string[] }> {
@@ -377,7 +377,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
     const shown = hrefs.map((href) => Number(href?.split("/").at(-1)));
     const logged = (await exported(installation)).map(({ position }) => position).toReversed();
-    // The log goes on meanwhile: the page is held to what it had when it showed its newest event.
+    // The log keeps growing, so the page is compared with the log up to its newest event.
     const newest = logged.slice(logged.indexOf(shown[0] ?? 0));
     expect(shown).toEqual(newest.slice(0, 100));
     await page.context().close();

@@ -14,7 +14,7 @@ import {
   type Running,
 } from "../harness/process.ts";
 
-/** Turns direction around, and closes what it did not open. */
+/** Reverses the text direction, and closes isolates that it did not open. */
 const TURNED = "\u2069\u2069\u202e";
 
 const MARKUP = [
@@ -28,10 +28,10 @@ const MARKUP = [
   "&lt;b&gt; {{name}}",
 ].join(" ");
 
-/** By which its beginning is found on a page, whatever is cut from its end. */
+/** Part of the text's beginning; it is found on a page even if the end is cut. */
 const TRACE = "alert(1)";
 
-/** Everything that tempts a browser, filled up to the most that the place takes by a word that no line holds. */
+/** All markup that could trigger a browser, padded to the allowed length with a word that fits on no line. */
 function hostile(length: number): string {
   return MARKUP.padEnd(length, "x").slice(0, length);
 }
@@ -65,7 +65,7 @@ describe.skipIf(!hasBrowser)("texts that others wrote to do harm", () => {
     await operator.page.goto(service.url);
     await operator.fill("Token", TOKEN);
     await operator.press("Sign in");
-    // A browser notes an answer of 401 as an error of its own.
+    // The browser logs an answer of 401 as its own error.
     expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
   });
   afterAll(async () => {
@@ -73,13 +73,13 @@ describe.skipIf(!hasBrowser)("texts that others wrote to do harm", () => {
     await installation?.[Symbol.asyncDispose]();
   });
 
-  /** One person, and a row that is refused. */
+  /** A file with one recipient and one row that is refused. */
   function peopleFile(username: string): string {
     const person = { username, basis: "opt_in", name: hostile(1_000), note: hostile(1_000) };
     return installation.file("people.json", JSON.stringify([person, { username: hostile(4_000) }]));
   }
 
-  /** Fails where the page that is open does what it was told by those texts, or is not fit for its reader. */
+  /** Fails if the open page executed such a text or cannot be read. */
   async function expectHarmless(at: string): Promise<void> {
     const { page, wrong } = operator;
     expect([at, (await page.content()).includes(TRACE)]).toEqual([at, true]);
@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)("texts that others wrote to do harm", () => {
     const person = ["/people/@ada_builds", `/people/@ada_builds?as_of=${events.length}`];
     for (const path of [...lists, ...links, ...asked, ...ofEvents, ...person]) {
       const answer = await page.goto(service.url + path);
-      // A browser notes an answer of 404 as an error of its own.
+      // The browser logs an answer of 404 as its own error.
       if (answer?.status() === 404) expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("404")]);
       await expectHarmless(path);
     }

@@ -19,18 +19,18 @@ yuki_dev,Yuki,opt_in,the analytics plan
 ben_noconsent,Ben,none,the sales guide
 `;
 
-/** Of all three: each has a context of their own there. */
+/** Shared by all three ways; each has its own context in it. */
 let browser: Browser | undefined;
 const openedBrowser = async (): Promise<Browser> => (browser ??= await launchBrowser());
 afterAll(() => browser?.close());
 
-// Each test goes on where the one before it ended: one day of a newcomer who becomes an operator.
+// Each test continues where the previous one ended: one day of a newcomer who becomes an operator.
 for (const way of WAYS) {
   describe.skipIf(!hasBrowser)(`from the first sign-in to the proof, ${way}`, () => {
     let installation: Installation;
     let service: Running;
     let operator: Operator;
-    /** Where the log ended once people were known and none had been written to. */
+    /** End of the log after the import and before the first message. */
     let afterImport: number;
 
     beforeAll(async () => {
@@ -54,11 +54,11 @@ for (const way of WAYS) {
     const region = (name: string): Locator => operator.page.getByRole("region", { name });
     const row = (name: string): Locator => operator.page.getByRole("row").filter({ hasText: name });
     const channel = (name: string): Locator => region("Channels").getByRole("listitem").filter({ hasText: name });
-    /** A figure of the overview, of all messages. */
+    /** The number of sent messages on the overview. */
     const sent = (count: number): Locator =>
       operator.page.getByLabel("All messages").filter({ hasText: new RegExp(`^Sent${count}Skipped`) });
 
-    /** Each row of a table as its readers see it, without the head. */
+    /** Text of each row of a table, without the head. */
     async function rowsOf(name: string): Promise<string[]> {
       const rows = await region(name).getByRole("row").allInnerTexts();
       return rows.slice(1).map((text) => text.replaceAll(/\s+/g, " "));
@@ -72,7 +72,7 @@ for (const way of WAYS) {
     test("signs in, and is told what is left to set up", async () => {
       await goTo("/");
       await operator.sees("Sign in with an API token");
-      // A browser notes an answer of 401 as an error of its own.
+      // The browser logs an answer of 401 as its own error.
       expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
       await operator.fill("Token", TOKEN);
       await operator.press("Sign in");
@@ -130,7 +130,7 @@ for (const way of WAYS) {
     test("the run is seen going on, message by message, and ending", async () => {
       const { x, faults } = installation.sandbox;
       const linus = [...x.people.values()].find(({ username }) => username === "linus_k");
-      // Holds the run before its third message until we have seen two.
+      // Delays the third message until two were seen.
       faults.add({ network: "x", kind: "429", retryAfter: 1, path: `/${linus?.id}/messages` });
       await operator.unfold("Run");
       await operator.press("Send messages");
@@ -182,7 +182,7 @@ for (const way of WAYS) {
     test("of two dead letters the one that the filter finds is retried, by a button that names the number", async () => {
       installation.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
       const notify = (message: string) => service.post("/api/notify", { message }, BEARER);
-      // Slack refuses the first, and with it the channel; the second fails without a request.
+      // Slack refuses the first message and so suspends the channel; the second fails without a request.
       for (const message of ["first", "second"]) expect((await notify(message)).status).toBe(502);
       await operator.sees(operator.page.getByRole("link", { name: "Deliveries 2 dead letters", exact: true }));
       await operator.follow("Deliveries 2 dead letters");
@@ -205,7 +205,7 @@ for (const way of WAYS) {
     test("finds one person, reads what happened, suppresses them, and forgets them for ever", async () => {
       await operator.follow("People");
       await operator.fill("Search", "grace");
-      // With script it applies once the field is left.
+      // With scripts the filter applies once the field loses the focus.
       await (way === "by mouse, without script" ? operator.press("Show") : operator.page.keyboard.press("Tab"));
       await operator.sees("1 of 5 people.");
       await operator.follow("@grace_codes (Grace)");
@@ -245,7 +245,7 @@ for (const way of WAYS) {
 
       await goTo(`/people?as_of=${afterImport}`);
       await operator.sees(`As of position ${afterImport}, `);
-      // A person who is erased is erased at every moment.
+      // An erased recipient is erased in past states too.
       await operator.sees("4 of 4 people.");
       expect(await region("People").getByText("not contacted yet").count()).toBe(4);
       await operator.follow("Overview");

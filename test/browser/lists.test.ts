@@ -84,7 +84,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       const loadedAt = await page.evaluate(() => performance.timeOrigin);
       await status.focus();
       await status.selectOption("sent");
-      // Of all people the text ends so too.
+      // Anchored at the start, because the unfiltered text ends the same.
       await page.waitForSelector(`text=/^1 of ${PEOPLE + 1} people\\./`);
       expect(await namesOn(page)).toEqual(["@ada_builds (Ada)"]);
       expect(new URL(page.url()).search).toBe("?sort=person&order=descending&status=sent");
@@ -112,9 +112,9 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       expect(seen.length).toBeGreaterThan(2);
       expect(seen.filter(({ label, isCut }) => isCut || !/^"[A-Z].*"$/.test(label))).toEqual([]);
       const hidden = page.locator("tbody :is(th, td)").filter({ visible: false });
-      // Those of a chart are folded.
+      // Cells of a chart's table are folded away.
       expect(await hidden.evaluateAll((all) => all.filter((cell) => cell.closest("details") === null).length)).toBe(0);
-      // A table to those who hear it.
+      // It remains a table for screen readers.
       expect(await page.locator("table, tr, th, td").and(page.locator(":not([role])")).count()).toBe(0);
       expect(
         await page
@@ -175,7 +175,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       if (isPhone) await operator.unfold("Look at an earlier moment");
       await operator.follow("Before the last run");
       expect(await changes.innerText()).toContain(`Recipients ±0 (${PEOPLE + 1} → ${PEOPLE + 1})`);
-      // In sight wherever the page is.
+      // The bar stays visible while the page scrolls.
       await page.mouse.wheel(0, 5_000);
       await operator.sees(page.locator("#moment.past"));
       expect(await page.locator("#moment.past").evaluate((bar) => Math.round(bar.getBoundingClientRect().top))).toBe(0);

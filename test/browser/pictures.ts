@@ -1,6 +1,6 @@
 /**
- * Takes the screenshots of README and documents again, from a demo with some history: `bun run pictures [FOLDER]`. With a
- * folder it takes one of every page there, also as a phone shows it.
+ * Takes the screenshots of README and documents from a demo with some history: `bun run pictures [FOLDER]`. With a
+ * folder it instead takes one of every page there, also at a phone's width.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { temporaryFolder } from "../harness/temporary.ts";
 
 const PICTURES = join(import.meta.dirname, "../../docs/pictures");
 
-/** What a stranger sees first. */
+/** Pages in the documents' pictures, which newcomers see first. */
 const PAGES_OF_DOCUMENTS: Readonly<Record<string, string>> = {
   overview: "/",
   activity: "/activity",
@@ -34,7 +34,7 @@ const SCHEMES = ["light", "dark"] as const;
 const DESKTOP = { width: 1_280, height: 800 };
 const PHONE = { width: 360, height: 740 };
 
-/** Of a picture in the repository: a third of a PNG's bytes, and no difference to the eye. */
+/** Quality of a picture in the repository: a third of a PNG's bytes, without a visible difference. */
 const WEBP_QUALITY = 80;
 
 const AGENTS = [
@@ -69,7 +69,7 @@ async function authorize(opened: Browser, running: Demo): Promise<void> {
   await page.context().close();
 }
 
-/** A run is made, its links are clicked, and the log is verified. */
+/** Runs outreach, clicks its links and verifies the log. */
 async function letSomethingHappen(running: Demo): Promise<void> {
   const ran = await fetch(`${running.url}/social/run`, { method: "POST", headers: { prefer: "wait=60" } });
   if (ran.status !== 200) throw new Error(`the run was answered with ${ran.status}`);
@@ -106,7 +106,7 @@ async function signIn(opened: Browser, running: Demo, options: Parameters<Browse
   return page;
 }
 
-/** Before the run, which leaves no recipient to list. */
+/** Taken before the run, which leaves no recipient to list. */
 async function takeDryRun(opened: Browser, running: Demo): Promise<void> {
   for (const colorScheme of SCHEMES) {
     const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });
@@ -149,7 +149,7 @@ async function takeAll(opened: Browser, running: Demo, into: string): Promise<vo
   }
 }
 
-/** The script shows times as people read them once it has begun. */
+/** Opens a page and waits for the script, which formats times. */
 async function open(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await page.waitForSelector("#connection:not(:empty)");

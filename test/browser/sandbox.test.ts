@@ -15,7 +15,7 @@ const PATHS = ["/", ...NETWORKS.map((network) => `/networks/${network}`), "/peop
 const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = [360, 390, 768, 1_280] as const;
 
-/** Turns direction around, and closes what it did not open. */
+/** Reverses the text direction, and closes isolates that it did not open. */
 const TURNED = "\u2069\u2069\u202e";
 
 const HOSTILE = [
@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
   });
   afterEach(() => sandbox[Symbol.asyncDispose]());
 
-  /** Sends `text` to each network, as a service would. */
+  /** Sends `text` to each network as the service would. */
   async function sendEverywhere(text: string): Promise<void> {
     const { urls, telegram, line, whatsapp, meta } = sandbox;
     deliver(sandbox.x, personId(sandbox, "acme_team"), personId(sandbox, "ada_builds"), text);
@@ -66,7 +66,7 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
     expect(answers.map(({ ok }) => ok)).toEqual(answers.map(() => true));
   }
 
-  /** As a service sends it: a text for notifications, and the same in a block. */
+  /** A body like the service's: a text for notifications, and the same text in a block. */
   function slackBody(text: string) {
     return { text, blocks: [{ type: "section", text: { type: "plain_text", text } }] };
   }
@@ -76,7 +76,7 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
     return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
-  /** A page, and what it complained of: scripts that failed, and what the policy refused. */
+  /** Opens a page and collects errors: failed scripts and violations of the policy. */
   async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; wrong: string[] }> {
     const page = await (await browser.newContext(options)).newPage();
     const wrong: string[] = [];
@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
     return { page, wrong };
   }
 
-  /** Parts of a page that scroll sideways by themselves. */
+  /** Elements of a page that scroll sideways separately. */
   function wideParts(): string[] {
     return [...document.querySelectorAll("body *")]
       .filter((part) => /auto|scroll/.test(getComputedStyle(part).overflowX) && part.scrollWidth > part.clientWidth)
@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
       const { page, wrong } = await open({ colorScheme });
       const conversation = `/networks/x?conversation=${personId(sandbox, "acme_team")}-${ada}`;
       for (const path of [...PATHS, conversation, "/nowhere"]) {
-        // The browser notes a 404 as an error of its own.
+        // The browser logs a 404 as its own error.
         const isThere = (await page.goto(sandbox.url + path))?.ok() === true;
         if (!isThere) expect([path, wrong.pop()]).toEqual(["/nowhere", expect.stringContaining("404")]);
         for (const width of WIDTHS) {
@@ -157,7 +157,7 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
     for (const network of NETWORKS) {
       await page.goto(`${sandbox.url}/networks/${network}`);
       const text = (await page.textContent("section")) ?? "";
-      // X has it in both directions; an event has it in each of its columns.
+      // X shows the text in both directions, and an event shows it in each of its columns.
       const shown = { x: 2, meta: 4 }[network as string] ?? 1;
       expect([network, text.split("hello <there>").length - 1]).toEqual([network, shown]);
     }

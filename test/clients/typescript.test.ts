@@ -10,13 +10,13 @@ describe("each operation for programs, asked of a running service", () => {
   let world: Installation;
   let service: Running;
   let client: Client;
-  /** Whatever was asked, as the document names it. */
+  /** Operations that were requested, by their names in the document. */
   const asked = new Set<string>();
 
   beforeAll(async () => {
     world = await openInstallation();
     service = await world.serve();
-    // A redirect is an answer, too.
+    // Redirects are returned as answers.
     client = createClient({
       url: service.url,
       token: TOKEN,

@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000;
 const START_MS = Date.parse("2026-01-01T08:00:00.000Z");
 const DAYS = 10;
 const CLICKS = 20;
-/** A recipient and clicks a day. */
+/** Events per day: a recipient and the clicks. */
 const DAY_EVENTS = 1 + CLICKS;
 
 type Env = Record<string, string>;
@@ -48,7 +48,7 @@ const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Capture
 
 const refusal = (running: Promise<unknown>): Promise<string> => running.then(() => "none", String);
 
-/** Ten days of one recipient and twenty clicks each; gives the end of the log. */
+/** Appends ten days with one recipient and twenty clicks each; returns the end of the log. */
 async function fill(env: Env): Promise<number> {
   let ms = START_MS;
   return withLog(
@@ -73,7 +73,7 @@ async function fill(env: Env): Promise<number> {
 const segmentsOf = (env: Env): string =>
   env["ARCHIVE_FOLDER"] ?? env["DATABASE_URL"]!.slice("sqlite:".length).replace(/\.sqlite$/, ".segments");
 
-/** What commands say of the log up to an end. */
+/** Output of commands about the log up to `end`. */
 async function sayAll(env: Env, end: number): Promise<readonly Captured[]> {
   const moments = Array.from({ length: 8 }, (_, index) => String(1 + Math.floor((index * (end - 1)) / 7)));
   const commands: readonly (readonly [MakeCommand, ...string[]])[] = [

@@ -23,7 +23,7 @@ import { sandbox } from "../../src/commands/development/sandbox.ts";
 import { serve } from "../../src/commands/serve.ts";
 import { stats } from "../harness/memory/operation-commands.ts";
 
-/** Each command with as many arguments as it takes. */
+/** Each command with all the arguments that it accepts. */
 const FULL: readonly (readonly [MakeCommand, string])[] = [
   [serve, ""],
   [demo, ""],
@@ -61,7 +61,7 @@ const FULL: readonly (readonly [MakeCommand, string])[] = [
   [outreach, "reconcile"],
 ];
 
-/** A log that is nowhere: whatever got past the arguments would fail in another way. */
+/** A log that does not exist: a command that accepts its arguments fails in another way. */
 const SILENT_WORLD = {
   env: { DATABASE_URL: "sqlite:/dev/null/none.sqlite" },
   out: () => {},

@@ -9,7 +9,7 @@ const person = (username: string): NewEvent => addedOf({ username });
 
 const CLICK: NewEvent = clickOf({ ip: "203.0.113.7" });
 
-/** 1 and 2 people, 3 a click, 4 a message; a minute apart. */
+/** Positions: 1 and 2 recipients, 3 a click, 4 a message; a minute apart. */
 async function openLog(): Promise<CommandHarness> {
   const world = await openCommands();
   await world.append(STREAMS.outreach, [person("ada"), person("bob")]);

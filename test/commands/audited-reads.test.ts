@@ -20,7 +20,7 @@ type Read = DataOf<"PersonalDataRead">;
 const ADA = { username: "planted_ada" };
 const FOUND = { recipient: ADA, records: 1 };
 
-/** Commands that show personal data, each with what the log has to say of it. FOLDER is one of the test's own. */
+/** Commands that show personal data, each with the event that the log must contain for it. FOLDER is the test's own. */
 const READS: Readonly<Record<string, Read>> = {
   "recipients show planted_ada": { resource: "recipient", ...FOUND },
   "recipients list": { resource: "recipients", records: 1 },
@@ -45,7 +45,10 @@ const READS: Readonly<Record<string, Read>> = {
   "deliveries show 2": { resource: "deliveries", records: 1 },
 };
 
-/** Those that show none, or only what stays in doubt (`outreach reconcile`); what they change is an event of its own. */
+/**
+ * Commands that show no personal data, or only messages in doubt (`outreach reconcile`); their changes are separate
+ * events.
+ */
 const OTHERS = [
   ..."init clock-corrected serve demo sandbox doctor ready settings stats quota runs clicks replay backup restore restored migrate".split(
     " ",
@@ -85,7 +88,7 @@ async function readsIn({ store }: CommandHarness): Promise<readonly Recorded[]> 
   return Array.fromAsync(store.read({ types: ["PersonalDataRead"] }));
 }
 
-/** Those that follow the log end at once. */
+/** Commands that follow the log end immediately. */
 function signalFor(command: string): AbortSignal {
   return /^(?:audit tail|outreach watch)/.test(command) ? AbortSignal.abort(0) : new AbortController().signal;
 }
@@ -139,7 +142,7 @@ test.each(Object.keys(READS))("reachlog %s shows and writes nothing before the r
   let isWrittenBefore = true;
   const env = new Proxy(world.env, {
     get(target, name) {
-      // The setting is looked at last right before the read is recorded.
+      // The command reads this setting last, right before it records the read.
       if (name === "AUDIT_READS") isWrittenBefore = isWritten();
       return Reflect.get(target, name);
     },

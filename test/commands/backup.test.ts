@@ -61,7 +61,7 @@ const peopleThere = async () =>
     .split("\n")
     .map((line) => (JSON.parse(line) as { username: string | null }).username);
 
-/** A backup whose manifest fits whatever was done to its files. */
+/** Rewrites the manifest to match the files after they were changed. */
 function rewriteManifest(master: Uint8Array): void {
   const manifest = readManifest(folder);
   for (const [file, name] of Object.entries(NAMES)) {
@@ -234,7 +234,7 @@ test("a person who is forgotten between the copies of log and keys stays forgott
   await writeBackup({ log: { ...world.store, backup: backupAndForget }, secrets }, folder, { clock: () => NOW });
   expect(await restored()).toMatchObject({ code: 0 });
   expect(await peopleThere()).not.toContain("ann_builds");
-  // Nothing is recorded of them again, whatever is imported.
+  // Nothing about the forgotten recipients is recorded again, whatever is imported.
   const list = place.file("people.csv");
   writeFileSync(list, "id,username,basis\n101,ann_builds,opt_in\n103,cas,opt_in\n");
   await capture(recipients, ["import", list], { env });

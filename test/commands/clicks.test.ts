@@ -14,10 +14,10 @@ const INTENT: NewEvent = {
 
 const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 
-/** A message, what X fetches at once, clicks of another link meanwhile, and a person a minute later. */
+/** Appends a message, X's immediate fetches, clicks on another link, and a click by a person a minute later. */
 async function tell(world: CommandHarness): Promise<void> {
   let made = 0;
-  // All of these at the same moment.
+  // All of these events have the same time.
   const eventLog = createEventLog(world.store, () => `event-${++made}`);
   const at = (stream: string, ...newEvents: NewEvent[]): Promise<unknown> =>
     eventLog.append(stream, newEvents, { caller: "tests" });

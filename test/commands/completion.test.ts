@@ -8,13 +8,13 @@ const reachlog = await loadReachlog();
 
 const COMMANDS = describeCommands(reachlog(NO_TERMINAL));
 
-/** What bash offers for each of these lines, where the cursor is behind the last word. */
+/** Returns the words that bash offers for each line, with the cursor after its last word. */
 function offered(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const asked = lines.map((words) => {
     const list = words.map((word) => `'${word}'`).join(" ");
     return `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; COMPREPLY=(); _reachlog; echo "$asked\${COMPREPLY[*]}"`;
   });
-  // Only a shell that a person types into completes file names: there this builtin does something.
+  // `compopt` has an effect only in an interactive shell, so this stand-in records that file names are completed.
   const script = `compopt() { asked="files "; }\n${bashScript(COMMANDS)}\n${asked.map((line) => `asked=; ${line}`).join("\n")}`;
   const { stdout, stderr, exitCode } = Bun.spawnSync(["bash", "--norc"], { stdin: Buffer.from(script) });
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
@@ -72,7 +72,7 @@ test("the script is printed for the shells that are known", async () => {
   ]) {
     out = "";
     expect(await runCommandLine(["completion", shell], terminal)).toBe(0);
-    // A program that runs has its own words for --help.
+    // The running program has its own text for --help.
     expect(out).toBe(scriptOf(COMMANDS).replaceAll("display help for command", "show this"));
   }
   expect(await runCommandLine(["completion", "powershell"], terminal)).toBe(2);

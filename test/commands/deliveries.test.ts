@@ -29,7 +29,7 @@ const CONFIGURED = {
 };
 
 let world: CommandHarness;
-/** Two clicks that the chat gave up, and of which one is delivered as an ad. */
+/** Two clicks whose dispatches to the chat were abandoned; one is delivered as an ad. */
 beforeEach(async () => {
   world = await openCommands(undefined, CONFIGURED);
   await world.append(LINK, [CLICK, CLICK]);
@@ -48,7 +48,7 @@ async function told(type: string): Promise<unknown[]> {
   return events.map(({ stream, data, meta }) => [stream, data, meta.caller]);
 }
 
-/** Another command has just appended under this key: it was not seen yet when this one read the log. */
+/** Simulates another command that has just appended under this key, after this one read the log. */
 async function take(key: string): Promise<void> {
   const eventLog = createEventLog(world.store, () => `under ${key}`);
   await eventLog.append(
@@ -398,7 +398,7 @@ describe("deliveries resume", () => {
   test("a stopped one goes on, once for each stop, however many ask", async () => {
     const resumed = [STREAMS.delivery("chat"), { channel: "chat", why: "by_hand" }, "command-line"];
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
-    // Either may come second, and be told that the channel is no longer suspended.
+    // Either command may be second, and learn that the channel is no longer suspended.
     const resume = () => run("resume", "chat").catch((refused: unknown) => ({ out: String(refused) }));
     const answers = await Promise.all([resume(), resume()]);
     expect(answers.map(({ out }) => out)).toContain(`chat is resumed. It had been suspended since ${timeAt(7)}.\n`);

@@ -39,7 +39,7 @@ const ADA = {
   },
 };
 
-/** What the log says after it is opened again. */
+/** Returns the recipient's name after the log is reopened. */
 async function nameInLog(): Promise<string | undefined> {
   await using store = await openLog(config());
   const folded = contacts.initial();

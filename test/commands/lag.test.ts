@@ -45,7 +45,7 @@ describe("what the end of the log tells", () => {
   test("the rate is that of the last five minutes, each dispatch once, failed attempts not", async () => {
     await using world = await openCommands();
     await world.append(LINK, [click("chat"), click("chat"), click("chat"), click("chat", "ads")]);
-    // A minute apart: those at 5, 6, 7, 8, 9 and 10.
+    // At the minutes 5, 6, 7, 8, 9 and 10.
     await world.append(CHAT, [delivered(1), failed(2), skipped(2), delivered(3), delivered(3), doubted(4)]);
     expect((await readTail(world.store, "chat", at(10))).settled.perMinute).toBe(4 / 5);
     expect((await readTail(world.store, "chat", at(10) + 1)).settled.perMinute).toBe(3 / 5);
@@ -72,7 +72,7 @@ describe("what the end of the log tells", () => {
 
   test("where there is very much, the rate is that of the time in which it was told", async () => {
     await using world = await openCommands();
-    // A thousand at the same moment, and then ten times a thousand a minute later.
+    // A thousand events at the same time, and ten thousand a minute later.
     const thousand = (from: number) => Array.from({ length: 1_000 }, (_, index) => delivered(from + index));
     for (let round = 0; round < 11; round++) {
       if (round === 1) await world.append(STREAMS.requests, [click()]);

@@ -21,7 +21,7 @@ function added(recipient: Recipient, { name, company, basis = "opt_in" }: Row = 
   return { type: "RecipientAdded", data: { recipient, ...called, basis, fields, source: "list" } };
 }
 
-/** A log with these people, and a template. */
+/** A log with these recipients, and a template. */
 async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandHarness> {
   const world = await openCommands();
   Object.assign(world.env, { MESSAGE_TEMPLATE: TEMPLATE });
@@ -29,7 +29,7 @@ async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandHarness
   return world;
 }
 
-/** An id of a recipient who gets this variant, as the stable hash has it. */
+/** An id of a recipient who gets this variant by the stable hash. */
 function idFor(variant: string, number: number): string {
   for (let id = 1_786_000_000_000_000 + number * 1_000; ; id++) {
     if (chooseVariant(parseTemplate(TEMPLATE), String(id)).label === variant) return String(id);
@@ -50,7 +50,7 @@ test("each variant is shown as the first who can get it would read it, with how 
   await using world = await worldWith(people);
   const { code, out } = await world.run(outreach, "preview");
   expect(code).toBe(0);
-  // Without a company there is no A: Ann, whose variant it is, would be skipped, and Dora cannot show it.
+  // Variant A needs a company: Ann, whose variant it is, would be skipped, and Dora's preview cannot show it.
   expect(out).toStartWith(`template ${TEMPLATE_ID}
 
 variant A for @bea (${BEA.id}); 0 people get it
@@ -88,7 +88,7 @@ test("a recipient who would be skipped before the network is asked is counted by
   expect(out).toContain("3 would be skipped, no_consent: @d1, @d2 and 1 more\n");
   expect(out).toContain(`1 would be skipped, suppressed: @ann (${ANN.id})\n`);
   expect(out).toContain("1 failed: only reachlog recipients retry");
-  // Eve's id is not known, so neither is her variant.
+  // Eve's id is unknown, and so is her variant.
   expect(out).toContain("1 known by handle only");
   expect(out.match(/; 0 people get it, and a share of the 1 whose id only X knows\n/g)).toHaveLength(2);
 

@@ -25,7 +25,7 @@ const FINISHED: NewEvent = {
   data: { run_id: "run-1", reason: "completed", ...COUNTS, usage: USAGE },
 };
 
-/** Runs `outreach watch` and collects what it says; `said` resolves once it has said something that fits. */
+/** Runs `outreach watch` and collects its output; `said` resolves when a part of it matches. */
 function watching(
   world: CommandHarness,
   { args = [], interactive = false }: { args?: string[]; interactive?: boolean } = {},
@@ -161,7 +161,7 @@ describe("where a run stands", () => {
     ["2026-11-20T10:00:00.100Z", "10:00:00Z (0:01)"],
     ["2026-11-20T10:01:02.000Z", "10:01:02Z (1:02)"],
     ["2026-11-20T11:02:03.000Z", "11:02:03Z (1:02:03)"],
-    // Over, and the next event is not there yet.
+    // The time is over, but the next event has not arrived.
     ["2026-11-20T09:59:00.000Z", "09:59:00Z (0:00)"],
   ])("waiting until %s counts down", (until, shown) => {
     const waiting = { reason: "rate_limited", until } as const;

@@ -17,7 +17,7 @@ import { forget, forgetClicks } from "../harness/memory/operation-commands.ts";
 
 const IP = "203.0.113.7";
 
-/** 1 a person, 2 a click, 3 a message; a minute apart. */
+/** Positions: 1 a recipient, 2 a click, 3 a message; a minute apart. */
 async function openProved() {
   const world = await openCommands();
   await world.append(STREAMS.outreach, [addedOf({ username: "ada" })]);
@@ -28,7 +28,7 @@ async function openProved() {
   return {
     world,
     key,
-    /** Proves the event; answers the file. */
+    /** Proves the event; returns the file of the proof. */
     async prove(event: string, ...args: string[]): Promise<string> {
       const file = join(world.directory, `${(files += 1)}.tlog-proof`);
       expect(await world.run(audit, "prove", event, "--out", file, ...args)).toMatchObject({ code: 0, out: "" });

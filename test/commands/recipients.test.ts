@@ -374,7 +374,7 @@ describe("recipients evidence", () => {
       const checked = await world.run(audit, "check", file, "--public-key", public_key);
       expect([checked.code, checked.out]).toEqual([0, expect.stringContaining(`stood at position ${position} of `)]);
     }
-    // Nothing is overwritten.
+    // Existing files are not overwritten.
     expect(await world.run(recipients, "evidence", "ann", "--out", out).catch((fault: unknown) => fault)).toMatchObject(
       {
         kind: "conflict",

@@ -20,7 +20,7 @@ function interruptedAt(position: number) {
   return { signal: abort.signal, onProgress };
 }
 
-/** Where a rebuild began. */
+/** Returns the position at which a rebuild began. */
 async function begunAt(store: EventStore<Event>, restart = false): Promise<number> {
   let begun = -1;
   await rebuildAll(store, { restart, onBegin: (from) => (begun = from) });
@@ -81,7 +81,7 @@ describe("a rebuild", () => {
     const { position } = await store.head();
     const MORE = 6_000;
     let grown: Promise<unknown> | undefined;
-    // In the way of the fold, so that the log has grown before it is done.
+    // The append happens within the fold, so that the log grows before the fold ends.
     const growing: EventStore<Event> = {
       ...store,
       async *readFolded(query) {

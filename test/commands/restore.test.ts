@@ -26,13 +26,13 @@ const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 
 type Env = Record<string, string>;
 
-/** A kind of place for logs, with what belongs to them. */
+/** A kind of place for a log and the data that belongs to it. */
 interface Engine {
-  /** Settings of a place where nothing was ever kept. */
+  /** Settings of a place that was never used. */
   make(folder: TemporaryFolder): Promise<Env>;
-  /** Another such place, which has the keys of `live`. */
+  /** Settings of another such place that has the keys of `live`. */
   drill(folder: TemporaryFolder, live: Env): Promise<Env>;
-  /** The log is gone, and nothing else. */
+  /** Removes the log and nothing else. */
   loseLog(env: Env): Promise<void>;
   isLogThere(env: Env): Promise<boolean>;
 }
@@ -71,7 +71,7 @@ const imported = (id: string, username: string): NewEvent => addedOf({ id, usern
 const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
 const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
 
-/** Does something with an open log. */
+/** Appends events to an open log. */
 const append = (env: Env, stream: string, ...newEvents: NewEvent[]) =>
   withLog(env, (log) => createEventLog(log, () => Bun.randomUUIDv7()).append(stream, newEvents, {}));
 const tokenOf = (env: Env) => withLog(env, async ({ vault }) => (await vault.get("token"))?.value);
@@ -149,7 +149,7 @@ describe.each([
       const { changes } = await keysOf(env);
       await putKeys(env, older);
       for (const id of ["104", "105", "106"]) await append(env, STREAMS.outreach, imported(id, `u${id}`));
-      // The backup's keys are no newer by count, so they do not replace these.
+      // The backup's keys have no higher count of changes, so they do not replace these.
       expect((await keysOf(env)).changes).toBeGreaterThanOrEqual(changes);
       await engine.loseLog(env);
       expect(await refusal(run(env, restoreCommand, tuesday))).toMatchObject({
@@ -273,7 +273,7 @@ describe.each([
   });
 });
 
-/** What docs/postgresql.md has an administrator grant to the service's role. */
+/** The rights that docs/postgresql.md tells an administrator to grant to the service's role. */
 const GRANTS = /```sql\n(GRANT USAGE ON SCHEMA eventstore[^`]*)```/.exec(
   readFileSync(join(import.meta.dirname, "../../docs/postgresql.md"), "utf8"),
 )![1]!;
@@ -314,13 +314,13 @@ describe("a role that was granted its rights on an empty log on PostgreSQL keeps
   });
 });
 
-/** The rows of the key store as they are now. */
+/** The current rows of the key store. */
 async function keysOf(env: Env) {
   await using keys = await locateLog(configOf(env)).secrets.keys.open();
   return await keys.contents();
 }
 
-/** Puts an older copy of the key store in its place, as an operator does with a dump. */
+/** Replaces the key store by an older copy, as an operator does with a dump. */
 async function putKeys(env: Env, contents: Awaited<ReturnType<typeof keysOf>>): Promise<void> {
   await using keys = await locateLog(configOf(env)).secrets.keys.open();
   const { binding } = await keys.label();

@@ -91,7 +91,7 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
   expect(await shown("--as-of", timeAt(4))).toBe(told(0, 2, 4));
   expect(await shown("--as-of", "7")).toBe(told(2, 0, 7));
   expect(await shown("--as-of", "10")).toBe(told(3, 0, 10));
-  // A day that is given alone is that day of the zone, whatever the log had last.
+  // A date alone is that day in the zone, whatever the last event is.
   expect(await shown("--as-of", day)).toBe(told(3, 0, 10));
   expect(JSON.parse(await shown("--as-of", "2025-11-22", "--json"))).toEqual({
     day: "2025-11-22",
@@ -116,7 +116,7 @@ test("quota: a moment in the past counts as it did then, and after a change of t
     message(attempt_id, attempt_id, day).map((newEvent) =>
       newEvent.type === "DirectMessageAttempted" ? { ...newEvent, data: { ...newEvent.data, timezone } } : newEvent,
     );
-  // From 20 November, 10:01 UTC on, a minute apart.
+  // Recorded from 20 November, 10:01 UTC on, a minute apart.
   await world.append(STREAMS.outreach, [
     ...sentIn("UTC", "1", "2025-11-20"),
     ...sentIn("UTC", "2", "2025-11-20"),
@@ -140,7 +140,7 @@ test("quota: a moment in the past counts as it did then, and after a change of t
     "the 24 hours before, since the time zone was changed to Pacific/Kiritimati: 3 of 2 used, 0 left, " +
       `more at ${secondBack} (`,
   );
-  // Long after the change the day counts again.
+  // Long after the change the calendar day counts again.
   expect(await shown()).toMatchObject({ timezone: "Pacific/Kiritimati", counted: "day", used: 0 });
 });
 
@@ -151,7 +151,7 @@ test("quota: without a moment, or at one to come, it is today", async () => {
   const { out } = await world.run(quota);
   expect(out).toStartWith(`${today} (UTC): 0 of 100 used, `);
   expect(out).not.toContain("the limit is");
-  // No run can have used anything of a day in 999 years.
+  // A day 999 years ahead cannot have used quota, so today is shown.
   expect((await world.run(quota, "--as-of", "2999-01-01")).out).toStartWith(`${today} (UTC): `);
 });
 

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder[Symbol.dispose]());
 
-/** What was found, as programs get it. */
+/** The findings in the JSON output. */
 async function check(): Promise<{ code: number; findings: Record<string, [string, string]> }> {
   const { code, out } = await capture(upgradeCheck, ["--json"], { env });
   const lines = out

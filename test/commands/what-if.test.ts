@@ -42,7 +42,7 @@ const finished = (reason: "completed" | "stopped"): NewEvent => {
   return { type: "RunFinished", data: { run_id: "r", reason, ...counts } };
 };
 
-/** Three recipients with messages, the last of which was answered; a click of a person and one of a program. */
+/** Messages to three recipients (the last one replied), a click of a person and one of a bot. */
 const HISTORY: readonly NewEvent[] = [
   ...["10", "11", "12"].map((id) => addedOf({ id, username: `user_${id}` })),
   addedOf({ id: "13", username: "user_13" }, { basis: "none" }),

@@ -12,7 +12,7 @@ import { STREAMS } from "../../src/log/event-log.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
-/** Runs `witness serve` until it is disposed; answers the settings that it prints. */
+/** Runs `witness serve` until it is disposed; returns the settings that it prints. */
 async function serveWitness(folder: string, key: string, ...more: readonly string[]) {
   const stopping = new AbortController();
   const settings: Record<string, string> = {};

@@ -10,7 +10,7 @@ const noFile = (): string => {
   throw new Error("no other file is read");
 };
 
-/** A value of each secret that its setting takes, and what else has to be set beside it. */
+/** A valid value of each secret, and the settings that it also requires. */
 const WEBHOOK_SECRET = `whsec_${Buffer.from("canary of the webhook, 32 bytes.").toString("base64")}`;
 
 const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]>> = {
@@ -62,7 +62,7 @@ function refusal(env: Record<string, string>): string {
   return "";
 }
 
-/** With every secret said aloud, so that two configurations can be compared. */
+/** The configuration with every secret in plain text, so that two configurations can be compared. */
 function revealed(env: Record<string, string>): unknown {
   const reveal = (_: string, value: unknown): unknown =>
     typeof value === "object" && value !== null && "reveal" in value ? (value.reveal as () => string)() : value;

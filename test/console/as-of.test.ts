@@ -8,7 +8,7 @@ import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
-/** Its first digits are a time: runs are looked for from there on. */
+/** The id begins with a time, from which the search for a run starts. */
 const RUN = `${Date.now()
   .toString(16)
   .padStart(12, "0")
@@ -29,12 +29,12 @@ const PAGES = [
   "/activity",
   "/activity/2",
   "/setup",
-  // A person's id and a position, once there is the person.
+  // Finds both a recipient's id and a position, once the recipient exists.
   "/find?q=1",
 ];
 
 let world: AppHarness;
-/** Its browser may look only, so that pages of now have no forms that act either. */
+/** An app without form tokens, so that current pages have no forms either and can be compared. */
 let app: App;
 
 beforeEach(async () => {
@@ -73,7 +73,7 @@ function undelivered(type: "DispatchAbandoned" | "DispatchInDoubt", source: numb
   return outcomeOf(type, { source, channel: "chat", lane: "clicks", detail: "no", ...end });
 }
 
-/** Each changes some number of some page. */
+/** Each step changes a number on some page. */
 const LIFE: readonly (readonly [stream: string, ...NewEvent[]])[] = [
   ["link-go.example/a", click("a")],
   ["outreach", person("ada"), person("bob")],
@@ -91,7 +91,9 @@ const LIFE: readonly (readonly [stream: string, ...NewEvent[]])[] = [
   ["outreach", { type: "RecipientSuppressed", data: { recipient: { username: "bob" }, reason: "by_hand" } }],
 ];
 
-/** The status too: a page is unknown before the event that makes it. */
+/**
+ * The status and content of a page. The status counts too, because a page is unknown before the event that creates it.
+ */
 async function seenAt(path: string): Promise<string> {
   const response = await ask(app, path);
   const location = response.headers.get("location");
@@ -99,7 +101,7 @@ async function seenAt(path: string): Promise<string> {
   return `${response.status} ${mainOf(await response.text())}`;
 }
 
-/** What a page says below its head, without the moment that its links keep. */
+/** The main part of a page, without the `as_of` in its links. */
 function mainOf(page: string): string {
   const main = page.slice(page.indexOf("<main"), page.indexOf("</main>"));
   return main
@@ -120,7 +122,7 @@ test("each page as of a moment is what it was then, to the letter", async () => 
   const head = world.projector.position;
   let different = 0;
   for (const [position, path, main] of then) {
-    // The page of an event leads on to the next one, once there is one.
+    // The page of an event links to the next event once that exists.
     expect([position, path, await seenAt(asOf(path, position))]).toEqual([position, path, main]);
     expect(main).toMatch(/^(?:200|303|404) /);
     if (position < head && main !== (await seenAt(path))) different++;

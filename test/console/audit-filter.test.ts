@@ -31,7 +31,7 @@ const abandoned = (run_id: string): NewEvent => ({
 let harness: AppHarness;
 let times: readonly string[];
 
-/** 1 to 3 people, 4 to 6 clicks, 7 to 11 a run, 12 and 13 another one that goes on, 14 a message. */
+/** Positions: 1 to 3 recipients, 4 to 6 clicks, 7 to 11 a run, 12 and 13 a run in progress, 14 a message. */
 beforeAll(async () => {
   harness = await openApp({ tokens: false });
   await harness.append("outreach", person("ada"), person("bob"), person("cyd", "77"));

@@ -10,7 +10,7 @@ const disposed = disposedAfterEach();
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const PATH = "/console/deliveries/resume";
 
-/** A service whose chat is suspended, and a browser that signed in. */
+/** A service with a suspended chat, and a signed-in browser. */
 async function openSuspended(given: Parameters<typeof openApp>[0] = {}) {
   const harness = disposed(await openApp(given));
   const detail = "channel_is_archived";
@@ -23,7 +23,7 @@ async function openSuspended(given: Parameters<typeof openApp>[0] = {}) {
   return { harness, cookie };
 }
 
-/** The token that the page's forms carry; undefined: it has no form that acts. */
+/** The token of the page's forms; undefined if it has no form that acts. */
 async function formTokenIn(app: App, cookie: string): Promise<string | undefined> {
   const page = await (await ask(app, "/", { headers: { cookie } })).text();
   return /name="form_token" value="([^"]+)"/.exec(page)?.[1];

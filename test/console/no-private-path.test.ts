@@ -9,7 +9,7 @@ const reachlog = await loadReachlog();
 
 const ENDPOINTS = describeEndpoints();
 
-/** The command that does what an operation of the API does. */
+/** Maps an operation of the API to the command that does the same. */
 const COMMANDS: Readonly<Record<string, string>> = {
   discardDeliveries: "deliveries discard",
   resumeDeliveries: "deliveries resume",
@@ -30,13 +30,13 @@ const COMMANDS: Readonly<Record<string, string>> = {
   askWhatIf: "replay",
 };
 
-/** Changes nothing but the browser's own cookie, as signing in does, which is open. */
+/** Only changes the browser's own cookie; signing in, its counterpart, is open too. */
 const SIGN_OUT = "/session/end";
 
 const isOfConsole = ({ protection }: { readonly protection: string }): boolean =>
   protection === "session" || protection === "form";
 
-/** Whether the command line has a command by this name. */
+/** True if the command line has this command. */
 function isCommand(path: string): boolean {
   const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
   let command = reachlog(silent);

@@ -9,13 +9,13 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
 import { openConsole, pageAt } from "./pages.ts";
 
-/** Of HTML as a browser reads it, in UTF-8: what a proxy may compress, a phone has to parse. */
+/** Limit of the uncompressed HTML in UTF-8: a proxy may compress it, but a phone parses all of it. */
 const PAGE_BYTES_MAX = 200_000;
 
-/** Each of some fifty events. */
+/** Rounds of about fifty events each. */
 const ROUNDS = 60;
 
-/** A chart compares 90 days with as many before them. */
+/** A chart compares 90 days with the 90 days before. */
 const DAYS = 180;
 
 test("no page is larger than 200 KB where a large log fills its lists and its charts", async () => {
@@ -23,7 +23,7 @@ test("no page is larger than 200 KB where a large log fills its lists and its ch
   const append = (stream: string, newEvents: readonly NewEvent[]) => harness.append(stream, ...newEvents);
   await createMixedLife(harness.store, append, 1_000)(ROUNDS);
   await harness.projector.until((await harness.store.head()).position);
-  // Counts of a year with a hundred million events, which would take hours to append.
+  // Sets the counts of a year with a hundred million events, which would take hours to append.
   const [{ quarters: messages }, { quarters: clicks }] = [
     harness.projector.state("timeline"),
     harness.projector.state("suspected"),
@@ -42,6 +42,6 @@ test("no page is larger than 200 KB where a large log fills its lists and its ch
     }
   }
   expect([...sizes].filter(([, bytes]) => bytes > PAGE_BYTES_MAX)).toEqual([]);
-  // They are filled.
+  // Control: these pages are full.
   for (const path of ["/?range=90d", "/activity"]) expect(sizes.get(path)).toBeGreaterThan(PAGE_BYTES_MAX / 2);
 });

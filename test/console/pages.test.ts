@@ -131,7 +131,7 @@ test("the charts show the range that is chosen, and else fit the data", async ()
     expect(picker.map(({ text }) => text.replace(" ", ""))).toEqual([range === "nonsense" ? "Fitted" : range]);
     expect(page).toContain('href="/links?skip=0&amp;range=7d"');
   }
-  // Of the overview only the chart of clicks has something to show.
+  // Only the chart of clicks has data on the overview.
   expect(await labelsAt("/")).toHaveLength(12);
   expect(await labelsAt("/?range=30d")).toHaveLength(30);
 });

@@ -6,12 +6,12 @@ import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 const disposed = disposedAfterEach();
 
-/** A service whose console wants no token; closed after the test. */
+/** Opens a service whose console requires no token; closed after the test. */
 export async function openConsole(given: Given = {}): Promise<AppHarness> {
   return disposed(await openApp({ tokens: false, ...given }));
 }
 
-/** A page that there is, with all that the log holds. */
+/** Returns an existing page once the whole log is folded. */
 export async function pageAt(harness: AppHarness, path: string, status = 200): Promise<string> {
   await harness.projector.until((await harness.store.head()).position);
   const response = await ask(harness.app, path);
@@ -27,7 +27,7 @@ export function person(username: string, basis: "opt_in" | "none" = "opt_in", na
   return addedOf({ username }, { basis, ...(name === undefined ? {} : { name }) });
 }
 
-/** The text of the rows of all tables, cell by cell. */
+/** The rows of all tables as text, with separated cells. */
 export async function rowsOf(page: string): Promise<readonly string[]> {
   const rows: string[][] = [];
   const rewriter = new HTMLRewriter().on("tbody tr", { element: () => void rows.push([]) }).on("tbody th, tbody td", {
@@ -41,7 +41,7 @@ export async function rowsOf(page: string): Promise<readonly string[]> {
   return rows.map((row) => row.join(" | "));
 }
 
-/** The text of each element that fits the selector, and where its links lead. */
+/** The text and the link targets of each element that matches the selector. */
 export async function textsAt(page: string, selector: string): Promise<readonly Shown[]> {
   const found: { text: string; links: string[] }[] = [];
   const rewriter = new HTMLRewriter()

@@ -22,10 +22,10 @@ import { createMixedLife } from "../harness/memory/mixed-life.ts";
 
 const PAGES: readonly ConsolePage[] = [overviewPage, peoplePage, runsPage, linksPage, resultsPage, deliveriesPage];
 
-/** So that a short log has snapshots of the past. */
+/** Small, so that a short log has snapshots of the past. */
 const PAST_EVERY = 40;
 
-/** What the overview says of the recipients of its moment. */
+/** The number of recipients that the overview shows for its position. */
 const RECIPIENTS = /Recipients <b>[^<]*<\/b> \(([\d,]+) →/;
 
 test.each(ENGINES)(
@@ -75,7 +75,7 @@ test.each(ENGINES)(
     };
 
     await expectTruth();
-    // Written to by a run, so that all that the log holds of them is erased.
+    // A run has contacted this recipient, so the log contains all kinds of personal data to erase.
     const options = { metadata: {}, signal: new AbortController().signal };
     await forgetPerson(world, (contacts) => findPerson(contacts, { username: "person_3" }), options);
     await live(2);

@@ -33,7 +33,7 @@ function visitOf(query: string): PastVisit {
   };
 }
 
-/** Pages whose states are made at once, and the names that they asked for, time after time. */
+/** Creates pages whose states are ready immediately, and records the names that each attempt asks for. */
 function watched() {
   const asked: (readonly ProjectionName[])[] = [];
   const make = createPastPages({

@@ -28,7 +28,7 @@ const contactOf = (username: string): Contact => ({
 const makePeople = (): Map<string, Contact> =>
   new Map(Array.from({ length: PEOPLE }, (_, at) => [`@p${at}`, contactOf(`p${at}`)]));
 
-/** Calls `between` before each further step, and says how many there were. */
+/** Calls `between` before each further step, and counts the steps. */
 function stepThrough(
   search: Generator<void, FoundPeople, void>,
   between: () => void = () => {},
@@ -81,7 +81,7 @@ test.each(["ascending", "descending"] as const)(
       const found = stepThrough(findPeople(() => people, {}, { sort: { by: "message", order }, after, limit: 700 }));
       shown.push(...namesOf(found).map(String));
       after = found.next;
-      // The row that the next page begins behind is gone.
+      // The row that the next page starts after is deleted.
       people.delete(after?.key ?? "");
     } while (after !== undefined);
     const months = shown.map((name) => messagedAt(name));
@@ -92,7 +92,7 @@ test.each(["ascending", "descending"] as const)(
   },
 );
 
-/** When they were written to, by their name; empty: never. */
+/** Month of the last message by name; empty if there was none. */
 function messagedAt(name: string): string {
   const at = Number(name.slice(1));
   return at % 3 === 0 ? `2026-0${1 + (at % 9)}` : "";

@@ -10,14 +10,14 @@ const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;
 const COUNTS = { sent: 1_234, skipped: 5, failed: 2, in_doubt: 1 };
 
-/** What comes of a form of the overview, as a browser sends it. */
+/** Submits a form of the overview as a browser does. */
 async function send(harness: AppHarness, action: string, fields: Record<string, string> = {}): Promise<Response> {
   const form_token = /name="form_token" value="([^"]+)"/.exec(await pageAt(harness, "/"))?.[1] ?? "";
   const body = new URLSearchParams({ form_token, back: "/", ...fields }).toString();
   return post(harness.app, `/console/run/${action}`, body, { headers: FORM });
 }
 
-/** The overview that a form led back to, with its notice. */
+/** The overview that a form redirects to, with its notice. */
 async function backAt(harness: AppHarness, answer: Response): Promise<string> {
   expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
   const cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -173,7 +173,7 @@ describe("a dry run", () => {
     expect(rows[1]).toMatch(/^@user_1 \| A \| x{500}… \(10,000 characters\)$/);
     expect(rows.slice(2)).toEqual(["@other_0 | suppressed", "@other_1 | no consent", "@other_2 | no consent"]);
     expect(page).toContain("<li>no consent: 2</li>");
-    // It cannot be asked for again, so it does not follow the log.
+    // The page cannot be requested again, so it does not follow the log.
     expect(page).not.toContain("data-position");
   });
 

@@ -22,7 +22,7 @@ test("an event is the sentence of the command line, and leads to what it names a
     const page = await pageAt(harness, path);
     const sentences = await textsAt(page, ".events .sentence");
     const events = await Array.fromAsync(harness.store.read({ backwards: true }));
-    // Ids are whole on the pages that they lead to.
+    // Lists shorten ids; the linked pages show them in full.
     const short = (words: string): string =>
       words
         .replace(RUN, "…000000aa")

@@ -9,7 +9,7 @@ const disposed = disposedAfterEach();
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const PATH = "/session/end";
 
-/** A browser that signed in, with what the button of its page sends. */
+/** A signed-in browser, with the fields that its sign-out button sends. */
 async function openSignedIn() {
   const harness = disposed(await openApp());
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });

@@ -24,7 +24,7 @@ function stored(event: NewEvent): Stored<NewEvent> {
   };
 }
 
-/** As a fold reads it. */
+/** The event as a fold reads it. */
 function folded({ type, data, meta }: NewEvent): StoredData {
   return { position: 7, type, data, meta: JSON.stringify(meta) };
 }
@@ -154,7 +154,7 @@ describe("an event whose schema changed twice", () => {
       [{ first: "Bea", last: "Cole", language: "en" }, { schema: 3 }],
       [{ first: "Cy", last: "Dow", language: "fr" }, { schema: 3 }],
     ]);
-    // Upcasting is a matter of reading: what is stored, and its chain, stay as they were written.
+    // Upcasting only affects reads: the stored events and their chain are unchanged.
     expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
   });
 

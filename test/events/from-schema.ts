@@ -2,10 +2,10 @@ import type { TObject, TSchema } from "@sinclair/typebox";
 import * as fc from "fast-check";
 import { eventSpecs, makeEvent, type Event, type EventType } from "../../events/catalog.ts";
 
-/** Text that survives JSON in UTF-8: whole code points, also those beyond the BMP, controls and quotes. */
+/** Text that survives JSON in UTF-8: whole code points, including those beyond the BMP, controls and quotes. */
 const text = fc.string({ unit: "binary", maxLength: 20 }).filter((value) => value.isWellFormed());
 
-/** Any value that fits a schema of the kinds our events use; another kind is a gap in this test and throws. */
+/** Any value that matches a schema of the kinds in our events. Throws for another kind, which this generator lacks. */
 function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
   if (schema["anyOf"] !== undefined) return fc.oneof(...(schema["anyOf"] as TSchema[]).map(valueOf));
   if (schema["const"] !== undefined) return fc.constant(schema["const"]);
@@ -30,7 +30,7 @@ function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
   }
 }
 
-/** Records of text: the only ones in the catalog. */
+/** Records of text, the only kind of record in the catalog. */
 const dictionary = fc.dictionary(
   fc.oneof(
     text.filter((key) => key !== "__proto__"),

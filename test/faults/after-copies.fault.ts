@@ -13,7 +13,7 @@ const EXIT_CONFIG = 78;
 
 const clickOnce = ({ post }: Running) => post("/api/tracking/event", CLICK, { "idempotency-key": "once" });
 
-/** What was promised of the log before holds of its copy too, which lacks only what came after it. */
+/** The copy keeps the promises of the log, and lacks only the events appended after the copy was made. */
 test.each(["a restored backup", "a template copy"] as const)(
   "on PostgreSQL %s keeps the promises of its log",
   async (way) => {
@@ -22,11 +22,11 @@ test.each(["a restored backup", "a template copy"] as const)(
     const { faults, slack } = world.sandbox;
     const elsewhere = await server.newDatabase();
     Object.assign(world.env, KEY, { DATABASE_URL: elsewhere });
-    // Another log, with keys of its own.
+    // Another log, with its own keys.
     const people = world.file("people.csv", "username,basis\nada_builds,opt_in\n");
     expect(await world.command("recipients", "import", people)).toMatchObject({ code: 0 });
 
-    // A click whose message to the chat is pending when the copy is made, and arrives afterwards.
+    // The chat message of this click is pending when the copy is made, and arrives afterwards.
     const url = await server.newDatabase();
     world.env["DATABASE_URL"] = url;
     faults.add({ network: "slack", kind: "429", retryAfter: 1 });

@@ -9,9 +9,12 @@ import { ended, openInstallation, type Installation } from "../harness/process.t
 import { isWhole } from "../harness/is-whole.ts";
 
 const KILLS = isWhole ? 200 : 20;
-/** Clicks before each kill, of which every second has a key. */
+/** Clicks before each kill; every second one has an idempotency key. */
 const CLICKS = 40;
-/** Half of the kills come this long after the segment's file at the most: record, keys, event and VACUUM take as long. */
+/**
+ * Half of the kills are at most this long after the segment's file appears: record, keys, event and VACUUM take about
+ * as long.
+ */
 const AFTER_FILE_MS_MAX = 60;
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
@@ -38,7 +41,7 @@ const newClicks = (): readonly Click[] =>
 const segmentsIn = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".zst")) : [];
 
-/** Kills the command at any time of a whole one, or soon after its segment's file is there. */
+/** Kills the command at a random moment of its run if `isEarly`, otherwise soon after its segment's file appears. */
 async function killArchiving(world: Installation, folder: string, isEarly: boolean, wholeMs: number): Promise<boolean> {
   const known = segmentsIn(folder).length;
   const command = world.start(["archive", "--before", "2999-01-01"]);
@@ -100,7 +103,7 @@ test.each([
       );
       expect(repeated.map(({ first }) => first)).toEqual(firsts.filter((_, at) => clicks[at]!.key !== undefined));
       expect(repeated.every((one) => one.repeated)).toBe(true);
-      // None is left that the log does not name.
+      // The log names every segment file that remains.
       const recorded = (await log.archived()).map(({ name }) => name);
       expect(segmentsIn(folder).toSorted()).toEqual(recorded.toSorted());
     });

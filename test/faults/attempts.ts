@@ -2,17 +2,17 @@ import { exported, type Installation } from "../harness/process.ts";
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** What the log tells of all attempts; the lists name people by X's ids. */
+/** The attempts that the log records; the lists contain recipients' ids at X. */
 export interface Attempts {
   /** All recipients with a recorded intent. */
   readonly intended: readonly string[];
   /** Attempts without a final outcome. */
   readonly open: number;
-  /** Settled by a look at the conversation. */
+  /** Attempts that reading the conversation found delivered. */
   readonly foundSent: number;
   readonly notDelivered: readonly string[];
   readonly abandonedRuns: number;
-  /** Places of each day that are taken: what X certainly refused gave its place back. */
+  /** Quota places used per day; a certain refusal by X frees its place. */
   readonly places: Readonly<Record<string, number>>;
 }
 

@@ -38,7 +38,7 @@ test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with 
   expect(lost).toEqual([]);
 }, 240_000);
 
-/** The drill: another machine gets the backup and the master key, and serves. */
+/** The drill: another machine receives the backup and the master key, then serves. */
 async function restore(
   from: Installation,
   folder: string,

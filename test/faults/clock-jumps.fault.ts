@@ -46,13 +46,13 @@ test.skipIf(libfaketime === undefined)(
       `clock jumps during runs: limit ${LIMIT}, sent ${JSON.stringify(perDay)}, ` +
         `${arrivals(world).people} people, at most ${arrivals(world).mostToOne} to one`,
     );
-    // Days did pass, and were used.
+    // Several days passed, and each quota was used up.
     expect(Object.values(perDay).filter((count) => count === LIMIT).length).toBe(3);
   },
   240_000,
 );
 
-/** Starts a run and waits for some of its messages; a day that is used up refuses it, which is as well. */
+/** Starts a run and waits for `count` of its messages. A run refused because the day's quota is used up is fine too. */
 async function runUntilSent(world: Installation, service: Running, count: number): Promise<void> {
   const before = arrivals(world).people;
   const started = await service.post("/social/run");

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { exported, until, type Running, type Installation } from "../harness/process.ts";
 import { arrivals } from "./people.ts";
 
-/** Intents by the day that the log gives them. */
+/** Intents by the day that the log assigns them to. */
 export type PerDay = Readonly<Record<string, number>>;
 
 export async function idle(service: Running): Promise<void> {
@@ -13,8 +13,8 @@ export async function idle(service: Running): Promise<void> {
 }
 
 /**
- * What must hold whatever the clock did: at most `limit` intents a day, days and times that never go back, one run at
- * a time, no recipient written to twice. Answers the intents of each day.
+ * Expects at most `limit` intents a day, days and times that never decrease, one run at a time and no recipient
+ * contacted twice. Returns the intents of each day.
  */
 export async function expectDaysKept(world: Installation, limit: number): Promise<PerDay> {
   const perDay: Record<string, number> = {};

@@ -15,10 +15,13 @@ const CLICKS = 200;
 const BAD_EVERY = 40;
 const BAD_URL = "https://shop.example/bad";
 
-/** The network asks for it, so that all clicks go in one batch. */
+/** The pause that the network asks for, so that all clicks are sent in one batch. */
 const PAUSE_S = 30;
 
-/** New arrivals at the network. Each life requests the whole batch again, so all kills fall within its halving. */
+/**
+ * New arrivals at the network before each kill. Each process sends the whole batch again, so all kills happen while it
+ * is being halved.
+ */
 const ARRIVALS_BEFORE_KILLS = [1, 80];
 
 test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) => network === "meta"))(
@@ -51,7 +54,7 @@ test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) =>
       doubled: 0,
       lost: 0,
     });
-    // Both kills came in the midst of it, and Meta got again what it knew.
+    // Both kills happened during the halving, and Meta received events again that it already had.
     for (const { arrived } of lives.kills) expect(arrived.size).toBeWithin(1, CLICKS - bad);
     expect(sandbox.meta.accepted).toBeGreaterThan(CLICKS + 1 - bad);
     await expectWhole(lives.world);

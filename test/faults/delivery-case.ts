@@ -6,19 +6,19 @@ import { createLoad, type NamedLoad } from "./delivery-load.ts";
 import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { judge, type Verdict } from "./delivery-verdict.ts";
 
-/** Before the fault, so that several are in flight at once when it comes. */
+/** Clicks before the fault, so that several are in flight when it begins. */
 const CLICKS_BEFORE = 8;
 const CLICKS_DURING = 20;
 const CLICKS_AFTER = 10;
 const DIRECT_SENDS = 3;
 
-/** Requests that the fault hits before the service is killed, and again before the network is well. */
+/** Requests that fail before the service is killed, and again before the network recovers. */
 const HITS = 4;
 
-/** When so many more have arrived at the network that is well again, the service is killed a second time. */
+/** New arrivals at the recovered network before the service is killed a second time. */
 const ARRIVALS_BEFORE_KILL = 3;
 
-/** No resolver knows a name that ends so (RFC 6761); over plain HTTP the service would not call it at all. */
+/** Host names that end like this never resolve (RFC 6761). HTTPS, because the service refuses to call plain HTTP. */
 const NO_HOST = "https://reachlog-test.invalid";
 
 interface Case {
@@ -28,7 +28,7 @@ interface Case {
   readonly load: NamedLoad;
 }
 
-/** One network has one fault for a while; the service is killed in the midst of it, and again when it is over. */
+/** Applies one fault to one network for a while. Kills the service during the fault and again after it. */
 export async function runCase(row: NetworkRow, fault: FaultRow): Promise<Verdict> {
   await using lives = await openLives(row, NO_DIGESTS);
   const load = createLoad(lives, row);
@@ -45,7 +45,7 @@ export async function runCase(row: NetworkRow, fault: FaultRow): Promise<Verdict
   return await judge({ row, fault, lives, acknowledged: load.acknowledged });
 }
 
-/** The fault hits some, a kill cuts it short, and it goes on after the restart. */
+/** The fault fails some requests, then fails more after a kill and a restart. */
 async function suffer({ row, fault, lives, load }: Case): Promise<void> {
   const { sandbox } = lives.world;
   const { network } = row;
@@ -66,7 +66,8 @@ async function suffer({ row, fault, lives, load }: Case): Promise<void> {
 
 async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: FaultRow): Promise<void> {
   if (hasNoAddress === true) {
-    // Nothing arrives that could be counted: several failures in a row open the circuit.
+    // Requests to a host without an address cannot be counted, so wait for several failures in a row to open the
+    // circuit.
     await until(
       () => lives.health(),
       ({ circuit }) => circuit !== "closed",
@@ -81,7 +82,7 @@ async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: Faul
   );
 }
 
-/** The channel is suspended, and stays so over a kill: direct sends fail, clicks wait, the operator is told. */
+/** The channel is suspended and stays so after a kill: direct sends fail, clicks wait, the operator is notified. */
 async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   const { sandbox } = lives.world;
   if (fault.kind === undefined) changeCredential(row, sandbox);
@@ -103,7 +104,7 @@ async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   expect((await lives.health()).suspended).not.toBeNull();
 }
 
-/** The network is well again, and a kill comes when it has taken the first of what waited. */
+/** The network recovers; the service is killed after the first waiting messages have arrived. */
 async function recover({ row, fault, lives }: Case): Promise<void> {
   const { world } = lives;
   world.sandbox.faults.clear();

@@ -10,12 +10,12 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-/** At once: most of the time they wait for the pause to end. */
+/** Cases that run at once; they mostly wait for the pause to end. */
 const LANES = 4;
 
 const TIMEOUT_MS = 600_000;
 
-/** The network asks for a pause after which every click lags long enough to go in a digest. */
+/** The network asks for a pause of `PAUSE_S`, after which every click is old enough for a digest. */
 const DIGEST_AFTER_S = 30;
 const PAUSE_S = 40;
 const CLICKS = 60;
@@ -37,7 +37,7 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
       sandbox.faults.add({ network, kind: "reset_after_delivery", count: 1 });
       await load.clicks(CLICKS);
       await untilSettled(lives);
-      // After a failure clicks go one by one until one arrives.
+      // After a failure, clicks are sent one by one until one arrives.
       await load.clicks(1);
       await untilSettled(lives);
 
@@ -57,7 +57,7 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
           `messages of ${arrived.join(", ")} clicks, of them cut off the one of ${cut}`,
       );
       expect(all.flatMap((one) => faultsOfDispatch({ ...one, arrived: 1 }, row))).toEqual([]);
-      // Each message at the network is one of the log's, but the one that was cut off.
+      // Each message at the network is one of the log's, except the message that was cut off.
       expect(arrived.toSorted(ascending)).toEqual([...recorded, cut].toSorted(ascending));
       expect([cut, inDoubt, delivered]).toEqual([CLICKS + 1, CLICKS + 1, CLICKS + 2]);
       await expectWhole(lives.world);
@@ -66,13 +66,13 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
   );
 });
 
-/** How many clicks each message at the network is about. */
+/** Number of clicks in each message at the network. */
 function clicksAtNetwork(row: NetworkRow, { world }: Lives): number[] {
   const texts = arrivalsAt(row, world.sandbox).kept as readonly { readonly text: string }[];
   return texts.map(({ text }) => Number(/(\d+) link events/.exec(text)?.[1] ?? 1));
 }
 
-/** The same by the log: outcomes with the same digest are one message. */
+/** Number of clicks in each message by the log: outcomes with the same digest are one message. */
 function clicksRecorded(all: readonly DispatchRecord[]): number[] {
   const messages = Map.groupBy(all, ({ position, outcomes }) => outcomes.at(-1)?.data["digest"] ?? position);
   return [...messages.values()].map(({ length }) => length);

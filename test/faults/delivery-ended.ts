@@ -4,7 +4,7 @@ import type { NetworkRow } from "./delivery-networks.ts";
 import { logOf, recordsOf, type Logged, type DispatchRecord } from "./delivery-records.ts";
 import { stop } from "../harness/process.ts";
 
-/** The log and the dispatches that it requested of the channel, once all of that is settled and the service is suspended in order. */
+/** Waits until all is settled, stops the service in order, and returns the log with the channel's dispatches. */
 export async function ended(
   lives: Lives,
   row: NetworkRow,

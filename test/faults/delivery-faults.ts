@@ -1,22 +1,22 @@
 import type { FaultKind } from "../../sandbox/faults.ts";
 
-/** A fault of a network, as the matrix of delivery knows it. */
+/** A fault of a network, as one row of the delivery matrix. */
 export interface FaultRow {
   readonly name: string;
-  /** Switched on at the sandbox; undefined: it is no answer of the network. */
+  /** The fault in the sandbox; undefined if the network does not answer at all, or only its credential changes. */
   readonly kind?: FaultKind;
   /** Seconds. */
   readonly retryAfter?: number;
   /**
-   * Where the network does not de-duplicate the outcome of a message is unknown: because there is no answer, or none
-   * that tells; or because what is wrong is the body, which not every network needs.
+   * The reason why a network that does not de-duplicate leaves the outcome unknown: no answer, none that tells, or a
+   * bad body, which not every network needs.
    */
   readonly doubtful?: "unanswered" | "body";
-  /** What it hits has arrived all the same. */
+  /** The message arrives in spite of the fault. */
   readonly arrives?: true;
-  /** The host name is not found. */
+  /** The host name does not resolve. */
   readonly hasNoAddress?: true;
-  /** It stops the channel as a whole, which goes on by this. */
+  /** The fault suspends the channel until this happens. */
   readonly endsBy?: "by_hand" | "credential_changed";
 }
 

@@ -1,4 +1,4 @@
-/** Lets so many in at a time; who is in leaves by disposing of the place. */
+/** Returns a function that waits for one of `places` places; disposing the place frees it. */
 export function createGate(places: number): () => Promise<Disposable> {
   const waiting: (() => void)[] = [];
   let free = places;

@@ -12,10 +12,10 @@ import { expectWhole } from "./whole.ts";
 
 const TIMEOUT_MS = 120_000;
 
-/** In flight, and answered without being recorded: what one kill can make go out again. */
+/** The most messages that one kill can repeat: the ones in flight and the ones answered but not recorded. */
 const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;
 
-/** Many times what may be repeated. */
+/** Many times the messages that may be repeated. */
 const CLICKS = 600;
 const ARRIVALS_BEFORE_KILL = 200;
 const KILLS = 2;
@@ -40,7 +40,7 @@ test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
       const cut = all.filter(
         (record) => record.position <= position && arrived.has(record.name) && record.endedAt > position,
       );
-      // At least the one whose arrival it was killed at.
+      // At least the message at whose arrival the service was killed.
       expect(cut.length).toBeWithin(1, REPEATED_MAX + 1);
     }
     await expectWhole(lives.world);

@@ -5,34 +5,36 @@ import { BEARER, openInstallation, until, type Running, type Installation } from
 import { arrivalsAt, isOfChannel, nameOf, unlimit, type NetworkRow } from "./delivery-networks.ts";
 import { fakeClock } from "./fake-clock.ts";
 
-/** All of time runs so fast, timers too: a time-out of five seconds is half a second. */
+/** Speed of all clocks and timers: a time-out of five seconds takes half a second. */
 const SPEED = 10;
 
-/** Each click by itself, so that all are found at the network. It counts only where a chat is configured. */
+/** Each click is sent by itself, so that all are found at the network. Has an effect only if a chat is configured. */
 export const NO_DIGESTS = { CHAT_DIGEST_AFTER_SECONDS: "3600" };
 
-/** What is there when a service was killed. */
+/** The state at the moment when a service was killed. */
 export interface Kill {
-  /** Of the last event that the log holds. */
+  /** Position of the last event in the log. */
   readonly position: number;
   /** How often each name has arrived at the network. */
   readonly arrived: ReadonlyMap<string, number>;
 }
 
-/** A service that is killed and restarted on the same log, in fast time. Disposing it ends everything. */
+/** A service that is killed and restarted on the same log, in fast time. Disposing it stops everything. */
 export interface Lives extends AsyncDisposable {
   readonly world: Installation;
   readonly kills: readonly Kill[];
-  /** Starts it; `settings` hold from then on. */
+  /** Starts the service; `settings` stay in force for later starts. */
   start(settings?: Record<string, string>): Promise<void>;
   kill(): Promise<void>;
-  /** Kills it the moment that the network has taken so many more: the answer to the last of them never arrives. */
+  /**
+   * Kills the service when the network has received `count` more messages; the answer to the last one never arrives.
+   */
   killAtArrival(count: number): Promise<void>;
-  /** The instance that is called now, or the next one that starts. */
+  /** The current instance, or the next one that starts. */
   service(): Promise<Running>;
-  /** Posts until it is answered, as callers do. */
+  /** Repeats a request with the same idempotency key until it is answered, as callers do. */
   post(path: string, body?: unknown): Promise<Response>;
-  /** Of the channel that is tried, if no other is named. */
+  /** The health of a channel; by default, of the channel under test. */
   health(channel?: ChannelName): Promise<ChannelHealth>;
 }
 
@@ -66,7 +68,7 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
     kills,
     async start(more = {}) {
       Object.assign(env, more);
-      // A process counts from its own start.
+      // The fake clock of a process begins at the process's start.
       clock.set(sandbox.clock.now());
       living.resolve(await world.serve());
     },
@@ -86,7 +88,7 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
         const service = await living.promise;
         const answer = await service.post(path, body, { ...BEARER, ...key }).catch(() => undefined);
         if (answer !== undefined) return answer;
-        // Mostly it was killed; whatever else kept the answer away, it is asked again.
+        // No answer, mostly because the service was killed; the request is repeated.
         await Promise.race([service.process.exited, Bun.sleep(REPEAT_MS)]);
       }
     },
@@ -105,10 +107,10 @@ interface HealthBody {
   readonly channels: Readonly<Record<ChannelName, ChannelHealth>>;
 }
 
-/** Before a caller repeats what was not answered. */
+/** Delay before a caller repeats an unanswered request. */
 const REPEAT_MS = 100;
 
-/** Longer than any back-off that a case can come to, in the fast time of the service. */
+/** Longer than any back-off in any case, in the fast time of the service. */
 const SETTLED_MS_MAX = 90_000;
 
 /** Waits until nothing is pending on the channel. */
@@ -120,7 +122,7 @@ export async function untilSettled(lives: Lives): Promise<void> {
   );
 }
 
-/** How often each name has arrived. */
+/** How often each name has arrived at the network. */
 export function arrivedByName(row: NetworkRow, { sandbox }: Installation): Map<string, number> {
   const arrived = new Map<string, number>();
   for (const arrival of arrivalsAt(row, sandbox).kept) {
@@ -130,7 +132,7 @@ export function arrivedByName(row: NetworkRow, { sandbox }: Installation): Map<s
   return arrived;
 }
 
-/** Calls `act` within the arrival of the `count`th from now on: before the network's answer to it goes out. */
+/** Calls `act` at the `count`th arrival from now on, before the network's answer to it is sent. */
 function atArrival(row: NetworkRow, { sandbox }: Installation, count: number, act: () => void): Promise<void> {
   const arrivals = arrivalsAt(row, sandbox);
   const add = arrivals.add.bind(arrivals);

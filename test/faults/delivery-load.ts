@@ -3,15 +3,15 @@ import type { Lives } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { click } from "./load.ts";
 
-/** Clicks and direct sends, each with a name of its own to be found by. */
+/** Clicks and direct sends; each has its own name, by which it is found at the network. */
 export interface NamedLoad {
-  /** The ids that the service gave out. */
+  /** The ids that the service returned. */
   readonly acknowledged: ReadonlySet<string>;
-  /** Resolves when all are answered. */
+  /** Posts clicks; resolves when all are answered. */
   clicks(count: number, change?: (number: number) => Record<string, string>): Promise<void>;
-  /** Of the channel's own kind; for ads that is a test. */
+  /** Posts direct sends of the channel's kind; a channel test for ads. */
   directs(count: number): Promise<void>;
-  /** One click makes the network ask for a long pause, which has begun when this resolves. */
+  /** Makes the network ask for a long pause, with one click. The pause has begun when this resolves. */
   pause(seconds: number): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export function createLoad(lives: Lives, { channel, network }: NetworkRow): Name
       }),
     async pause(seconds) {
       const { faults, tally } = lives.world.sandbox;
-      // Not by the status, which is another one at Meta.
+      // Counts answers of any status, because Meta answers the fault with another status.
       const answered = (): number => Object.values(tally[network].answers).reduce((sum, times) => sum + times, 0);
       const before = answered();
       faults.add({ network, kind: "429", count: 1, retryAfter: seconds });

@@ -7,13 +7,13 @@ import type { Verdict } from "./delivery-verdict.ts";
 import { isWhole } from "../harness/is-whole.ts";
 import { libfaketime } from "./tools.ts";
 
-/** Cases at once: most of a case is waiting, and more would make the fast time of the services unfair. */
+/** Cases at once. They mostly wait, and more would slow the services, whose timers run in fast time. */
 const LANES = 4;
 
-/** From the start of all of them, since each waits for its turn. */
+/** Counted from the common start of all cases, since each waits for its turn. */
 const TIMEOUT_MS = 480_000;
 
-/** Of its faults a network meets so many fewer where there is no time for all; together the networks meet all. */
+/** Faults tried per network when there is no time for all; together the networks meet every fault. */
 const EACH = 6;
 
 const verdicts = new Map<string, Verdict[]>();

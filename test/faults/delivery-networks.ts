@@ -4,20 +4,20 @@ import type { Recorded } from "../../sandbox/recorded.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../sandbox/settings.ts";
 
-/** A network as the fault matrix of delivery knows it. One more network is one more row. */
+/** A network in the fault matrix of delivery. A new network is one more row. */
 export interface NetworkRow {
   readonly network: Network;
   readonly channel: ClickChannel;
-  /** Makes it the one of its channel. */
+  /** Settings that make this network the provider of its channel. */
   readonly choice: Choice;
-  /** Known to the network by its id, a message counts once, however often it comes. */
+  /** The network identifies a message by its id and counts it once, however often it arrives. */
   readonly deduplicates?: true;
-  /** What arrives bears the id of its event rather than the name that a click or a text was given. */
+  /** Arrivals carry the id of the event instead of the name of the click or text. */
   readonly bearsIds?: true;
-  /** The status alone tells that it was taken, whatever the body. */
+  /** The status alone shows that the message was accepted; the body is not needed. */
   readonly tellsByStatus?: true;
   state(sandbox: Sandbox): State;
-  /** The part of its state that it knows us by, with another value. */
+  /** Another value for the part of the network's state that identifies us. */
   readonly otherCredential: Readonly<Record<string, string>>;
 }
 
@@ -89,7 +89,7 @@ export const NETWORK_ROWS: readonly NetworkRow[] = [
   },
 ];
 
-/** Those whose messages a repeat doubles. */
+/** The networks at which a repeated message arrives twice. */
 export const DOUBLING_ROWS = NETWORK_ROWS.filter(({ deduplicates }) => deduplicates !== true);
 
 export function rowOf(network: Network): NetworkRow {
@@ -98,45 +98,45 @@ export function rowOf(network: Network): NetworkRow {
   return row;
 }
 
-/** Where a stop of that channel is told to the operator. */
+/** The channel on which the operator is notified of a stop of `channel`. */
 export function otherThan(channel: ClickChannel): NetworkRow {
   const other = NETWORK_ROWS.find((row) => row.channel === (channel === "chat" ? "messaging" : "chat"));
   if (other === undefined) throw new Error("no other channel takes texts");
   return other;
 }
 
-/** The names of what configures each channel. */
+/** Patterns of the settings that configure each channel. */
 const SETTINGS: Readonly<Record<ClickChannel, RegExp>> = {
   ads: /^META_/,
   chat: /^CHAT_/,
   messaging: /^(?:MESSAGING|TELEGRAM|LINE|WHATSAPP)_/,
 };
 
-/** Whether a setting is of any channel. */
+/** True if the setting configures a channel. */
 export function isOfChannel(name: string): boolean {
   return Object.values(SETTINGS).some((pattern) => pattern.test(name));
 }
 
-/** What configures the service for this network, with the credential that it takes at the moment. */
+/** Settings of the service for this network, with the network's current credential. */
 export function settingsFor({ channel, choice }: NetworkRow, sandbox: Sandbox): Record<string, string> {
   const place = { urls: urlsOf(sandbox.url, sandbox), credentials: credentialsOf(sandbox) };
   const all = Object.entries(settingsOf(place, choice));
   return Object.fromEntries(all.filter(([name]) => SETTINGS[channel].test(name)));
 }
 
-/** The same, and another channel beside it. */
+/** Settings of the service for this network and for another channel. */
 export function settingsWith(row: NetworkRow, sandbox: Sandbox): Record<string, string> {
   return { ...settingsFor(otherThan(row.channel), sandbox), ...settingsFor(row, sandbox) };
 }
 
-/** From now on the network takes another credential only. */
+/** Makes the network accept only another credential from now on. */
 export function changeCredential({ state, otherCredential }: NetworkRow, sandbox: Sandbox): void {
   Object.assign(state(sandbox), otherCredential);
 }
 
 const PLENTY = 100_000;
 
-/** Takes the networks' own limits away: they are another fault than the one that is tried. */
+/** Removes the networks' own limits, which would be a second fault. */
 export function unlimit(sandbox: Sandbox): void {
   for (const { state } of NETWORK_ROWS) {
     const limits = Object.keys(state(sandbox)).filter((name) => /^(?:limit|pairLimit)$/.test(name));
@@ -144,7 +144,7 @@ export function unlimit(sandbox: Sandbox): void {
   }
 }
 
-/** What counts at the network. */
+/** The arrivals that the network counts. */
 export function arrivalsAt({ state }: NetworkRow, sandbox: Sandbox): Recorded<unknown> {
   const { messages, events } = state(sandbox);
   const arrivals = messages ?? events;
@@ -152,7 +152,7 @@ export function arrivalsAt({ state }: NetworkRow, sandbox: Sandbox): Recorded<un
   return arrivals;
 }
 
-/** Counts from now on how often each name comes, however much the network keeps. */
+/** Counts from now on how often each name arrives, even if the network drops old arrivals. */
 export function countArrivals(row: NetworkRow, sandbox: Sandbox): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const arrivals = arrivalsAt(row, sandbox);
@@ -165,10 +165,10 @@ export function countArrivals(row: NetworkRow, sandbox: Sandbox): ReadonlyMap<st
   return counts;
 }
 
-/** Stands in the short code of a click, and in the text of a direct send, so that it is found in what arrived. */
+/** The name in a click's short code or a direct send's text, by which it is found among the arrivals. */
 const NAME = /\b(?:click|direct)-\d+\b/;
 
-/** What an arrival tells of; undefined: of neither click nor direct send. */
+/** Returns the name in an arrival; undefined if it is neither a click nor a direct send. */
 export function nameOf(arrival: unknown): string | undefined {
   const { event_id, text = "" } = arrival as { readonly event_id?: string; readonly text?: string };
   return event_id ?? NAME.exec(text)?.[0];

@@ -1,9 +1,9 @@
 import { graphError } from "../../sandbox/graph.ts";
 
-/** Stands before the sandbox's Meta and finds fault with events that the sandbox would take. */
+/** A proxy in front of the sandbox's Meta that rejects some events which the sandbox would accept. */
 export interface PickyMeta extends AsyncDisposable {
   readonly url: string;
-  /** So many events were in each request. */
+  /** Number of events in each request. */
   readonly sizes: readonly number[];
 }
 
@@ -21,7 +21,7 @@ export function startPickyMeta(metaUrl: string, bad: string): PickyMeta {
       if (data.some(({ event_source_url }) => event_source_url.includes(bad))) {
         return graphError(400, 100, "Invalid parameter");
       }
-      // The service may be killed meanwhile, and this request with it.
+      // A kill of the service may cut this request off.
       return fetch(metaUrl + pathname, { method: "POST", body, headers: { "content-type": "application/json" } });
     },
   });

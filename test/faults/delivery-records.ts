@@ -15,20 +15,20 @@ const ENDINGS = {
 
 export type Ending = (typeof ENDINGS)[keyof typeof ENDINGS];
 
-/** One dispatch: what the log says of it, and what the network knows of it. */
+/** One dispatch, as the log and the network record it. */
 export interface DispatchRecord {
   readonly position: number;
-  /** By which it is found among what arrived. */
+  /** The name by which it is found among the arrivals. */
   readonly name: string;
   readonly isClick: boolean;
-  /** Every outcome, those that were not the last too, in the order of the log. */
+  /** All outcomes in the order of the log, including the ones before the last. */
   readonly outcomes: readonly Logged[];
   readonly endings: readonly Ending[];
-  /** Position of its ending; without one: Infinity. */
+  /** Position of its ending; Infinity if it has none. */
   readonly endedAt: number;
-  /** How often it is at the network. */
+  /** How often it arrived at the network. */
   readonly arrived: number;
-  /** How many kills came when it had arrived and had no ending. */
+  /** Number of kills after its arrival and before its ending. */
   readonly cutOff: number;
 }
 
@@ -36,7 +36,7 @@ export async function logOf(world: Installation): Promise<readonly Logged[]> {
   return await exported(world);
 }
 
-/** All dispatches to a channel that the log requests. `arrived`: how often each name has. */
+/** All dispatches to a channel that the log requests. `arrived` holds how often each name arrived. */
 export function recordsOf(
   log: readonly Logged[],
   row: NetworkRow,
@@ -68,7 +68,7 @@ export function recordsOf(
     });
 }
 
-/** What an outcome says, each dispatch for itself. */
+/** Splits an outcome into one event per dispatch. */
 function eachOf({ data, ...event }: Logged): Logged[] {
   const requests = data["requests"] as readonly { readonly sources: readonly (number | [number, number])[] }[];
   return requests.flatMap(({ sources, ...request }) =>
@@ -88,14 +88,14 @@ function isOutcome(type: string): boolean {
   return isEnding(type) || type === "DispatchFailed";
 }
 
-/** Written here once more, so that a defect of the service is not believed. */
+/** Reimplemented here, so that a defect of the service's own rule is found. */
 function requestsDispatch({ type, data }: Logged, channel: ChannelName): boolean {
   if (type === "LinkClicked" || type === "ChannelTestRequested")
     return (data["channels"] as string[]).includes(channel);
   return type === (channel === "chat" ? "NotificationRequested" : "MessageRequested") && channel !== "ads";
 }
 
-/** The name that a click or a text was given. */
+/** The name in a click or a text. */
 function nameOf({ data }: Logged): string {
   const name = data["short_code"] ?? data["message"] ?? data["text"];
   return typeof name === "string" ? name : "";

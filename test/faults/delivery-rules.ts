@@ -3,7 +3,7 @@ import type { Lives } from "./delivery-lives.ts";
 import { arrivalsAt, otherThan, type NetworkRow } from "./delivery-networks.ts";
 import type { Logged, DispatchRecord } from "./delivery-records.ts";
 
-/** What holds of every dispatch, whatever the fault. */
+/** Rules for every dispatch under any fault. Returns the violations. */
 export function faultsOfDispatch(record: DispatchRecord, { deduplicates }: NetworkRow): string[] {
   const { position, endings, arrived, cutOff, outcomes } = record;
   const [ending] = endings;
@@ -18,17 +18,17 @@ export function faultsOfDispatch(record: DispatchRecord, { deduplicates }: Netwo
   return rules.flatMap(([isBroken, words]) => (isBroken ? [`${position} ${words}`] : []));
 }
 
-/** Which endings a fault may lead to, and which it must. */
+/** Checks the endings that a fault may and must lead to. Returns the violations. */
 export function faultsOfEndings(all: readonly DispatchRecord[], row: NetworkRow, fault: FaultRow): string[] {
   const { channel } = row;
   const inDoubt = all.filter(({ endings }) => endings[0] === "in doubt");
   const mayDoubt = leavesDoubt(row, fault);
-  // A test is one attempt, whatever comes of it; to a channel that is suspended no direct send goes.
+  // A channel test is attempted only once, and a direct send to a suspended channel fails.
   const isTest = ({ isClick }: DispatchRecord): boolean => !isClick && channel === "ads";
   const mayDie = (record: DispatchRecord): boolean => isTest(record) || (!record.isClick && fault.endsBy !== undefined);
   const mayDoubtIt = (record: DispatchRecord): boolean => mayDoubt || (isTest(record) && fault.doubtful !== undefined);
   const dead = all.filter((record) => record.endings[0] === "dead" && !mayDie(record));
-  // What a kill cut off had arrived before, whatever became of it afterwards.
+  // Excludes dispatches that a kill cut off: they had arrived already, however they ended.
   const arrivedWrongly = inDoubt.filter(
     ({ arrived, cutOff }) => cutOff === 0 && arrived > 0 !== (fault.arrives === true),
   );
@@ -57,7 +57,9 @@ interface Stop {
   readonly lives: Lives;
 }
 
-/** A channel that is refused stops once, is told of once, sends nothing until it goes on, and fails direct sends. */
+/**
+ * Checks that a refused channel stops once, is reported once, sends nothing until it resumes, and fails direct sends.
+ */
 export function faultsOfStop(
   log: readonly Logged[],
   all: readonly DispatchRecord[],

@@ -6,13 +6,13 @@ import { countArrivals, rowOf, unlimit } from "./delivery-networks.ts";
 const STOPS = process.env["FAULTS_WHOLE"] === "1" ? 40 : 8;
 const CALLERS = 8;
 
-/** How long each answer takes; the longest comes near to an attempt's own time-out. */
+/** Delay of each answer; the longest is close to the time-out of an attempt. */
 const ANSWERS_AFTER_MS = { quick: 0, slow: 300, slowest: 4_500 } as const;
 
-/** So many clicks arrive before the signal: at each stop another number of them is in flight. */
+/** Clicks that arrive before each signal, so that a different number is in flight at each stop. */
 const ARRIVED_BEFORE = [1, 30, 7, 60] as const;
 
-/** Clicks that arrived at each of the networks that a repeat doubles, by their name. */
+/** Counts, by name, the clicks that arrive at the networks where a repeat is a second message. */
 function countAll({ sandbox }: Installation) {
   return {
     slack: countArrivals(rowOf("slack"), sandbox),
@@ -20,7 +20,7 @@ function countAll({ sandbox }: Installation) {
   };
 }
 
-/** Puts a way to the networks between on which each answer takes so long. */
+/** Puts a proxy in front of the networks that delays each answer. */
 function slowDown({ env, sandbox }: Installation, ms: number): Disposable {
   const way = Bun.serve({
     port: 0,
@@ -39,7 +39,7 @@ function slowDown({ env, sandbox }: Installation, ms: number): Disposable {
   return { [Symbol.dispose]: () => void way.stop(true) };
 }
 
-/** Posts clicks with names of their own until the service is gone. */
+/** Posts clicks with their own names until the service is gone. */
 async function post(service: Running, next: () => number): Promise<void> {
   for (;;) {
     const body = { ...click(0), short_code: `click-${next()}` };
@@ -54,7 +54,7 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
   async (name, ms) => {
     await using world = await openInstallation();
     unlimit(world.sandbox);
-    // Each click by itself, so that all are found at the network.
+    // Each click is sent by itself, so that all are found at the network.
     world.env["CHAT_DIGEST_AFTER_SECONDS"] = "3600";
     const arrivals = countAll(world);
     using _way = slowDown(world, ms);
@@ -71,7 +71,7 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
         () => Promise.resolve(arrivals.telegram.size),
         (size) => size >= before + wanted,
       );
-      // A caller waits for a direct send while the service stops.
+      // The caller of a direct send waits while the service stops.
       const waits = service.post("/api/notify", { message: "m", service: "s", level: "info" }, BEARER).catch(() => {});
       expect(await stop(service)).toBe(0);
       if (service.log().includes("stopped before everything")) cut++;

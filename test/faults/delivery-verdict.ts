@@ -6,24 +6,24 @@ import { faultsOfDispatch, faultsOfEndings, faultsOfStop } from "./delivery-rule
 import type { FaultRow } from "./delivery-faults.ts";
 import { logOf, recordsOf, type Ending, type Logged, type DispatchRecord } from "./delivery-records.ts";
 
-/** Of dispatches. */
+/** Numbers of dispatches. */
 export interface Counts {
   readonly requested: number;
   readonly delivered: number;
   readonly inDoubt: number;
   readonly dead: number;
   readonly skipped: number;
-  /** Arrived more often than once. */
+  /** Arrived more than once. */
   readonly doubled: number;
-  /** Arrived and not settled at a kill, over all kills. */
+  /** Arrived but not settled at a kill, summed over all kills. */
   readonly cutOff: number;
-  /** Without an ending. */
+  /** Dispatches without an ending. */
   readonly lost: number;
 }
 
-/** The outcome of all that one case requested. */
+/** The outcome of all dispatches of one case. */
 export interface Verdict extends Counts {
-  /** What must not be; empty when all is well. */
+  /** The rules that were violated; empty if none was. */
   readonly faults: readonly string[];
 }
 
@@ -58,7 +58,7 @@ function foldOf(log: readonly Logged[]): Deliveries {
   return log.reduce((state, event) => deliveries.evolve(state, event as unknown as Folded), deliveries.initial());
 }
 
-/** The projection counts as is counted here. */
+/** Compares the counts with the projection's, which must agree. */
 function faultsOfFold({ delivered, inDoubt, dead, skipped, lost }: Counts, state: ChannelState): string[] {
   const counted = [delivered, inDoubt, dead, skipped, lost].join();
   const folded = [state.dispatched, state.in_doubt, state.dead, state.skipped, pendingOf(state)].join();

@@ -29,7 +29,7 @@ test("a service's whole history folds to the same bytes, twice from the start an
   for (const name of PROJECTION_NAMES) {
     const whole = encodeState(foldFrom(name, events));
     expect(encodeState(foldFrom(name, events))).toBe(whole);
-    // What the service itself stored when it stopped, having folded it live.
+    // The snapshot that the service stored when it stopped, folded while it ran.
     const stored = snapshots.get(name);
     expect(stored && encodeState(await unpackState(stored.state))).toBe(
       encodeState(foldFrom(name, events.slice(0, stored?.position))),
@@ -46,7 +46,7 @@ test("a service's whole history folds to the same bytes, twice from the start an
     `determinism: ${events.length} events of ${types.size} types, ${PROJECTION_NAMES.length} projections, ` +
       `${bytes} bytes, equal from all ${events.length + 1} snapshot positions`,
   );
-  // The history has what makes folds hard.
+  // The history contains the event types that are hard to fold.
   for (const type of HARD) expect(types).toContain(type);
 }, 240_000);
 
@@ -68,7 +68,7 @@ const HARD = [
   "RequestAnswered",
 ] as const;
 
-/** Everything that a bad week brings: refusals, silence, doubts, retries, a kill, and an operator's commands. */
+/** A history with everything that goes wrong: refusals, silence, doubts, retries, a kill and an operator's commands. */
 async function liveThrough(world: Installation): Promise<void> {
   const { faults, slack } = world.sandbox;
   await addPeople(world, 16);
@@ -96,7 +96,7 @@ async function liveThrough(world: Installation): Promise<void> {
   await idle(service);
   faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });
   await service.post("/social/run", undefined, { prefer: "wait=60" });
-  // A click that waits for its retry would wait on, once the channel is suspended.
+  // Wait first: a click that is due for a retry would stay pending once the channel is suspended.
   await settled(service);
 
   faults.add({ network: "slack", kind: "channel_archived", count: 1 });

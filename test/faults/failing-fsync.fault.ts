@@ -9,7 +9,7 @@ import { expectWhole, lossesOf } from "./whole.ts";
 
 const EXIT_LOG_FAILED = 70;
 
-/** Which fsync after the attack begins is the first to fail; all later ones fail too, as those of a dead disk do. */
+/** Number of the first fsync that fails after the attack begins; all later ones fail too, as on a dead disk. */
 const FIRST_FAILING = [1, 2, 3, 5, 8, 13];
 
 test.skipIf(!has("strace") || !isRoot)(
@@ -56,7 +56,7 @@ test.skipIf(!has("strace") || !isRoot)(
     await using world = await openInstallation();
     Object.assign(world.env, NO_CHANNELS);
     const service = await world.serve();
-    // The day's keys are made with its first click: from then on the log is all that is synced.
+    // The first click of the day creates its keys; afterwards only the log is synced.
     expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
     const output = join(world.directory, "strace.txt");
     const strace = failFsyncs(service, 1, output);
@@ -72,7 +72,7 @@ test.skipIf(!has("strace") || !isRoot)(
   60_000,
 );
 
-/** Attaches to the running service; ends by itself when the service does. */
+/** Attaches to the running service; ends when the service ends. */
 function failFsyncs({ process: { pid } }: Running, nth: number, output: string): Bun.Subprocess {
   return Bun.spawn(
     [
@@ -92,7 +92,7 @@ function failFsyncs({ process: { pid } }: Running, nth: number, output: string):
   );
 }
 
-/** Whether strace holds every thread: the writer's is one of them. */
+/** True if strace holds every thread; the writer's is one of them. */
 function isTraced({ process: { pid } }: Running): boolean {
   const threads = readdirSync(`/proc/${pid}/task`);
   return threads.every(

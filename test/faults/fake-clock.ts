@@ -3,28 +3,30 @@ import { join } from "node:path";
 import type { Installation } from "../harness/process.ts";
 import { libfaketime } from "./tools.ts";
 
-/** The wall clock of some processes, apart from ours. The sandbox keeps to the real time. */
+/** A wall clock of some processes, separate from ours. The sandbox keeps the real time. */
 export interface FakeClock {
-  /** What a process that has this clock is started with. */
+  /** Environment variables that give a process this clock. */
   readonly env: Readonly<Record<string, string>>;
-  /** Now, as those processes see it. Not at another speed than ours. */
+  /** The time that these processes see; wrong if the speed is not 1. */
   now(): number;
-  /** Moves it by so much against where it stands; running processes notice at once. */
+  /** Moves the clock by this much; running processes notice immediately. */
   jump(ms: number): void;
-  /** Sets it to this moment. */
+  /** Sets the clock to this time. */
   set(ms: number): void;
 }
 
 export interface FakeClockOptions {
-  /** How fast it runs; default 1. */
+  /** Speed of the clock; default 1. */
   readonly speed?: number;
-  /** Whether timers run at that speed too: then all of time is faster, and not the wall clock wrong. Default false. */
+  /**
+   * True if timers run at that speed too, so that all of time is faster instead of the wall clock wrong. Default false.
+   */
   readonly timersToo?: boolean;
 }
 
 /**
- * Gives every process that the world starts from now on a wall clock of its own. No start knows what that should show, as
- * after a boot: a folder is in the place of the record.
+ * Gives every process that the world starts from now on this clock. Each start trusts it, as after a boot, because a
+ * folder occupies the path of the recorded time.
  */
 export function fakeClock({ env, directory }: Installation, options: FakeClockOptions = {}): FakeClock {
   const clock = createFakeClock(join(directory, "faketime"), options);
@@ -33,11 +35,11 @@ export function fakeClock({ env, directory }: Installation, options: FakeClockOp
   return clock;
 }
 
-/** A clock that `file` sets (libfaketime). */
+/** A clock that `file` controls (libfaketime). */
 export function createFakeClock(file: string, { speed = 1, timersToo = false }: FakeClockOptions = {}): FakeClock {
   let offsetMs = 0;
   const write = (): void => {
-    // By renaming, so that no process ever reads half of it.
+    // Renamed into place, so that no process reads half of it.
     const offset = `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs / 1000).toFixed(3)}`;
     writeFileSync(`${file}.new`, speed === 1 ? offset : `${offset} x${speed}`);
     renameSync(`${file}.new`, file);

@@ -1,18 +1,18 @@
 import { BEARER } from "../harness/process.ts";
 import type { Instance } from "./instances.ts";
 
-/** A subscriber of the service's events, who connects again where it was. Disposing it ends it. */
+/** A subscriber of the service's events that reconnects where it stopped. Disposing it ends it. */
 export interface Follower extends Disposable {
-  /** The ids of the events that came, in their order. */
+  /** The ids of the received events, in order. */
   readonly seen: readonly string[];
-  /** Of the last of them. */
+  /** Position of the last received event. */
   readonly position: number;
 }
 
-/** Shorter than a browser waits. */
+/** Shorter than the delay of a browser. */
 const RETRY_MS = 100;
 
-/** Follows the log from its first event on at the place that `at` names. */
+/** Follows the log from its first event, at the instance that `at` returns. */
 export function follow(at: () => Promise<Instance>): Follower {
   const seen: string[] = [];
   const ending = new AbortController();

@@ -9,13 +9,15 @@ import { authorize, BEARER, exported, kill, openInstallation, stop, type Install
 import { addPeople, arrivals } from "./people.ts";
 import { installedPostgres } from "./server-pair.ts";
 
-/** So many a day; as many again are left for the day after. */
+/** Quota of a day; as many recipients are left for the next day. */
 const LIMIT = 5;
 
 const EXIT_BUSY = 75;
 const EXIT_FAULT = 70;
 
-/** An account that may write, and recipients, in a log on a server whose service is stopped; no message was sent yet. */
+/**
+ * A log on a server, with an account that may send and recipients; no message was sent yet, and the service is stopped.
+ */
 async function openPrepared(server: PostgresServer): Promise<Installation> {
   await using stack = new AsyncDisposableStack();
   const world = stack.use(await openInstallation());
@@ -32,7 +34,7 @@ async function openPrepared(server: PostgresServer): Promise<Installation> {
   return world;
 }
 
-/** Starts a service, which makes a run and stops. */
+/** Starts a service, which runs outreach and then stops. */
 async function run(world: Installation): Promise<unknown> {
   const service = await world.serve();
   const answer = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
@@ -44,7 +46,7 @@ async function run(world: Installation): Promise<unknown> {
 const causesOf = async (world: Installation): Promise<unknown[]> =>
   (await exported(world)).filter(({ type }) => type === "LogRestored").map(({ data }) => data["cause"]);
 
-/** What is in place after the day's messages is a copy that was made before them: that day has no more. */
+/** After the day's messages were sent, the log is replaced by a copy made before them: the day has no second quota. */
 async function expectNoSecondDay(world: Installation, cause: string, name: string): Promise<void> {
   expect(await run(world)).toEqual({ reason: "log_restored", sent: 0 });
   const causes = await causesOf(world);
@@ -73,7 +75,7 @@ test("a backup and an export are refused under a living service, and restored on
   expect(await world.command("audit", "export", "--encrypted", "--out", file)).toMatchObject({ code: 0 });
   expect(await run(world)).toEqual(SENT);
 
-  // The database is lost, and the supervisor has started the service on an empty one.
+  // The database is lost, and the supervisor restarts the service on an empty one.
   world.env["DATABASE_URL"] = await server.newDatabase();
   const service = await world.serve();
   for (const args of [
@@ -84,7 +86,7 @@ test("a backup and an export are refused under a living service, and restored on
     expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
   }
   await kill(service);
-  // What the service has made beside its empty log is for the operator to clear away; that it is dead shows by itself.
+  // The service's vault next to its empty log is the operator's to remove; that the service is dead is detected.
   const database = openDatabase({ url: world.env["DATABASE_URL"], connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
   await database.close();

@@ -11,10 +11,10 @@ import { lossesOf } from "./whole.ts";
 
 const DISK_MIB = 8;
 
-/** The promise: works again this soon after there is room, without a restart. */
+/** Promised time until the service works again once there is space, without a restart. */
 const RECOVERY_MS_MAX = 5_000;
 
-/** Requests to a full disk, and what they may cost in memory: refusing keeps nothing. */
+/** Requests while the disk is full, and the memory they may cost: a refused request keeps nothing. */
 const REFUSED = 3_000;
 const GROWTH_MIB_MAX = 64;
 
@@ -93,7 +93,7 @@ test.skipIf(!isRoot)(
       () => Promise.resolve(world.sandbox.x.accepted.size),
       (size) => size >= 10,
     );
-    // The day's keys are made with its first click: from then on a 503 is the log's.
+    // The first click of the day creates its keys; a later 503 is caused by the log.
     expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
     await disk.fill();
     await until(
@@ -106,7 +106,7 @@ test.skipIf(!isRoot)(
     );
     const reachedWhenFull = arrivals(world).people;
     await disk.free();
-    // The run is closed by itself once there is room; then the next one reaches all others.
+    // The run closes itself once there is space; the next run contacts all others.
     await settled(service);
     expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
     await settled(service);
@@ -128,7 +128,7 @@ test.skipIf(!isRoot)(
     expect(reachedWhenFull).toBeLessThan(people);
     const stats = (await (await service.get("/social/stats")).json()) as { sent: number; failed: number };
     expect(arrivals(world)).toEqual({ people: stats.sent, mostToOne: 1 });
-    // Whose intent was the last thing that the disk took is looked for, not found, and not written to again.
+    // The recipient of the last intent on the disk is looked up, not found, and not contacted again.
     expect(stats.failed).toBeWithin(0, 2);
     expect(stats.sent + stats.failed).toBe(people);
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });

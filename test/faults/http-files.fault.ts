@@ -5,14 +5,14 @@ import { until } from "../harness/process.ts";
 import { click } from "./load.ts";
 import { has, run } from "./tools.ts";
 
-/** Connections that a service which has no more file descriptors cannot take. */
+/** More connections than a service with so few free file descriptors can accept. */
 const IDLERS = 100;
 const DESCRIPTORS_LEFT = 40;
 
-/** Half a request is hung up on after some 12 s; those that waited for the place come after it, in three groups. */
+/** A half-sent request is closed after about 12 s; waiting connections are then accepted, in three groups. */
 const RECOVERY_MS_MAX = 60_000;
 
-/** How long one asks a service that may not take the connection. */
+/** Time that a client waits for a service that may not accept its connection. */
 const PATIENCE_MS = 1_000;
 
 test.skipIf(!has("prlimit"))(
@@ -24,7 +24,7 @@ test.skipIf(!has("prlimit"))(
     const limit = readdirSync(`/proc/${pid}/fd`).length + DESCRIPTORS_LEFT;
     await run("prlimit", `--pid=${pid}`, `--nofile=${limit}:${limit}`);
     const idlers = await Promise.all(Array.from({ length: IDLERS }, () => open()));
-    // A connection that says nothing at all is kept by the kernel.
+    // The kernel holds back a connection that sends nothing.
     for (const idler of idlers) await idler.write("GET ");
     const startedAt = performance.now();
     let refused = 0;
@@ -36,7 +36,7 @@ test.skipIf(!has("prlimit"))(
       if (answer === undefined) refused += 1;
       return answer?.status ?? 0;
     };
-    // One of those that are let in again may come before the last idle connections.
+    // A new request may be accepted before the last idle connections.
     for (let served = 0; served < 5; served++) await until(post, (status) => status === 202, RECOVERY_MS_MAX);
     const recoveredMs = performance.now() - startedAt;
     for (const idler of idlers) idler[Symbol.dispose]();

@@ -11,10 +11,10 @@ afterAll(() => target[Symbol.asyncDispose]());
 const MIB = 1024 * 1024;
 const BODY_MIB = 100;
 
-/** A body is given up at 64 KiB; the rest is what the sockets hold. */
+/** A body is abandoned at 64 KiB; the rest is held by the sockets. */
 const GROWTH_MIB_MAX = 20;
 
-/** Callers with such a body at the same time. */
+/** Clients that send such a body at the same time. */
 const TOGETHER = 4;
 
 const PATHS = [
@@ -35,7 +35,7 @@ interface Upload {
   readonly peakMiB: number;
 }
 
-/** Sends all of it, or until it is hung up on. */
+/** Sends all of the body, or stops when the service closes the connection. */
 async function upload({ open, url, service }: Target, method: string, path: string, framing: string): Promise<Upload> {
   using connection = await open();
   const lines = [
@@ -59,7 +59,7 @@ const large: Attack = {
   name: `bodies of ${BODY_MIB} MiB, with a length and in chunks, ${TOGETHER} at a time, on every kind of path`,
   expected: `refused before they are read, memory + ≤ ${GROWTH_MIB_MAX} MiB`,
   async run(attacked) {
-    // The first ones warm the service up.
+    // The first uploads warm the service up.
     await upload(attacked, "POST", "/api/notify", `Content-Length: ${BODY_MIB * MIB}`);
     const startMiB = residentMiB(attacked.service);
     const uploads: Upload[] = [];

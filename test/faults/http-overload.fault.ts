@@ -10,10 +10,10 @@ import { TOKEN, until } from "../harness/process.ts";
 const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());
 
-/** More than the service answers at the same time. */
+/** More callers than the service answers at the same time. */
 const CALLERS = IN_FLIGHT_MAX + 500;
 
-/** Each request that waits holds its text, its timer and its place in the log's answer. */
+/** Each waiting request holds its text, its timer and its place in the log's queue. */
 const GROWTH_MIB_MAX = 200;
 
 const overload: Attack = {

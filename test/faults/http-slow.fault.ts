@@ -8,23 +8,23 @@ import type { Connection } from "../http/wire/connection.ts";
 const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());
 
-/** Until the headers are whole, and until the whole request is, or nothing has come since the last one. */
+/** Limit until the headers are complete, and until the request is complete or the connection has been idle. */
 const HEADERS_MS_MAX = 15_000;
 const BODY_MS_MAX = 35_000;
 
-/** A client on a bad line is to be served as well. */
+/** A client on a slow line must be served too. */
 const PATIENCE_MS_MIN = 5_000;
 
-/** Connections that do nothing while others are served. */
+/** Connections that stay idle while others are served. */
 const IDLERS = 900;
 
-/** Requests of which the body does not come: more than the service answers at the same time. */
+/** Requests whose body never arrives: more than the service answers at the same time. */
 const HALVES = IN_FLIGHT_MAX + 100;
 
 interface SlowClient {
   readonly what: string;
   readonly first: string;
-  /** Sent again and again. */
+  /** Sent repeatedly. */
   readonly drip?: string;
   readonly closedMs: number;
 }
@@ -57,7 +57,7 @@ const CLIENTS: readonly SlowClient[] = [
 
 const DRIP_MS = 1_000;
 
-/** Ms until the service hung up. */
+/** Ms until the service closed the connection. */
 async function endure(connection: Connection, { first, drip }: SlowClient): Promise<number> {
   await connection.write(first);
   const dripping = setInterval(() => void (drip === undefined ? undefined : connection.write(drip)), DRIP_MS);
@@ -88,17 +88,17 @@ const slow: Attack = {
     let slowestMs = 0;
     while (!over.signal.aborted) {
       const startedAt = performance.now();
-      // Not the health, which is told however busy the service is.
+      // Not the health, which is answered even under overload.
       const answer = await service.get("/openapi.json");
       served.push(answer.status);
       await answer.arrayBuffer();
       slowestMs = Math.max(slowestMs, performance.now() - startedAt);
     }
     const seconds = await ends;
-    // The service hangs up on all of these too, or this waits in vain.
+    // Waits until the service has closed all of these too.
     await Promise.all(idlers.map((idler) => idler.closed()));
     wrong.push(...served.filter((status) => status !== 200).map(String));
-    // The service is as it was.
+    // The service works as before.
     using after = await open();
     await after.write(requestBytes(url, { path: "/api/health" }));
     if ((await after.answered(1))[0]?.status !== 200) wrong.push("not served afterwards");

@@ -9,7 +9,7 @@ const STOPS = 3;
 const SHUTDOWN_SECONDS = 10;
 const STUCK_EACH = 10;
 
-/** What those send who then neither go on nor hang up. */
+/** The bytes of clients that then neither continue nor close the connection. */
 const STUCK = (host: string): readonly string[] => [
   "",
   "GET /api/health HTTP/1.1\r\n",

@@ -43,7 +43,7 @@ const AGENTS = [
   "curl/8.9",
 ];
 
-/** A day of clicks, each with its address and user agent, and some new recipients. */
+/** Appends a day of clicks, each with its address and user agent, and some new recipients. */
 function appendDay(env: Env, day: number, clicks = CLICKS, people = PEOPLE): Promise<void> {
   let ms = START_MS + day * DAY_MS;
   const append = async (log: OpenedLog): Promise<void> => {
@@ -76,7 +76,7 @@ async function back(env: Env, folder: string): Promise<Made> {
   return JSON.parse(out) as Made;
 }
 
-/** The bytes of events as the hashes cover them. */
+/** Size in bytes of the events as the hashes cover them. */
 async function bytesBetween(env: Env, from: number, to: number): Promise<number> {
   return withLog(env, async (log) => {
     let bytes = 0;
@@ -182,7 +182,10 @@ test.each([
         .map((file) => `${basename(file)} ${Bun.hash(readFileSync(file))}`)
         .join();
     let [killed, left] = [0, 0];
-    /** Shorter where the kill came after the folder was released: the points lie all over the time before. */
+    /**
+     * Longest delay of a kill; shortened when a kill came after the folder was released, so that kills spread over the
+     * time before.
+     */
     let reachMs = 60;
     for (let kill = 0; kill < KILLS; kill += 1) {
       await appendDay(env, 1 + kill / KILLS, 5, 1);
@@ -247,7 +250,7 @@ test.skipIf(!isRoot || !has("xfs_io"))(
       child.kill("SIGKILL");
       const printed = await new Response(child.stdout).text();
       await child.exited;
-      // Killed between its end and its word of it, a backup is there without having said so, and may be in the log.
+      // A backup killed after its end and before its output is complete, although nothing was printed.
       const hashes = withLog(env, (log) =>
         Array.fromAsync(log.readStored({ from: made.position }), ({ hash }) => hash),
       );
@@ -265,7 +268,7 @@ test.skipIf(!isRoot || !has("xfs_io"))(
   600_000,
 );
 
-/** Canonical bytes of a segment at the most, and of one event more. */
+/** Largest size of a segment in canonical bytes, plus one more event. */
 const SEGMENT_BYTES = 64 * 1024 * 1024 + 16_384;
 const LONG_CLICKS = 34_000;
 

@@ -21,10 +21,10 @@ const HOUR_MS = 60 * MINUTE_MS;
 const LIMIT = 5;
 const PEOPLE = 40;
 
-/** Where midnight is less than two hours away, and not so near that it comes during the test. */
+/** A time zone in which midnight is less than two hours away, but not so close that it falls within the test. */
 function zoneBeforeMidnight(now: Date): string {
   const wanted = now.getUTCMinutes() < 50 ? 23 : 22;
-  // Etc/GMT+5 is five hours behind UTC. There is none further ahead than 14 hours.
+  // Etc/GMT+5 is five hours behind UTC. No zone is more than 14 hours ahead.
   const behind = (now.getUTCHours() - wanted + 24) % 24;
   return behind <= 12 ? `Etc/GMT+${behind}` : `Etc/GMT-${24 - behind}`;
 }
@@ -36,7 +36,7 @@ interface TwoClocks extends AsyncDisposable {
   readonly clock: FakeClock;
 }
 
-/** Two instances of a log on a server. The clock of the second is its own. */
+/** Two instances of one log on a server; the second has its own clock. */
 async function openTwoClocks(aheadMs: number, settings: Record<string, string> = {}): Promise<TwoClocks> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres());
@@ -58,7 +58,7 @@ async function openTwoClocks(aheadMs: number, settings: Record<string, string> =
   return { world, right, wrong, clock, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** What the answer to a run says; a run that starts is waited for. */
+/** Returns the status and the problem type of the answer to a run; waits for a run that starts. */
 async function run(service: Running): Promise<{ status: number; type: string | undefined }> {
   const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
   const { type } = (await answer.json()) as { type?: string };
@@ -119,7 +119,7 @@ test.skipIf(libfaketime === undefined)(
     await using two = await openTwoClocks(3 * 24 * HOUR_MS, { RETENTION_DAYS: "1" });
     const { world, right, wrong, clock } = two;
     expect((await right.post("/api/notify", { message: "of today" })).status).toBe(200);
-    // It takes the retention over.
+    // The other instance takes over the retention.
     expect(await stop(right)).toBe(0);
     await until(
       async () => ((await (await wrong.get("/api/health")).json()) as { roles: Record<string, string> }).roles,

@@ -14,14 +14,14 @@ const CUTS = isWhole ? 500 : 60;
 const CLICKS = { callers: 6, pauseMs: 5 };
 const ROWS = [rowOf("meta")];
 
-/** A cut comes at one of the next so many messages, of whatever connection and in either direction. */
+/** A cut happens within this many messages, on any connection and in either direction. */
 const MESSAGES = 60;
 const VERDICTS = ["cut", "cut-behind"] as const;
 
-/** The instance at the first place has the proxy between it and the server, the other has none. */
+/** A proxy stands between this instance and the server; the other instance has none. */
 const CUT_OFF = 0;
 
-/** The same seed makes the same choices; what the processes make of them is their own. */
+/** The same seed makes the same choices; the processes still behave differently. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 async function openWorld() {
@@ -60,7 +60,7 @@ test(`${CUTS} times a connection between an instance and PostgreSQL is cut under
   await expectWhole(instances.world);
 }, 480_000);
 
-/** Cuts at the message after so many more. Resolves with whose it was, once it has happened. */
+/** Cuts after `after` more messages. Resolves with the sender of the cut message, once it has happened. */
 async function cutOnce(proxy: Proxy, after: number, verdict: (typeof VERDICTS)[number]): Promise<"client" | "server"> {
   const { promise, resolve } = Promise.withResolvers<"client" | "server">();
   let left = after;
@@ -90,7 +90,7 @@ test("a network that swallows everything: clicks are refused in bounded time, re
   ]);
   expect((await service.get("/livez")).status).toBe(200);
   expect((await service.get("/readyz")).status).toBe(503);
-  // The other one is not concerned.
+  // The other instance is not affected.
   const { service: other } = await instances.at(1);
   expect((await statsOf(other)).as_of.stale).toBeUndefined();
 
@@ -112,8 +112,8 @@ test("a network that swallows everything: clicks are refused in bounded time, re
 }, 240_000);
 
 /**
- * Posts a click that no instance can record. Answers how long that took to be said, in seconds. One that was on its way may
- * be recorded: it is in doubt, and is not to be sent again without a key.
+ * Posts a click that no instance can record. Returns the seconds until the refusal. A click already on its way may be
+ * recorded: it is in doubt, and a repeat needs an idempotency key.
  */
 async function refusedAfter({ post }: Running): Promise<number> {
   const startedAt = performance.now();

@@ -9,10 +9,10 @@ import { expectWhole } from "./whole.ts";
 const CLICKS = { callers: 4, pauseMs: 20 };
 const ROWS = [rowOf("meta")];
 
-/** So many clicks are acknowledged before the primary dies, and as many after. */
+/** Clicks acknowledged before the primary dies, and again after. */
 const EACH = 200;
 
-/** So many are acknowledged that the standby never hears of. */
+/** Acknowledged clicks that the standby never receives. */
 const UNHEARD = 50;
 
 const EXIT_FAULT = 70;
@@ -36,7 +36,7 @@ test.skipIf(installedPostgres === undefined)(
     await load.more(EACH);
     await load.stop();
     await untilReady(instances);
-    // None of them was restarted.
+    // No instance was restarted.
     expect(await Promise.all(instances.places.map((place) => instances.end(place, "SIGTERM")))).toEqual([0, 0]);
     const losses = lossesAmong(await exported(instances.world), load);
     console.log(

@@ -22,27 +22,26 @@ import { isWhole } from "../harness/is-whole.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-/** For so long something happens to an instance, its clock, the network or the server; each kind of fault comes at least once. */
+/** Duration of faults to instances, clocks, network and server; each kind of fault happens at least once. */
 const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 12 : 0.5));
 
 const INSTANCES = 3;
-/** Some thirty clicks a second: what is tried is what becomes of each, and not how many there are. */
+/** About thirty clicks a second: the test is about the outcome of each click, not about the rate. */
 const CLICKS = { callers: 4, pauseMs: 100 };
 
-/** The most that a day may have, and so far apart that it is used up before the end: while clocks are wrong no run goes on. */
+/**
+ * Daily quota and the spacing of its messages. The spacing lets it be used up before the end, although runs stop while
+ * clocks are wrong.
+ */
 const LIMIT = 30;
 const SPACING_S = Math.ceil((0.25 * MINUTES * 60) / LIMIT);
 const PEOPLE = 100;
 
-/** A fault comes this long after all is well, at random, and a server is away for so long. */
+/** A fault begins at random up to this long after all is well; a server is down for up to the second time. */
 const WELL_MS_MAX = 2_000;
 const AWAY_MS_MAX = 3_000;
 
-/**
- * In turn. `takeover`: who makes the run and who has the chat are killed, and stay away until others have all that they had;
- * `crowded`: the server restarts and takes too few connections for a while; `cut`, `swallow` and `delay`: what the network of
- * each instance does; `clock`: an instance's clock moves by an hour; `day`: the last one's is 26 hours ahead until it moves.
- */
+/** Kinds of fault, in turn; `BRINGING` implements each. */
 const FAULTS = [
   "takeover",
   "clock",
@@ -61,30 +60,30 @@ const FAULTS = [
 type FaultKind = (typeof FAULTS)[number];
 
 const HOUR_MS = 3_600_000;
-/** Where an instance's clock may be moved to, against the right time. */
+/** Offsets of an instance's clock from the real time. */
 const CLOCKS_MS = [-HOUR_MS, 0, HOUR_MS];
 const DAY_AHEAD_MS = 26 * HOUR_MS;
 const DAY_AHEAD = INSTANCES - 1;
 
-/** Three instances want some thirty. */
+/** Fewer connections than three instances want (about thirty). */
 const CONNECTIONS_MAX = "12";
 
-/** One of so many messages is cut off or delayed. */
+/** One of this many messages is cut or delayed. */
 const MESSAGES = 40;
 
-/** No instance is out of service for longer once a fault has ended. */
+/** Longest time that any instance is out of service after a fault has ended. */
 const RECOVERY_S_MAX = 5;
 
-/** Meta and LINE know what they had before; to Slack each repeat is another message. */
+/** Meta and LINE de-duplicate; at Slack each repeat is another message. */
 const ROWS = [rowOf("meta"), rowOf("slack"), rowOf("line")];
 const CHANNEL_ROLES = ["dispatcher-ads", "dispatcher-chat", "dispatcher-messaging"];
 
-/** The same seed makes the same choices; what the processes make of them is their own. */
+/** The same seed makes the same choices; the processes still behave differently. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
-/** How long others took, in seconds. */
+/** Durations in seconds. */
 interface Figures {
-  /** Until all instances were ready, by the fault that had ended. */
+  /** Time until all instances were ready, by the fault that had ended. */
   readonly recovery: Map<FaultKind, number[]>;
   readonly dispatchersAfterKill: number[];
   readonly dispatchersAfterSigterm: number[];
@@ -102,7 +101,7 @@ test.skipIf(libfaketime === undefined)(
       DATABASE_URL: await server.newDatabase(),
       DAILY_LIMIT: String(LIMIT),
       SEND_SPACING_SECONDS: String(SPACING_S),
-      // Each click by itself, so that all are found at the network.
+      // Each click is sent by itself, so that all are found at the network.
       CHAT_DIGEST_AFTER_SECONDS: "3600",
     };
     await using proxies = await startProxies(settings.DATABASE_URL);
@@ -175,7 +174,7 @@ test.skipIf(libfaketime === undefined)(
       sent: people,
     });
     const perDay = await expectDaysKept(world, LIMIT);
-    // The quota was used up, so that a second one would show.
+    // The quota must be used up, or a second one would not show.
     if (MINUTES >= 5) expect(Math.max(...Object.values(perDay))).toBe(LIMIT);
     await expectWhole(world);
   },
@@ -199,16 +198,16 @@ function createClocks() {
 interface Stage {
   readonly instances: Instances;
   readonly server: PostgresServer;
-  /** Between the instance at each place and the server. */
+  /** Proxy between the server and the instance at each place. */
   readonly proxies: readonly Proxy[];
-  /** Of the instance at each place. */
+  /** Clock of the instance at each place. */
   readonly clocks: readonly FakeClock[];
   readonly load: NamedClicks;
   readonly triggers: Triggers;
   readonly figures: Figures;
 }
 
-/** Answers how often each kind of fault came. */
+/** Returns how often each kind of fault was injected. */
 async function inject(stage: Stage): Promise<Record<FaultKind, number>> {
   const { instances, load, figures } = stage;
   const pick = createPick(SEED);
@@ -227,7 +226,7 @@ async function inject(stage: Stage): Promise<Record<FaultKind, number>> {
   const endAt = performance.now() + MINUTES * 60_000;
   for (let round = 0; round < FAULTS.length || performance.now() < endAt; round++) {
     await untilReady(instances);
-    // Each of them is at work, whatever came before.
+    // Each instance must work again after the previous fault.
     await load.more(20);
     await Bun.sleep(pick(WELL_MS_MAX));
     const kind = FAULTS[round % FAULTS.length]!;
@@ -250,6 +249,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await Bun.sleep(pick(AWAY_MS_MAX));
     await server.start();
   },
+  /** The server restarts and accepts too few connections for a while. */
   async crowded({ server }, pick) {
     await server.stop("immediate");
     await server.start({ max_connections: CONNECTIONS_MAX });
@@ -266,10 +266,12 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
   async delay({ proxies }, pick) {
     await disturb(proxies, pick, () => (pick(MESSAGES) > 0 ? "pass" : "delay"));
   },
+  /** Moves the clock of one instance by an hour, or sets it right. */
   async clock({ clocks }, pick) {
     const clock = clocks[pick(INSTANCES)]!;
     clock.set(Date.now() + CLOCKS_MS[pick(CLOCKS_MS.length)]!);
   },
+  /** The last instance is 26 hours ahead until its clock moves again. */
   async day({ clocks }) {
     clocks[DAY_AHEAD]!.set(Date.now() + DAY_AHEAD_MS);
   },
@@ -278,11 +280,12 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await instances.end(place, "SIGKILL");
     await instances.start(place);
   },
+  /** Kills the instances that make the run and have the chat; they stay away until others hold all of their roles. */
   async takeover({ instances, clocks, triggers, figures }) {
-    // The remaining instance has to be one that makes runs.
+    // The remaining instance must be able to run outreach.
     for (const clock of clocks) clock.set(Date.now());
     const { people } = arrivals(instances.world);
-    // A message is at X, and perhaps not in the log; unless the day's quota is used up.
+    // A message is at X and perhaps not in the log, unless the day's quota is used up.
     await until(
       () => Promise.resolve(arrivals(instances.world)),
       (now) => now.people > people || now.people >= LIMIT,
@@ -311,7 +314,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
   },
 };
 
-/** The network of a few instances does so for a while. */
+/** Disturbs the network of some instances for a while. */
 async function disturb(
   proxies: readonly Proxy[],
   pick: (choices: number) => number,
@@ -324,14 +327,14 @@ async function disturb(
   for (const proxy of disturbed) proxy.decide(() => "pass");
 }
 
-/** Waits until one that lives has the dispatchers of one that has ended. Answers how long each took, in seconds. */
+/** Waits until a living instance has the dispatchers of one that has ended. Returns the seconds that each took. */
 async function handedOver(instances: Instances, former: string, holders: Readonly<Record<string, string>>) {
   const roles = CHANNEL_ROLES.filter((role) => holders[role] === former);
   const [witness] = instances.living();
   return Object.values(await untilHandedOver(witness!.service, former, roles));
 }
 
-/** Ends the run, waits until nothing is pending or in doubt and all know the same; answers what each then says. */
+/** Ends the run and waits until nothing is pending or in doubt and all instances agree. Returns the health of each. */
 async function settled({ world, places, at }: Instances) {
   const services = await Promise.all(places.map(async (place) => (await at(place)).service));
   expect((await services[0]!.post("/social/run/stop", undefined, BEARER)).status).toBeOneOf([202, 409]);

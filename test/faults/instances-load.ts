@@ -3,35 +3,35 @@ import type { Logged } from "./delivery-records.ts";
 import type { Instances } from "./instances.ts";
 import { click } from "./load.ts";
 
-/** Clicks with names, posted to whichever instance lives, and what they were answered. Disposing it ends it at once. */
+/** Named clicks posted to the living instances, with their answers. Disposing it ends the load immediately. */
 export interface NamedClicks extends Disposable {
-  /** The id of every 202, by the click's name. */
+  /** The id in each 202, by the click's name. */
   readonly acknowledged: ReadonlyMap<string, string>;
-  /** Names of all that were posted. */
+  /** Names of all posted clicks. */
   readonly posted: ReadonlySet<string>;
-  /** Names of those that were refused, and not posted again. */
+  /** Names of the clicks that were refused and not posted again. */
   readonly refused: ReadonlySet<string>;
   /** Answers by status. */
   readonly answers: ReadonlyMap<number, number>;
   /** Requests that got no answer. */
   readonly unanswered: number;
-  /** Resolves when so many more were acknowledged. */
+  /** Resolves when `count` more clicks are acknowledged. */
   more(count: number): Promise<void>;
-  /** Ends it once each click under way is answered, and each with a key acknowledged. */
+  /** Stops after each click in flight is answered and each click with a key is acknowledged. */
   stop(): Promise<void>;
 }
 
 export interface NamedClicksOptions {
   readonly callers: number;
-  /** Of each caller, between its requests. */
+  /** Pause of each caller between its requests. */
   readonly pauseMs: number;
   /** The places that are called. */
   readonly places?: readonly number[];
 }
 
 /**
- * Every second click has an idempotency key and is posted until it is acknowledged, each time to another instance; the
- * others are posted once.
+ * Starts the load. Every second click has an idempotency key and is posted to one instance after another until it is
+ * acknowledged; the others are posted once.
  */
 export function startNamedClicks(
   instances: Instances,
@@ -51,7 +51,7 @@ export function startNamedClicks(
     const { service } = living[turn % living.length] ?? (await instances.at(places[0]!));
     const body = { ...click(0), short_code: name };
     const answer = await service.post("/api/tracking/event", body, { ...BEARER, ...key });
-    // An answer that breaks off in its body acknowledges nothing.
+    // An answer cut off within its body acknowledges nothing.
     const { id } = (await answer.json()) as { id?: string };
     answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
     if (answer.status !== 202 || id === undefined) {
@@ -117,11 +117,11 @@ export function startNamedClicks(
   };
 }
 
-/** Clicks whose outcome differs from the answer, by their names. */
+/** Names of the clicks whose record contradicts their answer. */
 export interface ClickLosses {
-  /** Acknowledged, and not in the log as they were. */
+  /** Acknowledged, but missing in the log or different there. */
   readonly lost: readonly string[];
-  /** Refused, and there all the same. */
+  /** Refused, but in the log. */
   readonly zombies: readonly string[];
   readonly doubled: readonly string[];
 }
@@ -140,7 +140,7 @@ export function lossesAmong(log: readonly Logged[], { acknowledged, posted, refu
   };
 }
 
-/** As one part of a line of figures. */
+/** Formats the losses as a part of a line of figures. */
 export function shownLosses({ lost, zombies, doubled }: ClickLosses): string {
   return `lost ${lost.length}, refused but there ${zombies.length}, doubled ${doubled.length}`;
 }

@@ -12,16 +12,19 @@ import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instance
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** As long as the longest lease. */
+/** The longest duration of a lease. */
 const STOPPED_MS = 60_000;
 
 const PEOPLE = 6;
 const ROWS = [rowOf("meta"), rowOf("slack"), rowOf("line")];
 
-/** The network takes what it is sent, and its answer never comes. */
+/** The network accepts the message, and its answer never arrives. */
 const UNANSWERED = { kind: "timeout_after_delivery", count: 1 } as const;
 
-/** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
+/**
+ * Longer than the two hours that X's access tokens live. The service's own clock does not move, so it believes them
+ * valid.
+ */
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
 async function openTwo(): Promise<Instances> {
@@ -29,7 +32,7 @@ async function openTwo(): Promise<Instances> {
   return openInstances({ count: 2, rows: ROWS, settings });
 }
 
-/** How far it has read the log. */
+/** Position up to which the service has read the log. */
 async function positionOf(service: Running): Promise<number> {
   const stats = (await (await service.get("/social/stats")).json()) as {
     readonly as_of: { readonly position: number };
@@ -78,7 +81,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
     await load.more(10);
     await load.stop();
     await untilReady(instances);
-    // It has caught up, and taken nothing back.
+    // The first instance has caught up, and has retaken no role.
     const [own, other] = await until(
       () => Promise.all([first, second].map(({ service }) => healthOf(service))),
       ([one, two]) =>
@@ -120,7 +123,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
       (position) => position >= told,
     );
     world.sandbox.clock.advance(PAST_LIFE_MS);
-    // It never arrives, or X would end the grant with the second use of one refresh token.
+    // The request never arrives; otherwise X would end the grant at the second use of one refresh token.
     world.sandbox.faults.add({ network: "x", kind: "timeout_before", path: "/oauth2/token", count: 1 });
     const cutOff = first.service.get("/social/me").catch(() => undefined);
     await until(
@@ -151,7 +154,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
   }, 300_000);
 });
 
-/** What was recorded under a lease stops where another one begins. */
+/** Expects that nothing is recorded under a lease after the next lease begins. */
 function expectNothingAfterClaims(log: Awaited<ReturnType<typeof exported>>): void {
   const tokens = log.filter(({ type }) => type === "DispatchClaimed").map(({ data }) => Number(data["token"]));
   expect(new Set(tokens).size).toBe(2);

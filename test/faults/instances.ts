@@ -1,40 +1,40 @@
 import { openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
 import { isOfChannel, settingsFor, unlimit, type NetworkRow } from "./delivery-networks.ts";
 
-/** One of several services of a log. */
+/** One of several services that share a log. */
 export interface Instance {
   readonly place: number;
   readonly service: Running;
-  /** As it calls itself. */
+  /** The id that the instance reports. */
   readonly id: string;
 }
 
-/** Services of one log, each of which may end and be restarted at its place. Disposing it ends all. */
+/** Services that share a log; each may end and restart at its place. Disposing it ends all. */
 export interface Instances extends AsyncDisposable {
   readonly world: Installation;
   readonly places: readonly number[];
-  /** Those that serve now. */
+  /** The instances that serve now. */
   living(): readonly Instance[];
-  /** The instance that serves at a place now, or the next one that starts there. */
+  /** The instance at a place, or the next one that starts there. */
   at(place: number): Promise<Instance>;
-  /** Starts one where none is; `settings` are its own. */
+  /** Starts an instance at a free place, with its own settings. */
   start(place: number, settings?: Record<string, string>): Promise<void>;
-  /** Answers the exit code, which a signal gives none of. */
+  /** Ends the instance. Returns its exit code; null after a signal. */
   end(place: number, how: "SIGKILL" | "SIGTERM"): Promise<number | null>;
 }
 
 interface InstancesOptions {
   readonly count: number;
   readonly settings: Readonly<Record<string, string>>;
-  /** The networks that are told of clicks. */
+  /** The networks that receive clicks. */
   readonly rows: readonly NetworkRow[];
-  /** Of the instance at a place alone. */
+  /** Settings of the instance at one place. */
   readonly own?: (place: number) => Record<string, string>;
-  /** What the runtime of each is told. */
+  /** Flags for the runtime of each instance. */
   readonly flags?: readonly string[];
 }
 
-/** The first has all roles; the sandbox has no limits of its own here. */
+/** Opens instances; the first holds all roles, and the sandbox has no limits. */
 export async function openInstances(options: InstancesOptions): Promise<Instances> {
   const { count, settings, rows, own = () => ({}), flags = [] } = options;
   await using stack = new AsyncDisposableStack();
@@ -56,7 +56,7 @@ export async function openInstances(options: InstancesOptions): Promise<Instance
     Object.assign(slots[place]!, { now: instance });
     slots[place]!.next.resolve(instance);
   };
-  // One after the other: the first has all roles.
+  // One after the other, so that the first holds all roles.
   for (const place of places) await start(place);
 
   const opened = stack.move();
@@ -85,7 +85,7 @@ async function idOf(service: Running): Promise<string> {
 
 interface Health {
   readonly log: { readonly position: number };
-  /** The one that is asked is the first. */
+  /** All instances, the asked one first. */
   readonly instances: readonly { readonly id: string }[];
   readonly roles: Readonly<Record<string, string>>;
   readonly channels: Readonly<Record<string, { readonly pending: number }>>;
@@ -95,7 +95,10 @@ export async function healthOf({ get }: Running): Promise<Health> {
   return (await (await get("/api/health")).json()) as Health;
 }
 
-/** Until each serves, and knows all that the log holds. Throws with what one wrote that ended by itself. */
+/**
+ * Waits until each instance serves and has read the whole log. Throws with the output of an instance that ended by
+ * itself.
+ */
 export async function untilReady(instances: Instances): Promise<void> {
   for (const place of instances.places) {
     const { service } = await instances.at(place);
@@ -111,12 +114,12 @@ async function isReady({ get, process, log }: Running): Promise<boolean> {
   return (await get("/readyz").catch(() => undefined))?.status === 200;
 }
 
-/** Longer than any lease, and than it takes to notice that it has run out. */
+/** Longer than any lease, and than the time until its expiry is noticed. */
 const HANDED_OVER_MS_MAX = 120_000;
 
 /**
- * Waits until others have all these roles of one that has ended, or stands still. Answers how long that took for each, in
- * seconds; asks `asked`.
+ * Waits until others hold all these roles of an instance that has ended or stands still, according to `asked`. Returns
+ * the seconds that each took.
  */
 export async function untilHandedOver(
   asked: Running,
@@ -139,7 +142,7 @@ export async function untilHandedOver(
   return took;
 }
 
-/** To a tenth. */
+/** Seconds since `startedAt`, rounded to a tenth. */
 export function secondsSince(startedAt: number): number {
   return Math.round((performance.now() - startedAt) / 100) / 10;
 }

@@ -11,12 +11,12 @@ import { openInstallation, type Installation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 import { has } from "./tools.ts";
 
-/** Everything that a rotation leaves on the disk goes through these. */
+/** The system calls through which a rotation writes everything that it leaves on disk. */
 const CALLS = "fsync,fdatasync,rename,unlink,link,pwrite64";
 
 const KEYS = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex"));
 
-/** What is encrypted with the master key, as it reads now. */
+/** The values encrypted with the master key, decrypted. */
 interface Readable {
   readonly name: string | undefined;
   readonly token: string | undefined;
@@ -76,7 +76,7 @@ function report(
 
 const configOf = (world: Installation, more: Record<string, string>) => loadConfig({ ...world.env, ...more }, () => "");
 
-/** A person in the log, and a token in the vault. */
+/** Adds a recipient to the log and a token to the vault. */
 async function prepare(world: Installation): Promise<Readable> {
   const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);
@@ -86,7 +86,7 @@ async function prepare(world: Installation): Promise<Readable> {
   return await readable(world, {});
 }
 
-/** Reads everything as the next command would, which finishes what was begun. */
+/** Reads everything as the next command would; that also completes an interrupted rotation. */
 async function readable(world: Installation, more: Record<string, string>): Promise<Readable> {
   const config = configOf(world, more);
   await using store = await openLog(config);
@@ -100,7 +100,7 @@ async function readable(world: Installation, more: Record<string, string>): Prom
   };
 }
 
-/** Whether the vault, opened with the key as it is given, knows of a rotation that has not ended. */
+/** True if the vault, opened with the key as configured, contains an unfinished rotation. */
 async function isUnfinished(world: Installation, more: Record<string, string>): Promise<boolean> {
   const config = configOf(world, more);
   const { key, vault: place } = locateLog(config).secrets;
@@ -109,7 +109,7 @@ async function isUnfinished(world: Installation, more: Record<string, string>): 
   return (await vault.rotation()) !== undefined;
 }
 
-/** Rotates, with a kill at the nth call; false when it came to its end before. */
+/** Rotates the key and kills it at the nth call; false if the rotation ended before that call. */
 async function isKilled(world: Installation, nth: number, more: Record<string, string>): Promise<boolean> {
   const injection = [
     "-f",

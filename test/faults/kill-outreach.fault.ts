@@ -7,28 +7,30 @@ import { arrivals } from "./people.ts";
 import { isWhole } from "../harness/is-whole.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Two kills each; the first one is between X's acceptance and our record of it. */
+/** Each round has two kills; the first is between X's acceptance of a message and our record of it. */
 const ROUNDS = isWhole ? 25 : 10;
 const KILLS = 2 * ROUNDS;
 const LIMIT = 100;
 const PEOPLE = 130;
 
-/** X shows a message this late, so that a look at once would take it for lost; a second is waited. */
+/**
+ * Delay until X shows a message: an immediate look would consider it lost, so the service looks again after a second.
+ */
 const LATE_COMMIT_MS = 300;
 
-/** A kill in a run comes this long after its start, at random: within its first messages. */
+/** Latest moment of a kill in a run after its start: within its first messages. */
 const RUN_MS_MAX = 60;
 
-/** A kill in a start comes while it opens the log, or settles what the kill before left behind. */
+/** Latest moment of a kill in a start: the service opens the log or settles what the previous kill left. */
 const START_MS_MAX = 1_500;
 
-/** The message that a kill waits for is one of the next so many of the run. */
+/** A kill waits for one of this many next messages of the run. */
 const AHEAD_MAX = 3;
 
-/** What the second kill of a round may hit: a message that never reached X, a run, or a start. */
+/** Targets of the second kill of a round: a message that never reached X, a run, or a start. */
 const SECONDS = ["unsent", "run", "run", "start"] as const;
 
-/** The same seed makes the same choices; what the processes make of them is their own. */
+/** The same seed makes the same choices; the processes still behave differently. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get a message, none two, and the log knows all of them`, async () => {
@@ -67,7 +69,7 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
   const { people, mostToOne } = arrivals(world);
   const stats = (await (await service.get("/social/stats")).json()) as { sent: number };
   expect(await stop(service)).toBe(0);
-  // Intents, among them those that X refused; the places are counted below.
+  // Intents include the ones that X refused; the quota places are counted below.
   await expectDaysKept(world, PEOPLE);
   const attempts = await attemptsOf(world);
   console.log(
@@ -77,7 +79,7 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
   );
   const places = Object.values(attempts.places);
   expect(Math.max(...places)).toBeLessThanOrEqual(LIMIT);
-  // A night may fall while this goes on.
+  // Midnight may pass during the test.
   expect(people).toBeLessThanOrEqual(LIMIT * places.length);
   expect(mostToOne).toBe(1);
   expect(stats.sent).toBe(people);
@@ -85,14 +87,17 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
   const { accepted } = world.sandbox.x;
   expect([...unwanted, ...attempts.notDelivered].filter((id) => accepted.has(id))).toEqual([]);
   expect(new Set(attempts.intended).size).toBe(attempts.intended.length);
-  // By much bad luck the day may be used up shortly before the end.
+  // By very bad luck the day's quota may be used up shortly before the end.
   expect(kills.accepted).toBeGreaterThan(0.8 * ROUNDS);
   expect(attempts.foundSent).toBeGreaterThanOrEqual(kills.accepted);
   expect(attempts.abandonedRuns).toBeGreaterThanOrEqual(kills.accepted + kills.unsent);
   await expectWhole(world);
 }, 480_000);
 
-/** Of each 25: one closed, one that X finds closed only when it is written to, one suppressed, one without consent. */
+/**
+ * Adds recipients: in each 25, one is closed, one is shown closed only when a message is sent, one is suppressed, and
+ * one has given no consent.
+ */
 async function addMixedPeople({
   sandbox,
   command,
@@ -122,7 +127,7 @@ async function addMixedPeople({
   return { wanted, unwanted };
 }
 
-/** The next start, once it has settled what was in doubt and closed the dead run. */
+/** Starts the service and waits until it has settled the messages in doubt and closed the dead run. */
 async function settled(world: Installation): Promise<Running> {
   const service = await world.serve();
   await idle(service);
@@ -130,8 +135,8 @@ async function settled(world: Installation): Promise<Running> {
 }
 
 /**
- * Kills while the message to this person has no answer yet: X has taken it (`accepted`), or has not got it (`unsent`).
- * `idle`: the day was used up before.
+ * Kills while the message to this recipient is unanswered: X has accepted it (`accepted`) or not received it
+ * (`unsent`). Returns `idle` if the day's quota was used up before.
  */
 async function killAtRequest(
   { sandbox }: Installation,
@@ -154,7 +159,9 @@ async function killAtRequest(
   return isHit ? moment : "idle";
 }
 
-/** Kills after so long; the run comes no further than to this person, or a quick one would use up the day. */
+/**
+ * Kills after `ms`. The run gets no further than this recipient; otherwise a quick one would use up the day's quota.
+ */
 async function killInRun(
   { sandbox }: Installation,
   service: Running,
@@ -175,7 +182,7 @@ async function killInStart(world: Installation, ms: number): Promise<void> {
   await kill({ process: starting });
 }
 
-/** Runs until the day's limit is reached, or no recipient is left. */
+/** Runs until the daily limit is reached or no recipient is left. */
 async function finish(service: Running): Promise<void> {
   for (;;) {
     const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });

@@ -7,16 +7,16 @@ import { expectWhole, lossesOf } from "./whole.ts";
 const KILLS = isWhole ? 100 : 30;
 const CONNECTIONS = 8;
 
-/** A kill comes this long after the service listens, at random: most within the first batches, some into the thick. */
+/** Latest moment of a kill after the service listens: most are within the first batches, some under full load. */
 const LIFE_MS_MAX = 800;
 
-/** Every so often a service is killed while it starts, and the next one has to do with what that left behind. */
+/** One kill in this many happens during a start, and the next start must cope with what the killed one left. */
 const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 
 test(`${KILLS} times kill -9 while ingesting: nothing acknowledged is lost, and a replay agrees`, async () => {
   await using world = await openInstallation();
-  // One channel, so that outcomes and retries are written between the clicks.
+  // Only one channel, so that outcomes and retries are written between the clicks.
   Object.assign(world.env, { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" });
   let serving = world.serve();
   using load = startLoad({ connections: CONNECTIONS, service: () => serving });

@@ -2,25 +2,25 @@ import { BEARER, type Running } from "../harness/process.ts";
 
 export interface LoadOptions {
   readonly connections: number;
-  /** Asked before each request, so that the load follows a service that is restarted. */
+  /** Called before each request, so that the load follows a restarted service. */
   readonly service: () => Promise<Running>;
-  /** Characters of each click's address; more fills a disk sooner. */
+  /** Length of each click's address; a longer one fills a disk sooner. */
   readonly urlChars?: number;
 }
 
-/** Clicks posted without end, as any number of callers do, and what they were answered. Disposing it ends it at once. */
+/** Clicks posted continuously by several callers, with their answers. Disposing it ends the load immediately. */
 export interface Load extends Disposable {
-  /** The id of every 202. */
+  /** The id in each 202. */
   readonly acknowledged: Set<string>;
   /** Answers by status. */
   readonly answers: Map<number, number>;
   /** Requests that got no answer: their connection broke. */
   readonly unanswered: number;
-  /** Ends it once each request in flight is answered, or has lost its connection. */
+  /** Stops once each request in flight is answered or has lost its connection. */
   stop(): Promise<void>;
 }
 
-/** A body that the service accepts: it requests a dispatch to each configured channel. */
+/** A body that the service accepts and that requests a dispatch to each configured channel. */
 export function click(number: number, urlChars = 40): Record<string, string> {
   return {
     event: "click",
@@ -39,9 +39,9 @@ export function startLoad({ connections, service, urlChars }: LoadOptions): Load
   let next = 0;
 
   const postOne = async (to: Running): Promise<void> => {
-    // With a token: the limit of anonymous requests is not what is tried here.
+    // Authenticated, because the limit of anonymous requests is not under test.
     const answer = await to.post("/api/tracking/event", click(next++, urlChars), BEARER);
-    // An answer that breaks off in its body acknowledges nothing.
+    // An answer cut off within its body acknowledges nothing.
     const body = (await answer.json()) as { id?: string };
     answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
     if (answer.status === 202 && body.id !== undefined) acknowledged.add(body.id);
@@ -55,7 +55,7 @@ export function startLoad({ connections, service, urlChars }: LoadOptions): Load
     }
   };
   const running = Promise.all(Array.from({ length: connections }, connection));
-  // A service that did not start is told by `stop`, and by the test itself.
+  // A service that did not start is reported by `stop` and by the test itself.
   running.catch(() => {});
 
   return {

@@ -8,7 +8,7 @@ import { libfaketime } from "./tools.ts";
 const LIMIT = 5;
 const NIGHTS = 6;
 
-/** X shows a message this late, so that a restart that looks too early would miss it. */
+/** Delay until X shows a message; a restart that looks too early would miss it. */
 const LATE_COMMIT_MS = 200;
 
 const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
@@ -20,7 +20,7 @@ test.skipIf(libfaketime === undefined)(
       x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS },
     });
     const clock = fakeClock(world);
-    // The time passes at X too: what is found there is told by when it was sent.
+    // Time passes at X too, because messages there are recognised by when they were sent.
     const passTo = (ms: number): void => {
       world.sandbox.clock.advance(ms - clock.now());
       clock.set(ms);
@@ -32,13 +32,13 @@ test.skipIf(libfaketime === undefined)(
     await authorize(service, world.sandbox);
     for (let night = 0; night < NIGHTS; night++) {
       const midnight = Date.parse("2027-05-04T00:00:00Z") + night * 24 * 3_600_000;
-      // A running service takes so long a step for a wrong clock.
+      // A running service would take such a long step for a wrong clock.
       await stop(service);
       passTo(midnight - 60_000);
       service = await world.serve();
       passTo(midnight - 2_000 + Math.random() * 1_500);
       const before = arrivals(world).people;
-      // Every other night X takes a message whose answer never comes, so that the kill finds one in doubt.
+      // Every other night X never answers a message that it accepted, so that the kill leaves one in doubt.
       if (night % 2 === 0) world.sandbox.faults.add(UNANSWERED);
       const started = await service.post("/social/run");
       if (started.status === 202) {

@@ -8,7 +8,7 @@ const EVENTS = process.env["FAULTS_WHOLE"] === "1" ? 1_000_000 : 20_000;
 
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 
-/** What the server has of a log, whole or not. */
+/** The schemas of complete or partial logs on the server. */
 async function schemasOf(url: string): Promise<string[]> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   const rows = await database.run((sql) => sql`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'eventstore%'`);

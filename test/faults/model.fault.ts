@@ -5,7 +5,7 @@ import { createLogs } from "../outreach/model/logs.ts";
 import { createTally } from "../outreach/model/tally.ts";
 import { isWhole } from "../harness/is-whole.ts";
 
-/** As many as find what one history in a thousand shows, or one in two hundred. */
+/** Enough to find a defect that shows in one history of a thousand, or of two hundred. */
 const HISTORIES = isWhole ? 5_000 : 600;
 
 test(`${HISTORIES} histories of the outreach protocol hold all of its rules`, async () => {
@@ -13,6 +13,6 @@ test(`${HISTORIES} histories of the outreach protocol hold all of its rules`, as
   const tally = createTally();
   await fc.assert(histories(logs, tally), { numRuns: HISTORIES });
   console.log(`random commands against the model: ${tally.line()}`);
-  // 600 histories met 55 of them once, 240 met 36: most points are rare.
+  // Most crash points are rare: 600 histories once reached 55 of them, and 240 reached 36.
   expect(tally.counts().crashPoints).toBeGreaterThan(30);
 }, 1_200_000);

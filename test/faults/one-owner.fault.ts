@@ -16,7 +16,7 @@ import { lossesOf } from "./whole.ts";
 const STARTS = 20;
 const EXIT_OWNED = 75;
 
-/** Longer than any patience of the service with the log or a network. */
+/** Longer than any time-out of the service for the log or a network. */
 const STOPPED_MS = 10_000;
 
 test(`${STARTS} services started at once on one new log: one serves, the others name it`, async () => {
@@ -29,7 +29,7 @@ test(`${STARTS} services started at once on one new log: one serves, the others 
   for (const { code, refusal } of losers) {
     expect([code, refusal]).toEqual([EXIT_OWNED, expect.stringContaining("another service owns this log")]);
   }
-  // Who comes later finds the name complete.
+  // A later start finds the complete name.
   const late = await attempt(world);
   expect([late.code, late.refusal]).toEqual([EXIT_OWNED, expect.stringContaining(`pid ${winners[0]?.process.pid}`)]);
   expect((await winners[0]?.post("/api/tracking/event", click(0), BEARER))?.status).toBe(202);
@@ -78,7 +78,7 @@ test("a service that stands still keeps its log, and afterwards goes on without 
   expect(arrivals(world)).toEqual({ people: people / 2, mostToOne: 1 });
 }, 180_000);
 
-/** A start that either listens, or ends with a code and what it wrote. */
+/** Starts a service, which either listens or exits with a code and a message. */
 async function attempt(world: Installation): Promise<{ service?: Running; code?: number; refusal?: string }> {
   const child = world.start(["serve"]);
   try {

@@ -7,15 +7,15 @@ import { expectWhole } from "./whole.ts";
 
 const LIMIT = 100;
 
-/** Enough that no run is stopped by the end of the list. */
+/** Enough recipients that no run stops because the list ends. */
 const PEOPLE = LIMIT + 30;
 const CALLERS = 8;
 
-/** Kills and restarts while the last place is in doubt. */
+/** Kills and restarts while the last quota place is in doubt. */
 const RESTARTS = 3;
 
 test(`${LIMIT - 1} of ${LIMIT} places taken, ${CALLERS} callers at once, kills and restarts in between: exactly one more message`, async () => {
-  // X shows it late, so that each restart that looks too early would take the place for free.
+  // X shows a message late, so that a restart that looks too early would consider the place free.
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
   await addPeople(world, PEOPLE);
   let service = await world.serve({ DAILY_LIMIT: String(LIMIT - 1) });

@@ -12,16 +12,16 @@ import { expectWhole } from "./whole.ts";
 /** Longer than a command takes on a busy machine. */
 const WINDOW_S = 8;
 
-/** What a day takes. */
+/** Daily limit. */
 const LIMIT = 100;
 
-/** After each message the next person is suppressed, at some moment while the run comes to them. */
+/** After each message the next recipient is suppressed at a random moment while the run reaches them. */
 const PEOPLE = 190;
 
-/** About as long as a message takes. */
+/** About the duration of one message. */
 const MOMENT_MS_MAX = 10;
 
-/** From the last look before a request to X's taking the message, whatever else the machine does. */
+/** Longest time from the last check before a request until X accepts the message, on any machine. */
 const ON_THE_WAY_MS_MAX = 1_000;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
@@ -40,7 +40,7 @@ test("people whose intent waits for X's window, suppressed by a command meanwhil
   for (const number of waiting) {
     await untilWaiting(service, true);
     expect(await world.command("recipients", "suppress", `@person_${number}`)).toMatchObject({ code: 0 });
-    // Else the wait was too short to tell anything.
+    // If the run no longer waited here, the wait was too short to prove anything.
     await untilWaiting(service, true);
     await untilWaiting(service, false);
   }
@@ -85,7 +85,10 @@ test("people suppressed by another process just as a run comes to them: no inten
   await expectWhole(world);
 }, 120_000);
 
-/** Suppresses the next recipient after a message, again and again, to the end of the run. Answers when each was, by X's ids. */
+/**
+ * Suppresses the next recipient after each message until the run ends. Returns the time of each suppression by the
+ * recipient's id at X.
+ */
 async function suppressNext(world: Installation, service: Running): Promise<Map<string, number>> {
   const pick = createPick(SEED);
   const { x, clock } = world.sandbox;
@@ -109,7 +112,7 @@ async function suppressNext(world: Installation, service: Running): Promise<Map<
   return suppressedAt;
 }
 
-/** What the log tells of suppressions and intents, in its order. */
+/** Counts the suppressions and intents of the log, in its order. */
 async function ordersOf(world: Installation) {
   const suppressed = new Set<unknown>();
   let [intents, afterwards, withdrawn] = [0, 0, 0];
@@ -139,12 +142,12 @@ async function healthOf(service: Running): Promise<Health> {
   return (await (await service.get("/social/health")).json()) as Health;
 }
 
-/** X's id of one of the people that `addPeople` made. */
+/** X's id of a recipient that `addPeople` created. */
 function idOf({ sandbox }: Installation, number: number): string | undefined {
   return [...sandbox.x.people.values()].find(({ username }) => username === `person_${number}`)?.id;
 }
 
-/** 0: none yet. */
+/** Number of a recipient that `addPeople` created; 0 if the id is undefined. */
 function numberOf({ sandbox }: Installation, id: string | undefined): number {
   return id === undefined ? 0 : Number(sandbox.x.people.get(id)?.username.slice("person_".length));
 }

@@ -15,12 +15,14 @@ import { expectWhole } from "./whole.ts";
 
 const KILLS = 8;
 
-/** From before it opens the log to after the second look, a second after the first one. */
+/**
+ * Latest moment of a kill: from before the log opens until after the second look, which is a second after the first.
+ */
 const RECONCILE_MS_MAX = 2_500;
 
 const STARTS_BESIDE = 4;
 
-/** Longer than the lease of a process that was killed. */
+/** Longer than the lease of a killed process. */
 const LEASE_MS_MAX = 60_000;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
@@ -46,7 +48,7 @@ test("a service that starts while outreach reconcile is at work: both look, and 
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   let service = await serveAuthorized(world);
   for (let start = 0; start < STARTS_BESIDE; start++) {
-    // One that did not arrive is looked for twice, so that there is time for both.
+    // A message that did not arrive is looked for twice, so both processes have time to look.
     await addPeople(world, start + 1);
     await dieInDoubt(world, service, "reset_before");
     const { tally } = world.sandbox;
@@ -69,13 +71,13 @@ async function serveAuthorized(world: Installation): Promise<Running> {
   return service;
 }
 
-/** Leaves the message to the newest person in doubt, with the run ended and its lease free, and the service killed. */
+/** Leaves the message to the newest recipient in doubt, ends the run, frees its lease and kills the service. */
 async function dieInDoubt({ sandbox }: Installation, service: Running, kind: FaultKind): Promise<void> {
   const { faults } = sandbox;
   faults.add({ network: "x", kind, path: "/messages", count: 1 });
   const newest = [...sandbox.x.people.keys()].at(-1);
   faults.add({ network: "x", kind: "500", path: `/with/${newest}/dm_events` });
-  // A command that was killed after it had settled all keeps the lease of runs until that expires.
+  // A command killed after it had settled everything still holds the run lease until it expires.
   const run = await until(
     async () => (await service.post("/social/run", undefined, { prefer: "wait=60" })).json(),
     (answer) => (answer as { readonly status?: number }).status !== 409,
@@ -86,7 +88,7 @@ async function dieInDoubt({ sandbox }: Installation, service: Running, kind: Fau
   faults.clear();
 }
 
-/** The service settles beside everything else: no run is in progress meanwhile. */
+/** The service settles in the background, because no run is in progress. */
 async function untilSettled(service: Running, count: number): Promise<void> {
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
@@ -104,7 +106,7 @@ async function expectSettledOnce(
   const most = Math.max(...told.values());
   const { people, mostToOne } = arrivals(world);
   console.log(`${what}: ${JSON.stringify(counts)}, told at most ${most} times; arrived ${people}, to one ${mostToOne}`);
-  // A doubt and an outcome of each.
+  // One doubt and one outcome per message.
   expect({ told: told.size, most }).toEqual({ told: 2 * (counts.sent + counts.failed), most: 1 });
   expect(people).toBe(counts.sent);
   expect(mostToOne).toBeLessThanOrEqual(1);
@@ -112,7 +114,7 @@ async function expectSettledOnce(
   await expectWhole(world);
 }
 
-/** How often the log tells the doubt and the outcome of each attempt. */
+/** How often the log records the doubt and the outcome of each attempt. */
 async function toldOf(world: Installation): Promise<Map<string, number>> {
   const told = new Map<string, number>();
   for (const { type, data } of await exported(world)) {

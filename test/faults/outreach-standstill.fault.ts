@@ -8,20 +8,20 @@ import { expectWhole } from "./whole.ts";
 
 const PEOPLE = 12;
 
-/** In the thick of the run: neither the first one of a batch nor the last. */
+/** In the middle of the run: neither the first message of a batch nor the last. */
 const STOPPED_AT = 5;
 
-/** A lease lasts 30 s, and who takes it then settles for some seconds. */
+/** A lease lasts 30 s, and settling takes its new holder some seconds. */
 const TAKEN_OVER_MS_MAX = 90_000;
 
-/** A command that finds a run in progress ends so. */
+/** Exit code of a command that finds a run in progress. */
 const EXIT_RUNNING = 75;
 
 interface Moment {
   readonly what: string;
-  /** What X does to the request of the one that the run is at. */
+  /** X's reaction to the current request of the run. */
   readonly fault: Pick<Fault, "kind" | "retryAfter"> | undefined;
-  /** What becomes of that message. */
+  /** Outcome of that message. */
   readonly fate: "found sent" | "not delivered" | "sent by another run";
 }
 
@@ -33,7 +33,7 @@ const MOMENTS: readonly Moment[] = [
 ];
 
 test("a service stopped in a run for longer than its lease, while another process settles: what it does afterwards doubles nothing", async () => {
-  // Beside each other, since a lease takes its time; each to its end, so that no process stays behind.
+  // All at once, because waiting for a lease takes long; all settled, so that no process is left running.
   const ends = await Promise.allSettled(MOMENTS.map((moment) => standStill(moment)));
   for (const end of ends) {
     if (end.status === "rejected") throw end.reason;
@@ -62,7 +62,7 @@ async function standStill({ what, fault, fate }: Moment): Promise<string> {
     (log) => log.includes("a run failed"),
   );
   await idle(service);
-  // The run that was taken from it writes to no further recipient.
+  // The run that lost its lease contacts no further recipient.
   expect(arrivals(world).people).toBe(before);
   expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
   await idle(service);
@@ -83,17 +83,18 @@ interface Health {
   readonly run: { readonly sent: number; readonly waiting: { readonly reason: string } | null } | null;
 }
 
-/** Lets a run come to the moment, and stops the process there. */
+/** Lets a run reach the moment, and stops the process there. */
 async function stopAt({ sandbox }: Installation, service: Running, fault: Moment["fault"]): Promise<void> {
   const { x, faults } = sandbox;
-  // Those of `addPeople`, in the order of the list.
+  // The recipient that `addPeople` created at this place of the list.
   const person = [...x.people.values()].find(({ username }) => username === `person_${STOPPED_AT}`);
   if (fault !== undefined) faults.add({ network: "x", path: `/with/${person?.id}/messages`, count: 1, ...fault });
   expect((await service.post("/social/run")).status).toBe(202);
   await until(
     async () => {
       const { run } = (await (await service.get("/social/health")).json()) as Health;
-      // Told by the log: a process stopped while it writes would lock it for all others.
+      // Waits until the log has recorded the message: a process stopped during a write would lock the log for all
+      // others.
       if (fault === undefined) return run?.sent === STOPPED_AT;
       return fault.kind === "429" ? run?.waiting?.reason === "rate_limited" : faults.list().length === 0;
     },
@@ -102,7 +103,7 @@ async function stopAt({ sandbox }: Installation, service: Running, fault: Moment
   service.process.kill("SIGSTOP");
 }
 
-/** Nothing of a run is recorded once it was closed, but the outcomes of its messages. */
+/** After a run is closed, nothing but the outcomes of its messages is recorded for it. */
 async function expectRunsApart(world: Installation): Promise<void> {
   const closed = new Set<unknown>();
   for (const { type, data } of await exported(world)) {

@@ -6,10 +6,10 @@ import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** What X answers to the read of a conversation; `timeout_before` would only take longer. */
+/** X's answers when the conversation is read; `timeout_before` would only take longer. */
 const UNREADABLE: readonly FaultKind[] = ["500", "502_html", "invalid_json", "cut_body", "reset_before", "redirect"];
 
-/** One is in doubt and keeps its place; a run after each restart has one place of the others. */
+/** One message is in doubt and keeps its place; after each restart a run may send one more. */
 const LIMIT = UNREADABLE.length + 1;
 const PEOPLE = LIMIT + 5;
 
@@ -57,7 +57,7 @@ test("a message whose conversation cannot be read stays in doubt over kills, res
   await expectWhole(world);
 }, 240_000);
 
-/** The log of the service says why, which is what an operator has of it. */
+/** Waits until the service logs why the message is in doubt, which is all that an operator sees. */
 async function untilDoubted(service: Running): Promise<void> {
   await until(
     () => Promise.resolve(service.log()),

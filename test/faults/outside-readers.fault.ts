@@ -5,7 +5,7 @@ import { startLoad } from "./load.ts";
 import { has, run } from "./tools.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 
-/** Each reader comes this often while the load goes on. */
+/** Reads of each reader during the load. */
 const READS = 15;
 
 test.skipIf(!has("sqlite3"))(
@@ -31,7 +31,7 @@ test.skipIf(!has("sqlite3"))(
       }),
     );
     await load.stop();
-    // However quickly the others read.
+    // A last count after the load, because the readers may finish before the log has grown.
     await readers[0]?.();
     expect(await stop(service)).toBe(0);
 
@@ -42,7 +42,7 @@ test.skipIf(!has("sqlite3"))(
         `lost ${lost.length}, 5xx ${failed}, cut off ${load.unanswered}`,
     );
     expect([failed, load.unanswered, lost]).toEqual([0, 0, []]);
-    // What they see grows and never shrinks.
+    // The readers see a growing log that never shrinks.
     expect(counts).toEqual(counts.toSorted((a, b) => a - b));
     expect(counts.at(-1)).toBeGreaterThan(counts[0] ?? 0);
     await expectWhole(world);

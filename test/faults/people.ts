@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Person } from "../../sandbox/x/people.ts";
 import type { Installation } from "../harness/process.ts";
 
-/** Makes people on the sandbox's X who take messages, and imports them with their consent. */
+/** Creates people on the sandbox's X who accept messages, and imports them with their consent. */
 export async function addPeople(world: Installation, count: number): Promise<void> {
   const rows = ["username,basis"];
   for (let number = 1; number <= count; number++) {
@@ -15,7 +15,7 @@ export async function addPeople(world: Installation, count: number): Promise<voi
   expect(imported).toMatchObject({ code: 0 });
 }
 
-/** Messages that arrived, and the most that one person got. */
+/** Number of recipients that got a message, and the most messages that one of them got. */
 export function arrivals({ sandbox }: Installation): { people: number; mostToOne: number } {
   const { accepted } = sandbox.x;
   return { people: accepted.size, mostToOne: Math.max(0, ...accepted.values()) };

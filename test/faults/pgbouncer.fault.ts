@@ -14,14 +14,14 @@ const EXIT_CONFIG = 78;
 const CLICKS = 50;
 
 const isMissing = !has("pgbouncer");
-/** The first version whose clients may prepare statements in transaction mode. */
+/** First version whose clients may use prepared statements in transaction mode. */
 const PREPARES_FROM = 1.21;
 const version = isMissing
   ? 0
   : Number(/PgBouncer (\d+\.\d+)/.exec(Bun.spawnSync(["pgbouncer", "--version"]).stdout.toString())?.[1]);
 const isTooOld = version < PREPARES_FROM;
 
-/** As docs/postgresql.md lists them. */
+/** The parameters that docs/postgresql.md lists. */
 const IGNORED = /`ignore_startup_parameters = (.+?)`/
   .exec(readFileSync(join(import.meta.dirname, "../../docs/postgresql.md"), "utf8"))![1]!
   .split(", ");
@@ -31,7 +31,7 @@ interface PoolOptions {
   readonly ignored: readonly string[];
 }
 
-/** A service's settings for a log behind a pgbouncer, and a server behind that. */
+/** Settings of a service whose log is behind a pgbouncer, and the server behind it. */
 async function openWorld({ mode, ignored }: PoolOptions) {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres());
@@ -53,7 +53,7 @@ async function openWorld({ mode, ignored }: PoolOptions) {
   const file = join(folder, "pgbouncer.ini");
   const target = `${database} = host=127.0.0.1 port=${server.port} user=postgres`;
   writeFileSync(file, ["[databases]", target, "[pgbouncer]", ...lines, ""].join("\n"));
-  // It refuses to run as root.
+  // pgbouncer refuses to run as root.
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
   const pool = Bun.spawn(["pgbouncer", "-q", ...user, file], { stdio: ["ignore", "ignore", "ignore"] });
   stack.defer(async () => {
@@ -89,7 +89,7 @@ async function isListening(port: number): Promise<boolean> {
   );
 }
 
-/** Starts a service, and two beside each other record clicks. */
+/** Starts two services and expects both to record clicks in parallel. */
 async function expectToServe(mode: PoolOptions["mode"]): Promise<void> {
   await using opened = await openWorld({ mode, ignored: IGNORED });
   const { world } = opened;

@@ -7,12 +7,12 @@ import { mountFailingDisk } from "./small-disk.ts";
 import { has, isRoot } from "./tools.ts";
 import { lossesOf } from "./whole.ts";
 
-/** "The log failed: start again", as README and `serve --help` document it. */
+/** Exit code "The log failed: start again", as README and `serve --help` document it. */
 const EXIT_LOG_FAILED = 70;
-/** The log cannot be used where it lies. */
+/** Exit code for a log that cannot be used where it is. */
 const EXIT_REFUSED = 78;
 
-/** Stops a process, and waits until each of its threads has come back from the kernel. */
+/** Stops a process and waits until each of its threads has left the kernel and stopped. */
 async function standStill(pid: number): Promise<void> {
   process.kill(pid, "SIGSTOP");
   const threads = `/proc/${pid}/task`;
@@ -34,8 +34,8 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
       () => Promise.resolve(load.acknowledged.size),
       (size) => size > 100,
     );
-    // With no write under way. One that is, the kernel may call synced although the aborted journal drops it: a program that
-    // only writes and syncs lost its last write so in 13 of 150 aborts (ext4, Linux 6.18), and nothing tells it.
+    // No write may be in progress: the kernel may report it synced although the aborted journal drops it. A program
+    // that only writes and syncs lost its last write so, unnoticed, in 13 of 150 aborts (ext4, Linux 6.18).
     await standStill(service.process.pid);
     await disk.turnReadOnly();
     service.process.kill("SIGCONT");
@@ -49,7 +49,7 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
     const told = refused.err.trim().split("\n").at(-1);
     console.log(`read-only: serve ends with ${refused.code}: ${told}`);
     expect(refused.code).toBe(EXIT_REFUSED);
-    // One sentence for the operator, and no stack.
+    // A sentence for the operator, without a stack trace.
     expect(told).toContain("on a read-only file system");
     expect(refused.err).not.toMatch(/^\s+at /m);
 

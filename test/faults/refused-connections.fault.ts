@@ -15,21 +15,24 @@ const SERVERS: Readonly<Record<string, string | undefined>> = {
   ...(installedPostgres === undefined ? {} : { [`PostgreSQL of ${installedPostgres}`]: installedPostgres }),
 };
 
-/** Until an instance accepts clicks again: the longest pause between two connects, and the look at the log after it. */
+/**
+ * Longest time until an instance accepts clicks again: the longest pause between two connects, and the following look
+ * at the log.
+ */
 const BACK_MS_MAX = 2_000;
 
-/** Rounds of requests during a fault, one after the other. */
+/** Rounds of requests during a fault, one after another. */
 const ROUNDS = 8;
 
-/** How long requests come after a server has vanished for ever. */
+/** Duration of the requests after a server has vanished permanently. */
 const VANISHED_MS = 10_000;
 
 interface Place {
   readonly server: PostgresServer;
   readonly database: string;
-  /** Of the service. */
+  /** Database URL that the service uses. */
   readonly url: string;
-  /** Executes a statement of the administrator in the database. */
+  /** Executes a statement in the database as the administrator. */
   administer(statement: string): Promise<void>;
   /** Ends the service's connections, as a restart of the server would. */
   disconnect(): Promise<void>;
@@ -40,7 +43,9 @@ interface Fault {
   end(place: Place): Promise<void>;
 }
 
-/** Statements of the administrator; the connections of before are ended in between. */
+/**
+ * A fault that statements of the administrator begin and end; the existing connections are ended after the first one.
+ */
 function statements(begin: (database: string) => string, end: (database: string) => string): Fault {
   return {
     async begin({ administer, database, disconnect }) {
@@ -109,7 +114,7 @@ const FAULTS: Readonly<Record<string, () => Fault>> = {
     ),
 };
 
-/** The same of a server that holds nothing but the key store. */
+/** Faults of a server that holds only the key store. */
 const FAULTS_OF_KEYS: Readonly<Record<string, () => Fault>> = {
   "the key store has no connections left (53300)": FAULTS["its role has no connections left (53300)"]!,
   "the server of the key store is stopped": () => ({
@@ -123,7 +128,7 @@ async function hostFileOf(server: PostgresServer): Promise<string> {
   return String(setting!["hba_file"]);
 }
 
-/** A server with a role that has a password and no more rights than it needs. */
+/** A server with a role that has a password and only the rights that it needs. */
 async function openPlace(programs: string | undefined): Promise<Place & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres(programs === undefined ? {} : { programs }));
@@ -151,7 +156,10 @@ async function openPlace(programs: string | undefined): Promise<Place & AsyncDis
   };
 }
 
-/** A service with an account and a recipient; `place` is the server of all that it has, or of its key store alone. */
+/**
+ * A service with an account and a recipient. `place` is the server of everything, or of its key store alone if
+ * `isOfKeys`.
+ */
 async function openWorld(programs: string | undefined, isOfKeys = false) {
   await using stack = new AsyncDisposableStack();
   const log = stack.use(await openPlace(programs));
@@ -169,7 +177,7 @@ async function openWorld(programs: string | undefined, isOfKeys = false) {
   return { world, service, place, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** One request to each endpoint: of the log, of the vault and of what is in memory. */
+/** One request to each endpoint, which together need the log, the vault and memory. */
 async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
   const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -178,10 +186,12 @@ async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
   return oneOfEach(document, { token: TOKEN, cookie, formToken: formTokenIn(page) });
 }
 
-/** What is answered while it is not known whether the log has an append: a repeat might record it twice. */
+/** Problem type for an append that may or may not be in the log: a repeat might record it twice. */
 const IN_DOUBT = "urn:reachlog:problem:log-in-doubt";
 
-/** Answers so far of a service, by status; those that no fault excuses; acknowledged clicks by their id. */
+/**
+ * Counts a service's answers by status, and collects answers that no fault excuses and the ids of acknowledged clicks.
+ */
 function createAnswers(service: Running) {
   const statuses = new Map<number, number>();
   const wrong = new Set<string>();
@@ -207,11 +217,11 @@ function createAnswers(service: Running) {
       if (answer.status === 202 && body.id !== undefined) acknowledged.add(body.id);
       return answer;
     },
-    /** Asks all at once. */
+    /** Sends all requests at once. */
     async ask(requests: readonly OneRequest[]): Promise<void> {
       const asked = requests.map(async (one) => {
         const answer = await count(await service.get(one.path, one.init), one);
-        // The stream of events has no end of its own.
+        // The event stream never ends by itself.
         await (one.path === "/events" ? answer.body?.cancel() : answer.text());
       });
       const results = await Promise.allSettled(asked);
@@ -222,7 +232,7 @@ function createAnswers(service: Running) {
   };
 }
 
-/** Lines of a service's log that hold a text. */
+/** Lines of a service's log that contain a text. */
 function linesWith(service: Running, text: string): readonly string[] {
   return service
     .log()
@@ -230,10 +240,10 @@ function linesWith(service: Running, text: string): readonly string[] {
     .filter((line) => line.includes(text));
 }
 
-/** What came of one request: of a log that is read-only each says that. */
+/** Logged once per request when the log is read-only. */
 const OF_ONE_REQUEST = "the log could not be verified";
 
-/** Warnings and errors that a service's log says of the same thing more than once. */
+/** Subjects of warnings and errors that the service logged more than once. */
 function repeatedIn(service: Running): readonly string[] {
   const lines = service
     .log()
@@ -260,7 +270,7 @@ for (const [name, programs] of Object.entries(SERVERS)) {
         expect((await answers.click()).status).toBe(202);
 
         await fault.begin(place);
-        // Of one that was on its way it may not be known whether the log has it.
+        // A click already on its way may be in doubt instead of refused.
         const refused = await until(
           () => answers.click(),
           ({ status, headers }) => status !== 202 && headers.has("retry-after"),
@@ -270,8 +280,8 @@ for (const [name, programs] of Object.entries(SERVERS)) {
           await answers.ask(requests);
           await answers.click();
         }
-        // The rounds may take less time than lies between two looks at the log. A read-only log can be read, but for the
-        // moment in which its connections are replaced.
+        // The rounds may take less time than passes between two looks at the log. A read-only log stays readable,
+        // except for the moment when its connections are replaced.
         const isReadable = what.includes("25006");
         if (!isReadable) {
           await until(

@@ -15,7 +15,7 @@ const BACKUPS = isWhole ? 200 : 24;
 const PROCESSES = 2;
 const HISTORIES = 2_000;
 
-/** Requests that make the next one of their method fail, with 503 or a cut connection. */
+/** Share of requests that make the next one with the same method fail, with 503 or a cut connection. */
 const SLOW_DOWNS_PERCENT = 2;
 const LIST_MS_MAX = 300;
 const LIST_LAG_MAX = 60;
@@ -50,7 +50,7 @@ const add = (env: Env): Promise<unknown> =>
     ),
   );
 
-/** Objects of other programs, and the backups of another log, in the same bucket. */
+/** Adds objects of other programs and the backups of another log to the same bucket. */
 async function fillWithOthers(s3: S3Sandbox, env: Env): Promise<() => string> {
   for (let one = 0; one < 40; one += 1) {
     const key = ["photos/", "reach-old/segments/", "reach", "archive/segments/"][one % 4]! + String(one);
@@ -100,7 +100,7 @@ test.each([
         left -= 1;
         await add(env);
         const startedAt = performance.now();
-        // A killed backup leaves its copy there.
+        // A killed backup leaves its copy in TMPDIR.
         const here = { ...env, TMPDIR: world.directory };
         const child = world.start(["backup", address, "--incremental", "--json"], here);
         if (Math.random() < KILLED_SHARE) {

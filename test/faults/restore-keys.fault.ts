@@ -17,7 +17,7 @@ async function ask(url: string, query: string): Promise<readonly Record<string, 
   }
 }
 
-/** A log on a server, with two recipients and a backup of it. */
+/** A log on a server, with two recipients and a backup. */
 async function openOnServer() {
   const world = await openInstallation();
   const url = await newDatabase();
@@ -33,7 +33,7 @@ const loseLog = (url: string) => ask(url, "DROP SCHEMA eventstore CASCADE");
 const peopleOf = async (world: Installation): Promise<string> =>
   (await world.command("recipients", "list", "--json")).out;
 
-/** The clicks of the log whose personal data opens. */
+/** Number of clicks in the log whose personal data can be decrypted. */
 async function readableClicks(world: Installation): Promise<number> {
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   return clicks.filter(({ meta }) => meta["erased"] !== true).length;
@@ -81,7 +81,7 @@ test("PostgreSQL: a drill with the live keys is refused, and the live service go
   expect(await world.command("doctor")).toMatchObject({ code: 0 });
 
   expect(await restore("--take-over-keys")).toMatchObject({ code: 0 });
-  // It looks at the keys with the next click that it encrypts.
+  // The service notices the change of keys at the next click that it encrypts.
   const [answer, code] = await Promise.all([click().catch(() => 0), live.process.exited]);
   expect(answer).not.toBe(202);
   expect(code).toBe(EXIT_FAULT);
@@ -94,7 +94,7 @@ test("PostgreSQL: a drill with the live keys is refused, and the live service go
 test("PostgreSQL: a log's schema that is put back from an older dump is found shorter than its checkpoint", async () => {
   await using place = await openOnServer();
   const { world, url } = place;
-  // What a dump of the schema holds: all of its tables at one moment.
+  // The content of a dump of the schema: all of its tables at one moment.
   const tables = await ask(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'eventstore'");
   const names = tables.map(({ tablename }) => String(tablename));
   await ask(

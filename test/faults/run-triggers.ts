@@ -1,7 +1,7 @@
 import { BEARER } from "../harness/process.ts";
 import type { Instances } from "./instances.ts";
 
-/** A run asked for again and again, at one instance after the other. Disposing it ends that. */
+/** Requests runs repeatedly, at one instance after another. Disposing it ends that. */
 export interface Triggers extends Disposable {
   /** How many runs began. */
   readonly started: number;

@@ -1,9 +1,7 @@
 /**
- * Runs the fault tests, of the log and of the service, two files at a time, and ends with one line `N passed, N failed`
- * (and `N skipped` where something was). Most want root and some tools: what cannot be done here is skipped.
- * At the end stands a table of what was tried and seen. Arguments choose the files whose path holds one of them; these, and
- * all with `--whole`, try each case that they have, and without either the longest try a part, so that the run takes ten
- * minutes at the most on a quiet machine.
+ * Runs the fault tests of the log and of the service, prints their figures, and ends with `N passed, N failed` (and `N
+ * skipped`). Most need root and some tools, and are skipped without them. Arguments select files by a part of their
+ * path.
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,13 +12,13 @@ import { runReported, summaryOf } from "../reported.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 
-/** A single test; most name a longer time of their own. */
+/** Time-out of a test; most set a longer one. */
 const TEST_TIMEOUT_MS = 120_000;
 
-/** Most of the time they wait: for a kill, a timer, a lease. */
+/** Two, because they mostly wait: for a kill, a timer, a lease. */
 const FILES_AT_ONCE = 2;
 
-/** Programs that the tests use, and Debian's packages of them. */
+/** Programs that the tests use, with their Debian packages. */
 const PACKAGES = {
   strace: "strace",
   faketime: "faketime",
@@ -41,8 +39,9 @@ const { values, positionals: wanted } = parseArgs({
   options: { whole: { type: "boolean", default: false } },
   allowPositionals: true,
 });
+// By default the longest tests try a part of their cases, so that the run takes ten minutes at most on a quiet machine.
 if (values.whole || wanted.length > 0) process.env["FAULTS_WHOLE"] = "1";
-// Faults are those of a machine as it is, with a disk that takes its time.
+// Uses the real disk, because faults depend on how slow it is.
 process.env["TMPDIR"] ??= tmpdir();
 process.env["RUNTIME"] ??= ownBinary();
 const files = FOLDERS.flatMap((folder) => faultTestsIn(folder)).filter(isWanted);
@@ -68,7 +67,7 @@ function ownBinary(): string {
 async function runSome(): Promise<void> {
   for (let file = left.shift(); file !== undefined; file = left.shift()) {
     const startedAt = performance.now();
-    // A process for each: what one file's faults leave behind, or break off, is no other file's matter.
+    // One process per file, so that the faults of one file cannot affect another.
     const reported = await runReported([`--timeout=${TEST_TIMEOUT_MS}`, file], { wrapper, keepsPrinted: true });
     console.log(`${reported.printed.trimEnd()}\n${Math.round((performance.now() - startedAt) / 1000)} s\n`);
     figures.push(...figuresIn(reported.printed));
@@ -79,7 +78,7 @@ async function runSome(): Promise<void> {
   }
 }
 
-/** What a test tells of itself: a name, a colon, and numbers. */
+/** Lines in which a test reports figures: a name, a colon, and numbers. */
 function figuresIn(printed: string): string[] {
   return printed
     .split("\n")
@@ -101,7 +100,10 @@ function tellWhatIsMissing(): void {
   for (const [program, name] of missing) console.log(`${program} is missing (Debian: apt-get install ${name})`);
 }
 
-/** Where that is allowed, mounts of the tests are seen by them alone, and gone with them however they end. */
+/**
+ * Returns a wrapper that runs tests in their own mount namespace, so that their mounts disappear however they end;
+ * empty if this is not allowed.
+ */
 function mountsOfTheirOwn(): string[] {
   const wrapper = ["unshare", "--mount"];
   const isPossible = Bun.which("unshare") !== null && Bun.spawnSync([...wrapper, "true"]).success;

@@ -4,28 +4,28 @@ import { startPostgres, type PostgresServer } from "eventstore-lite/testing/post
 import { startProxy, type Proxy } from "eventstore-lite/test/proxy";
 import { until } from "../harness/process.ts";
 
-/** Debian's servers, by their version (package `postgresql`): npm's cannot be copied. */
+/** Folder of Debian's servers by version (package `postgresql`); npm's cannot be copied. */
 const INSTALLED = "/usr/lib/postgresql";
 
-/** The programs of the newest one; undefined where none is installed. */
+/** Programs of the newest Debian server; undefined if none is installed. */
 export const installedPostgres = (existsSync(INSTALLED) ? readdirSync(INSTALLED) : [])
   .toSorted((one, other) => Number(other) - Number(one))
   .map((version) => join(INSTALLED, version, "bin"))
   .find((programs) => existsSync(join(programs, "pg_basebackup")));
 
-/** A server, and a standby that follows it. */
+/** A server and a standby that follows it. */
 export interface ServerPair extends AsyncDisposable {
-  /** Of one database, by the way that leads to whichever is the primary. */
+  /** URL of one database, through a proxy that leads to the current primary. */
   readonly url: string;
-  /** From now on the standby hears nothing more. */
+  /** Stops the replication: the standby receives nothing more. */
   cutOff(): Promise<void>;
-  /** The primary crashes, and the standby takes its place. */
+  /** Crashes the primary and promotes the standby. */
   failOver(): Promise<void>;
 }
 
 const REPLICATING = { wal_level: "replica", max_wal_senders: "4", hot_standby: "on" };
 
-/** `isSynchronous`: a commit waits until the standby has it on disk. */
+/** Opens the pair. With `isSynchronous` a commit waits until the standby has it on disk. */
 export async function openPair(programs: string, { isSynchronous }: { isSynchronous: boolean }): Promise<ServerPair> {
   await using stack = new AsyncDisposableStack();
   const options = { durable: true, programs, settings: REPLICATING };
@@ -52,7 +52,7 @@ export async function openPair(programs: string, { isSynchronous }: { isSynchron
     },
     async failOver() {
       await primary.stop("immediate");
-      // Before it is promoted, as where a proxy looks for a server that answers.
+      // The proxy switches before the promotion, like one that only checks whether a server answers.
       proxy.lead(standby.url(new URL(url).pathname.slice(1)));
       await standby.ask("SELECT pg_promote()");
     },

@@ -43,7 +43,7 @@ test.skipIf(!has("zsh"))("zsh completes what is typed", async () => {
     env: { PATH: process.env["PATH"] ?? "", TERM: "dumb", HOME: world.directory },
     terminal: { data: (_terminal, bytes) => void (seen += Buffer.from(bytes).toString()) },
   });
-  // A shell that an operator types into ignores SIGTERM.
+  // An interactive shell ignores SIGTERM.
   using _end = { [Symbol.dispose]: () => shell.kill("SIGKILL") };
   const say = async (typed: string, wanted: string): Promise<void> => {
     seen = "";

@@ -1,8 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preloaded, the service signs heads as often as it can, gives the role of the signer up soon after it has died, and adds
- * each head to the file SIGNED_HEADS before it keeps it.
+ * Preload that makes the service sign heads very often and lets a dead signer's role expire soon. It appends each head
+ * to the file SIGNED_HEADS before it is stored.
  */
 const CHANGES = [
   [/src\/log\/signed-heads\.ts$/, "const WRITE_EVERY_MS = 10_000;", "const WRITE_EVERY_MS = 20;"],

@@ -23,13 +23,13 @@ import { openWitness, readPublicKey } from "./witness-process.ts";
 
 const FLAGS = ["--preload", join(import.meta.dirname, "sign-often.ts")];
 
-/** A head, and the process that signed it. */
+/** A head and the pid of the process that signed it. */
 interface Signed {
   readonly by: number;
   readonly note: string;
 }
 
-/** The heads that services signed, in a file of the world's folder. */
+/** Reads the heads that services signed, from a file in the world's folder. */
 function openHeads(world: Installation) {
   const file = join(world.directory, "signed-heads");
   appendFileSync(file, "");
@@ -40,7 +40,7 @@ function openHeads(world: Installation) {
       .flatMap((line) => (line.endsWith("}") ? [JSON.parse(line) as Signed] : []));
   return {
     read,
-    /** Until so many more are signed: by this process, or by any. */
+    /** Waits until `count` more heads are signed, by this process or by any. */
     async untilMore(count: number, by?: number): Promise<void> {
       const countNow = async () => read().filter((head) => by === undefined || head.by === by).length;
       const wanted = (await countNow()) + count;
@@ -49,7 +49,7 @@ function openHeads(world: Installation) {
   };
 }
 
-/** Each head is the log's, also where tiles are not used, and the newer one of each two next to each other extends the older. */
+/** Expects each head to be the log's, even without tiles, and the newer of two adjacent heads to extend the older. */
 async function expectOneHistory(store: EventStore, key: string, notes: readonly string[]): Promise<Checkpoint[]> {
   const publicKey = parsePublicKey(key);
   const heads = notes.map((note) => openCheckpoint(note, publicKey)).filter(({ position }) => position > 0);
@@ -71,10 +71,12 @@ async function expectOneHistory(store: EventStore, key: string, notes: readonly 
 
 const KILLS = isWhole ? 200 : 20;
 
-/** Enough for a full tile between most heads. */
+/** Enough clicks for a full tile between most heads. */
 const CONNECTIONS = 64;
 
-/** A kill comes this long after two heads, at random: within the tiles, the signature and the file of one of the next. */
+/**
+ * Latest moment of a kill after two heads: while the tiles, the signature or the file of a following head is written.
+ */
 const LIFE_MS_MAX = 200;
 
 test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and the tree is right after each start`, async () => {
@@ -90,7 +92,7 @@ test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and
     const restart = Promise.withResolvers<Running>();
     serving = restart.promise;
     await kill(service);
-    // A start compares the log with the last head, and the tree's root with what that signed.
+    // A start compares the log with the last head, and the tree's root with the root that the head signed.
     restart.resolve(world.serve({}, FLAGS));
   }
   await load.stop();
@@ -122,7 +124,7 @@ test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and
 const INSTANCES = 3;
 const TAKEOVERS = isWhole ? 20 : 4;
 
-/** Heads of each signer before it is killed, and clicks meanwhile. */
+/** Heads that each signer signs before it is killed, and clicks in that time. */
 const HEADS_EACH = 20;
 const CLICKS_EACH = 50;
 
@@ -184,7 +186,7 @@ test(`${INSTANCES} instances on PostgreSQL, whose signer is killed ${TAKEOVERS} 
       `${signers.length} in turn, ${given.length} given away, ${answers.length} answers of the witness, refused ${refused.length}; ` +
       `${distinct.length} sizes, one root for each, each extends the one before`,
   );
-  // None signs after another has begun.
+  // No signer signs after another has begun.
   expect(signers).toEqual([...new Set(signers)]);
   expect(signers.length).toBeGreaterThan(TAKEOVERS);
   expect(refused).toEqual([]);

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "./tools.ts";
 
-/** A file system of its own, small enough to fill; needs root. */
+/** A separate file system, small enough to fill; needs root. */
 export interface SmallDisk extends AsyncDisposable {
   readonly path: string;
-  /** Takes every free byte. */
+  /** Occupies every free byte. */
   fill(): Promise<void>;
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` occupied. */
   free(): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
   return {
     path,
     async fill() {
-      // More than there is: others may write meanwhile, so what is free is known only when it is gone.
+      // Writes more than fits, because other programs may write too: only ENOSPC proves that the disk is full.
       await writeFile(ballast, new Uint8Array(mebibytes * 1024 * 1024)).catch((fault: { code?: string }) => {
         if (fault.code !== "ENOSPC") throw fault;
       });
@@ -33,14 +33,17 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
   };
 }
 
-/** A file system on a file of its own (ext4), which can fail; needs root and loop devices. */
+/** A file system (ext4) in a separate file, which can fail; needs root and loop devices. */
 export interface FailingDisk extends AsyncDisposable {
   readonly path: string;
-  /** The kernel's own reaction to a failed disk: from now on the file system cannot be written. */
+  /** Simulates the kernel's reaction to a failed disk: the file system can no longer be written. */
   turnReadOnly(): Promise<void>;
-  /** As a power cut: what is not synced is gone. No process may have a file open there. Mounts it again. Needs `xfs_io`. */
+  /**
+   * Simulates a power cut, which loses unsynced data, and mounts the disk again. No process may have a file open on it.
+   * Needs `xfs_io`.
+   */
   cutPower(): Promise<void>;
-  /** Mounts it again, as an operator would. */
+  /** Mounts the disk again, as an operator would. */
   mountAgain(how: "read-only" | "writable"): Promise<void>;
 }
 
@@ -67,7 +70,7 @@ export async function mountFailingDisk(): Promise<FailingDisk> {
     },
     async mountAgain(how) {
       await run("umount", path);
-      // Written first in any case: the journal has to be played back.
+      // Mounted writable first in both cases, because the journal must be replayed.
       await run("mount", "-o", "loop", image, path);
       if (how === "read-only") await run("mount", "-o", "remount,ro", path);
     },

@@ -14,7 +14,7 @@ import { expectWhole } from "./whole.ts";
 
 const PEOPLE = 6;
 
-/** The message arrives, and X's answer never does. */
+/** The message arrives, but X's answer never does. */
 const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
 
 test("a service that stands still in its run, while a command settles and closes that run, sends nothing more in it", async () => {
@@ -23,11 +23,11 @@ test("a service that stands still in its run, while a command settles and closes
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
 
-  // In a request that X has carried out.
+  // Stop during a request that X has carried out.
   world.sandbox.faults.add(UNANSWERED);
   const settled = await standStillInRun(world, service);
   expect(settled).toStartWith("1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\n");
-  // Between two messages.
+  // Stop between two messages.
   expect(await standStillInRun(world, service)).toMatch(/^[01] in doubt: /);
 
   const last = await service.post("/social/run", undefined, { prefer: "wait=60" });
@@ -42,8 +42,8 @@ test("a service that stands still in its run, while a command settles and closes
 }, 240_000);
 
 /**
- * Starts a run and stops all threads of the service once X has taken its first message; lets them go on when a command
- * has closed the run. Answers what the command said.
+ * Starts a run and stops all threads of the service after X has accepted its first message. Continues them after a
+ * command has closed the run. Returns the command's output.
  */
 async function standStillInRun(world: Installation, service: Running): Promise<string> {
   const before = arrivals(world).people;
@@ -53,7 +53,7 @@ async function standStillInRun(world: Installation, service: Running): Promise<s
     (people) => people > before,
   );
   service.process.kill("SIGSTOP");
-  // The lease of one who stands still runs out as that of a dead one does.
+  // The lease of a stopped process expires like that of a dead one.
   const { out } = await until(
     () => world.command("outreach", "reconcile"),
     ({ code }) => code === 0,
@@ -64,7 +64,7 @@ async function standStillInRun(world: Installation, service: Running): Promise<s
   return out;
 }
 
-/** Every intent lies between the start and the end of its own run. */
+/** Expects every intent between the start and the end of its run. */
 async function expectNothingOutsideOfRuns(world: Installation): Promise<void> {
   let running: unknown;
   for (const { type, data } of await exported(world)) {

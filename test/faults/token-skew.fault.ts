@@ -6,7 +6,7 @@ import { libfaketime } from "./tools.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** X's access tokens live two hours. */
+/** Longer than the two hours that X's access tokens live. */
 const PAST_LIFE_MS = 2 * HOUR_MS + MINUTE_MS;
 const EXPIRIES = 4;
 const CALLERS = 8;
@@ -43,7 +43,7 @@ test.skipIf(libfaketime === undefined)(
     const service = await world.serve();
     await authorize(service, world.sandbox);
     for (let expiry = 1; expiry <= EXPIRIES; expiry++) {
-      // Only at X the time passes.
+      // Time passes only at X.
       world.sandbox.clock.advance(PAST_LIFE_MS);
       clock.jump(-10 * MINUTE_MS);
       await askAllAtOnce(service);
@@ -62,7 +62,7 @@ test.skipIf(libfaketime === undefined)(
     const clock = fakeClock(world);
     let service = await world.serve();
     await authorize(service, world.sandbox);
-    /** A running service does not follow such a jump; a start after a boot accepts it. */
+    /** A running service ignores such a jump; a start after a boot accepts it. */
     const restartAfter = async (jumpMs: number): Promise<void> => {
       await stop(service);
       clock.jump(jumpMs);
@@ -71,7 +71,7 @@ test.skipIf(libfaketime === undefined)(
     await restartAfter(3 * HOUR_MS);
     for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
     expect(refreshesOf(world)).toBe(1);
-    // Set right again, the new token seems to live longer than it does: X will tell.
+    // After the clock is corrected, the new token seems to live longer than it does; X will refuse it.
     await restartAfter(-3 * HOUR_MS);
     for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
     expect(refreshesOf(world)).toBe(1);
@@ -83,7 +83,7 @@ test.skipIf(libfaketime === undefined)(
   60_000,
 );
 
-/** Time that passes for us and for X. */
+/** Lets time pass for both the service and X. */
 function pass(ms: number, { sandbox }: Installation, clock: { jump(ms: number): void }): void {
   sandbox.clock.advance(ms);
   clock.jump(ms);

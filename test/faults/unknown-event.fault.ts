@@ -8,7 +8,7 @@ import { click } from "./load.ts";
 const CLICKS = 5;
 const EXIT_CONFIG = 78;
 
-/** Written by a reachlog that does not exist yet. */
+/** Events of a future version of reachlog. */
 const FUTURE: readonly (readonly [string, Omit<NewEvent, "id">])[] = [
   ["type", { type: "LinkUnfurled", data: {}, meta: { schema: 1, caller: "future" } }],
   ["version", { type: "LinkClicked", data: {}, meta: { schema: 99, caller: "future" } }],
@@ -31,7 +31,7 @@ test.each(FUTURE)(
     expect(refused.code).toBe(EXIT_CONFIG);
 
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
-    // The log as it is, also what this reachlog cannot make sense of.
+    // The export contains the whole log, including what this version cannot interpret.
     const exported = await world.command("audit", "export");
     const lines = exported.out.trim().split("\n");
     expect([exported.code, lines.length]).toEqual([0, position]);
@@ -40,7 +40,7 @@ test.each(FUTURE)(
   60_000,
 );
 
-/** A log with clicks, and after them the event, written past the codec. Answers the event's position. */
+/** Creates a log with clicks, then appends the event without the codec. Returns the event's position. */
 async function append(world: Installation, event: Omit<NewEvent, "id">): Promise<number> {
   const service = await world.serve();
   for (let number = 0; number < CLICKS; number++) {

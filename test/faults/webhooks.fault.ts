@@ -1,2 +1,2 @@
-// The whole number of events: the ordinary run of this test delivers a part of them.
+// Delivers all events; the ordinary run of this test delivers a part of them.
 import "../process/webhooks.test.ts";

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { exported, type Installation } from "../harness/process.ts";
 
-/** Acknowledged ids that the log does not hold, and holds more than once. */
+/** Acknowledged ids that the log lacks, and ids that it contains more than once. */
 export async function lossesOf(
   world: Installation,
   acknowledged: ReadonlySet<string>,
@@ -17,7 +17,7 @@ export async function lossesOf(
   };
 }
 
-/** What every fault must leave behind: a whole chain, and projections that a replay from the start agrees with. */
+/** Expects a valid hash chain, and projections that agree with a replay from the start. */
 export async function expectWhole(world: Installation): Promise<void> {
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
   const { code, out } = await world.command("replay", "--json");

@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { kill, until, type Installation, type Running } from "../harness/process.ts";
 
-/** What auditors and witnesses know a log by. Throws where there is no log. */
+/** The log's public key, by which auditors and witnesses identify it. Throws if there is no log. */
 export async function readPublicKey(world: Installation): Promise<string> {
   const { code, out, err } = await world.command("audit", "head", "--public-key");
   if (code !== 0) throw new Error(err);
   return out.trim();
 }
 
-/** A witness in a process, which is killed and started again at the same place. */
+/** A witness in a separate process, which is killed and restarted at the same address. */
 export async function openWitness(world: Installation, key: string) {
   const said: string[] = [];
   const start = (port: number): Running["process"] => {

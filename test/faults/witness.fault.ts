@@ -12,10 +12,10 @@ import { openWitness, readPublicKey } from "./witness-process.ts";
 
 const FLAGS = ["--preload", join(import.meta.dirname, "sign-often.ts")];
 
-/** So many clicks are acknowledged while the witness does what it does. */
+/** Clicks acknowledged while the witness misbehaves. */
 const CLICKS_EACH = 200;
 
-/** Stands where the witness is expected. */
+/** Server at the address where the service expects the witness. */
 async function startFront(witness: string) {
   let answer: RequestListener;
   let server: Server;
@@ -53,7 +53,7 @@ async function startFront(witness: string) {
 
 type Front = Awaited<ReturnType<typeof startFront>>;
 
-/** What a witness does, and what the service says of it. */
+/** Misbehaviours of a witness, each with what the service logs about it. */
 const TROUBLES: Readonly<Record<string, readonly [begin: (front: Front) => Promise<void> | void, said: string]>> = {
   "is down": [(front) => front.close(), "does not answer"],
   errs: [(front) => front.answer((_, response) => void response.writeHead(500).end()), "answers 500"],
@@ -128,7 +128,7 @@ test("a witness that is down, errs, is slow, lies or restarts loses no append, a
   expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
   await expectWhole(world);
 
-  // The log with all that lies beside it, put back as it was before the witness cosigned more.
+  // The log and its side files are restored to the state before the witness cosigned more.
   const files = logFiles(join(world.directory, "reachlog.sqlite"));
   const copies = logFiles(join(world.directory, "copies", "reachlog.sqlite"));
   mkdirSync(join(world.directory, "copies"));

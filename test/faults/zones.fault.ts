@@ -7,7 +7,7 @@ import { libfaketime } from "./tools.ts";
 
 const LIMIT = 3;
 
-/** Ends of calendar days where clocks are odd; `midnight` in UTC, from the zones' published rules. */
+/** Ends of unusual calendar days; `midnight` is in UTC, from the zones' published rules. */
 const ENDS_OF_DAYS: readonly (readonly [why: string, zone: string, midnight: string, before: string, after: string])[] =
   [
     ["half an hour off", "America/St_Johns", "2027-01-15T03:30:00.000Z", "2027-01-14", "2027-01-15"],
@@ -34,7 +34,7 @@ test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
     await authorize(service, world.sandbox);
     expect(await quotaOf(service)).toEqual({ limit: LIMIT, used: 0, remaining: LIMIT, resets_at: midnight });
     await service.post("/social/run", undefined, { prefer: "wait=30" });
-    // All that is asked between here and midnight gets the same answer.
+    // Every request between here and midnight gets the same answer.
     clock.set(midnightMs - 5_000);
     expect((await service.post("/social/run")).status).toBe(429);
     clock.set(midnightMs);
@@ -64,7 +64,7 @@ test.skipIf(libfaketime === undefined).each([
   async (_what, timersToo) => {
     await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     fakeClock(world, { speed: SPEED, timersToo });
-    // A run of several lives of its lease by that clock.
+    // A run that lasts several leases by this clock.
     const spacing = timersToo ? 5 : 1;
     Object.assign(world.env, { DAILY_LIMIT: String(SLOW_RUN_MESSAGES), SEND_SPACING_SECONDS: String(spacing) });
     await addPeople(world, SLOW_RUN_MESSAGES + 5);
@@ -73,7 +73,7 @@ test.skipIf(libfaketime === undefined).each([
     let started = 0;
     const answers = await until(
       async () => {
-        // Several at once, as impatient callers do.
+        // Several at once, like impatient callers.
         const posts = await Promise.all(Array.from({ length: 4 }, () => service.post("/social/run")));
         const statuses = posts.map(({ status }) => status);
         started += statuses.filter((status) => status === 202).length;

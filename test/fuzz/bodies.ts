@@ -2,16 +2,19 @@ import * as fc from "fast-check";
 import { misfits } from "./conform.ts";
 import type { Operation, Schema } from "./document.ts";
 
-/** A body, and what the document says of it. */
+/** A body and its validity by the document. */
 export interface Body {
   readonly bytes: Uint8Array;
-  /** `fit`: must not be refused for itself. `unfit`: must be. `unknown`: any documented answer will do. */
+  /**
+   * `fit` bodies must not be refused for their content, `unfit` ones must be. For `unknown` ones any documented answer
+   * is right.
+   */
   readonly verdict: "fit" | "unfit" | "unknown";
 }
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** Text that no pattern of an open kind refuses. */
+/** Text that every pattern for free text accepts. */
 const PROBE = "Probe ä";
 
 function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = [] }: Schema): fc.Arbitrary<string> {
@@ -22,7 +25,7 @@ function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = []
   if (format === "ipv6") return fc.ipV6();
   if (pattern !== undefined && !new RegExp(pattern).test(PROBE)) {
     const one = fc.constantFrom(...known);
-    // fast-check makes no texts of a pattern that looks ahead.
+    // fast-check cannot generate texts for a pattern with a lookaround.
     if (/\(\?[=!<]/.test(pattern)) return one;
     return fc.oneof(
       one,
@@ -32,7 +35,7 @@ function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = []
   const any = fc.oneof(
     fc.string({ unit: "grapheme", minLength, maxLength }),
     fc.string({ unit: "binary", minLength, maxLength }),
-    // Right at the limit.
+    // Exactly at the limit.
     fc.constantFrom("a".repeat(maxLength), "ä".repeat(maxLength), "\u{1F44B}".repeat(maxLength >> 1)),
   );
   return any.filter((text) => {
@@ -41,12 +44,12 @@ function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = []
   });
 }
 
-/** Values that fit a schema. */
+/** Values that match a schema. */
 export function valid(schema: Schema): fc.Arbitrary<unknown> {
   if ("const" in schema) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valid));
-  // Of objects alone.
+  // Used for objects only.
   if (schema.allOf !== undefined)
     return fc.tuple(...schema.allOf.map(valid)).map((parts) => Object.assign({}, ...parts) as Value);
   if (schema.type === "boolean") return fc.boolean();
@@ -70,7 +73,7 @@ const anyName = fc.oneof(
   fc.string({ maxLength: 20 }),
 );
 
-/** A good body with one thing about it changed. */
+/** A valid body with one member changed. */
 function nearlyValid(schema: Schema): fc.Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {});
   const name = names.length === 0 ? anyName : fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...names) }, anyName);
@@ -88,7 +91,7 @@ function nearlyValid(schema: Schema): fc.Arbitrary<unknown> {
 
 const utf8 = new TextEncoder();
 
-/** Ends the first text of a good body with something that cannot be kept: in most bodies that is free text. */
+/** Appends invalid characters to the first text of a valid body; in most bodies that is free text. */
 function ending(value: Value, end: string): string {
   const name = Object.keys(value).find((each) => typeof value[each] === "string");
   return JSON.stringify(name === undefined ? value : { ...value, [name]: `${String(value[name])}${end}` });
@@ -96,13 +99,13 @@ function ending(value: Value, end: string): string {
 
 const hasText = (value: Value): boolean => Object.values(value).some((inner) => typeof inner === "string");
 
-/** A character of the private use area, and what becomes of its bytes. */
+/** Private-use character that marks where an invalid byte is inserted. */
 const MARK = "\ue000";
 
 const withBadByte = (json: string): Uint8Array =>
   Buffer.from(Buffer.from(json).toString("latin1").replaceAll(Buffer.from(MARK).toString("latin1"), "\xff"), "latin1");
 
-/** What is not JSON any more, or means two things, or cannot be kept; made from a good body that has a member. */
+/** Turns a valid body with a member into invalid JSON, ambiguous JSON or a text that cannot be stored. */
 const breaks: readonly ((json: string, value: Value) => Uint8Array)[] = [
   (json) => utf8.encode(json.slice(0, -1)),
   (json) => utf8.encode(json + json),
@@ -126,7 +129,7 @@ const form = (value: unknown): Body => ({
   verdict: "unknown",
 });
 
-/** Bodies for an operation: good ones, nearly good ones, and anything. */
+/** Bodies for an operation: valid, nearly valid, and arbitrary ones. */
 export function bodiesOf({ body }: Operation): fc.Arbitrary<Body | undefined> {
   const anything = fc.oneof(
     fc.uint8Array({ maxLength: 300 }),
@@ -138,7 +141,7 @@ export function bodiesOf({ body }: Operation): fc.Arbitrary<Body | undefined> {
   if (type !== "application/json") return fc.oneof(valid(schema).map(form), noise, fc.constant(undefined));
   const broken = fc.tuple(valid(schema), fc.constantFrom(...breaks)).map(([value, spoil]): Body => {
     const members = value as Value;
-    // Nothing at all is a good body where no member is required, and cannot be spoilt in most of these ways.
+    // An empty body is valid if no member is required, and most changes have no effect on it.
     if (Object.keys(members).length === 0) return { bytes: utf8.encode("{"), verdict: "unfit" };
     return { bytes: spoil(JSON.stringify(members), members), verdict: "unfit" };
   });

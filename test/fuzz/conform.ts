@@ -3,7 +3,7 @@ import type { Schema } from "./document.ts";
 const FORMATS: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   "date-time": /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/,
-  // Tighter in the service: the parsers of the platform decide.
+  // The service is stricter: the platform's parsers decide.
   uri: /^ *https?:./i,
   ipv4: /^[0-9.]+$/,
   ipv6: /^[0-9a-f.:]*:[0-9a-f.:]*$/i,
@@ -33,8 +33,8 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Where a value does not fit a schema. Members that the schema does not name are faults, unless it says otherwise: an
- * answer is to be documented whole. Throws at a keyword that it does not know, rather than to let anything pass.
+ * Returns where a value does not match a schema. Undeclared members are faults by default, because an answer must be
+ * documented completely. Throws at an unknown keyword instead of accepting it.
  */
 export function misfits(schema: Schema, value: unknown, at = ""): string[] {
   const unknown = Object.keys(schema).filter((keyword) => !KNOWN.has(keyword));

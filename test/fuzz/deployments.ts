@@ -1,6 +1,6 @@
 import type { Fault } from "../../sandbox/faults.ts";
 
-/** A service as it is set up, and the networks around it as they are. */
+/** A service's settings and the faults of the networks around it. */
 export interface Deployment {
   readonly name: string;
   readonly settings: Readonly<Record<string, string>>;

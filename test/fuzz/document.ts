@@ -10,7 +10,7 @@ export interface Schema {
   readonly anyOf?: readonly Schema[];
   readonly allOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
-  /** By regular expression. */
+  /** Schemas of members by a regular expression for their names. */
   readonly patternProperties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | Schema;
@@ -27,13 +27,13 @@ export interface Schema {
 }
 
 export interface DocumentedAnswer {
-  /** That every such answer has. */
+  /** Headers that every such answer has. */
   readonly headers: readonly string[];
-  /** That such an answer may have beside them, of those that the document has at all. */
+  /** Other documented headers that such an answer may have. */
   readonly optional: readonly string[];
-  /** That the document has, and not for such an answer. */
+  /** Documented headers that such an answer must not have. */
   readonly foreign: readonly string[];
-  /** By content type; none: no body. */
+  /** Schemas by content type; empty if there is no body. */
   readonly content: ReadonlyMap<string, Schema>;
 }
 
@@ -41,7 +41,7 @@ export interface Operation {
   readonly id: string;
   readonly path: string;
   readonly method: string;
-  /** Names of what the path holds in braces. */
+  /** Names of the path's parameters. */
   readonly parameters: readonly string[];
   readonly query: readonly string[];
   readonly headers: readonly string[];
@@ -53,7 +53,7 @@ interface Content {
   readonly [type: string]: { readonly schema: RawSchema; readonly example?: unknown };
 }
 
-/** A schema, or what all problems have and what this one adds. */
+/** A schema, or a problem's own members combined with the shared ones. */
 type RawSchema = Schema & { readonly allOf?: readonly (Schema & { readonly $ref?: string })[] };
 
 interface OpenApi {
@@ -88,12 +88,12 @@ const SCHEMA_REF = "#/components/schemas/";
 
 const ANSWER_REF = "#/components/responses/";
 
-/** Every operation of the service's own document, and the console's pages and forms, which that document leaves out. */
+/** Every operation of the service's document, and the console's pages and forms, which that document lacks. */
 export function everyOperation(text: string): Operation[] {
   return [...operationsOf(text), ...operationsOf(consoleDocument())];
 }
 
-/** The console's part of a document: no deployment changes it. */
+/** A document of the console's endpoints, which are the same in every deployment. */
 function consoleDocument(): string {
   const endpoints = describeEndpoints();
   const programs = new Set(forPrograms(endpoints));
@@ -108,7 +108,7 @@ function consoleDocument(): string {
   );
 }
 
-/** Every operation of an OpenAPI document. Throws when it is none that this reader understands. */
+/** Every operation of an OpenAPI document. Throws if its version is not supported here. */
 export function operationsOf(text: string): Operation[] {
   const document = parseDocument(text) as OpenApi;
   if (!document.openapi.startsWith("3.1.")) throw new Error(`OpenAPI ${document.openapi}`);
@@ -117,13 +117,13 @@ export function operationsOf(text: string): Operation[] {
   );
 }
 
-/** The document with each named schema in the place of a reference to it. */
+/** The document with each reference replaced by the named schema. */
 export function parseDocument(text: string): unknown {
   const { components } = JSON.parse(text) as OpenApi;
   return JSON.parse(text, (_name, value) => findNamed(value, components.schemas));
 }
 
-/** The schema that a reference names; that of problems is merged with what one adds. */
+/** Returns the schema that a reference names; a problem's reference stays, since `merge` resolves it. */
 function findNamed(value: unknown, schemas: OpenApi["components"]["schemas"]): unknown {
   const ref = (value as { readonly $ref?: unknown } | null)?.$ref;
   if (typeof ref !== "string" || ref === PROBLEM_REF || !ref.startsWith(SCHEMA_REF)) return value;
@@ -131,7 +131,7 @@ function findNamed(value: unknown, schemas: OpenApi["components"]["schemas"]): u
   return JSON.parse(JSON.stringify(schema), (_name, part) => findNamed(part, schemas));
 }
 
-/** Whether a path is that of the operation, with something in the place of each `{name}`. */
+/** True if a path matches the operation's, with a non-empty segment for each `{name}`. */
 export function isAt({ path: template }: Pick<Operation, "path">, path: string): boolean {
   const [wanted, sent] = [template.split("/"), path.split("/")];
   const fits = (segment: string, at: number): boolean =>
@@ -139,7 +139,7 @@ export function isAt({ path: template }: Pick<Operation, "path">, path: string):
   return wanted.length === sent.length && wanted.every(fits);
 }
 
-/** The path of an endpoint as the document writes it. */
+/** The path of an endpoint in the document's notation. */
 export function documentedPath(path: string): string {
   return path.replaceAll(/:([a-z_]+)/g, "{$1}");
 }
@@ -147,7 +147,7 @@ export function documentedPath(path: string): string {
 function operationOf({ components }: OpenApi, path: string, method: string, raw: RawOperation): Operation {
   const named = (place: string) => raw.parameters.filter((each) => each.in === place).map(({ name }) => name);
   const [body] = Object.entries(raw.requestBody?.content ?? {});
-  // Whatever is answered is to be documented under its own status.
+  // Every answer must be documented under its own status, so `default` is ignored.
   const statuses = Object.entries(raw.responses).filter(([status]) => status !== "default");
   const answers = statuses.map(([status, given]) => {
     const { headers, content } = "$ref" in given ? components.responses[given.$ref.slice(ANSWER_REF.length)]! : given;
@@ -168,7 +168,7 @@ function operationOf({ components }: OpenApi, path: string, method: string, raw:
 
 const PROBLEM_REF = "#/components/schemas/problem";
 
-/** Puts the members of all problems beside those that one adds. */
+/** Adds the members of all problems to the members of one problem. */
 function merge(schema: RawSchema, { schemas }: OpenApi["components"]): Schema {
   const [shared, own] = schema.allOf ?? [];
   if (own === undefined || shared?.$ref !== PROBLEM_REF) return schema;

@@ -7,7 +7,7 @@ import { requestsTo, type FuzzRequest } from "./requests.ts";
 import { faultsOf } from "./verdict.ts";
 import { openWire, type Wire } from "./wire.ts";
 
-/** Requests under way at the same time. */
+/** Requests in flight at the same time. */
 const TOGETHER = 64;
 
 const REST_LOOKS = 20;
@@ -15,36 +15,36 @@ const REST_LOOK_MS = 250;
 
 export interface FuzzOptions {
   readonly requests: number;
-  /** The same seed makes the same requests. */
+  /** The same seed generates the same requests. */
   readonly seed: number;
   readonly deployment: Deployment;
 }
 
 export interface FuzzReport {
   readonly requests: number;
-  /** Answers by status. */
+  /** Number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** Operations, and of the documented answers those that were seen: `POST /api/notify 200`. */
+  /** Number of operations, and the documented answers that occurred, such as `POST /api/notify 200`. */
   readonly operations: number;
   readonly seen: ReadonlySet<string>;
-  /** Largest memory of the service while it was asked, and before. */
+  /** Largest memory of the service during the requests, and its memory before them. */
   readonly peakMiB: number;
   readonly startMiB: number;
-  /** The memory that it keeps once no caller asks any more. */
+  /** Memory that the service keeps after the requests. */
   readonly restMiB: number;
-  /** How the service was at the end. */
+  /** Statuses of the health endpoints at the end. */
   readonly health: readonly number[];
   readonly verify: { readonly code: number; readonly out: string };
 }
 
 /**
- * Asks a real service, wired to the sandbox, whatever its own OpenAPI document allows and much that it does not. Throws
- * fast-check's report, with seed and smallest request, at the first answer that the document does not hold.
+ * Sends a real service, connected to the sandbox, requests within and outside of its OpenAPI document. Throws
+ * fast-check's report, with seed and smallest request, at the first undocumented answer.
  */
 export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise<FuzzReport> {
   await using world = await openInstallation();
   const service = await world.serve(deployment.settings);
-  // What the networks allow a second would make most of the test a wait.
+  // With the networks' rate limits the test would mostly wait.
   world.sandbox.slack.limit = 1e9;
   world.sandbox.telegram.limit = 1e9;
   if (deployment.settings["X_CLIENT_ID"] !== "") await authorize(service, world.sandbox);
@@ -65,12 +65,12 @@ export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise
   });
   const numRuns = Math.ceil(requests / TOGETHER);
   const { failed, errorInstance } = await fc.check(property, { numRuns, seed, endOnFailure: true });
-  // Its own report would print every request of the batch, with all that the document says of it.
+  // fast-check's own report would print every request of the batch with its documentation.
   if (failed) throw new Error(`seed ${seed}: ${String(errorInstance)}`);
   return { ...counts.report(), operations: operations.length, ...(await endOf(world, service)) };
 }
 
-/** A stream of events goes on for as long as its reader likes; a caller that waits for its end waits for ever. */
+/** False for a stream of events, which never ends by itself. */
 function hasEnd({ answers }: Operation): boolean {
   return answers.get(200)?.content.has("text/event-stream") !== true;
 }
@@ -89,7 +89,7 @@ async function tryOne(
   );
 }
 
-/** A request in one line, enough to send it again by hand. */
+/** Formats a request in one line, with enough detail to send it again by hand. */
 function oneLine({ operation, method, path, headers, body, host, caller, type }: FuzzRequest): string {
   const bytes =
     body === undefined
@@ -134,7 +134,7 @@ async function endOf(
   return { health, restMiB, verify: await world.command("audit", "verify") };
 }
 
-/** The collector gives memory back when it comes to it: the least of some seconds counts. */
+/** The least memory within some seconds, because the garbage collector frees memory late. */
 async function restOf(service: Running): Promise<number> {
   let least = residentMiB(service);
   for (let look = 0; look < REST_LOOKS; look++) {

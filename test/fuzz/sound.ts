@@ -2,13 +2,15 @@ import { expect } from "bun:test";
 import type { Deployment } from "./deployments.ts";
 import type { FuzzReport } from "./fuzz.ts";
 
-/** What the requests may leave in the service's memory: what its projections learn of them. */
+/** Memory that the requests may leave behind, mostly in projections. */
 const KEPT_MIB_MAX = 150;
 
-/** What they may take meanwhile: exports of the whole log, folds to the past and lists that are read, side by side. */
+/**
+ * Memory that the requests may need temporarily: exports of the whole log, folds of the past and lists, in parallel.
+ */
 const TAKEN_MIB_MAX = 500;
 
-/** Prints what was seen, and checks how the service came out of it. */
+/** Prints the figures and checks the state of the service afterwards. */
 export function expectSound({ name }: Deployment, report: FuzzReport): void {
   const { requests, statuses, seen, operations, peakMiB, startMiB, restMiB, health, verify } = report;
   const byStatus = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status} × ${count}`);

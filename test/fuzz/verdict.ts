@@ -3,13 +3,13 @@ import { misfits } from "./conform.ts";
 import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./document.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-/** Hosts of others; the other ones that are tried name this machine. */
+/** Hosts that are not this machine's. */
 const FOREIGN = /^(evil\.example|x|127\.0\.0\.1:1:2)$/;
 
-/** Faults of networks, of load and of the log; a 500 is documented too, and always a defect. */
+/** Statuses for faults of networks, of load and of the log. A 500 is documented too, but is always a defect. */
 const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
-/** What a problem looks like where no operation documents it. */
+/** A problem that no operation documents. */
 const ANY_PROBLEM: Schema = {
   type: "object",
   properties: {
@@ -22,23 +22,23 @@ const ANY_PROBLEM: Schema = {
   required: ["type", "title", "status", "detail", "instance"],
 };
 
-/** A browser gets any of them as a page. */
+/** Any refusal; a browser gets it as a page. */
 const ANY_REFUSAL: ReadonlyMap<string, Schema> = new Map([
   ["application/problem+json", ANY_PROBLEM],
   ["text/html", { type: "string" }],
 ]);
 
-/** What is wrong with an answer, by the document alone. */
+/** Returns the faults of an answer by the document alone. */
 export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: readonly Operation[]): string[] {
   const { status } = answer;
   if (status >= 500 && !GATEWAY.has(status)) return [`a ${status}`];
   const path = new URL(`http://127.0.0.1${request.path}`).pathname;
   const method = request.method ?? request.operation.method;
   const found = operations.filter((each) => isAt(each, path));
-  // A path with slashes that it does not need answers as without.
+  // A path with surplus slashes is treated as without them.
   const plain = path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
   const alike = found.length > 0 ? found : operations.filter((each) => isAt(each, plain));
-  // A path without names in braces is matched before one with them, as OpenAPI says.
+  // OpenAPI matches a concrete path before one with parameters.
   const concrete = alike.filter((each) => !each.path.includes("{"));
   const here = concrete.length > 0 ? concrete : alike;
   const isForeign = request.host !== undefined && FOREIGN.test(request.host);
@@ -79,20 +79,20 @@ function againstDocument(
   return [...missing, ...misfits(schema, value)];
 }
 
-/** Of JSON Lines the document describes no single line. */
+/** True for JSON. The document does not describe single lines of JSON Lines. */
 function isJson(type: string | undefined): boolean {
   return type?.endsWith("json") === true && type !== "application/x-ndjson";
 }
 
-/** Refusals of what was sent; any other status is one of the service's state. */
+/** Statuses that refuse the content of a request; others depend on the service's state. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
-/** Refusals by a rule that no schema can say, such as that no time is in the future: the document names their problems. */
+/** Problems of rules that no schema can express, such as that a time must not be in the future. */
 const OF_ITS_MEANING = ["consent", "filter", "rules", "selection"].map(
   (what) => `urn:reachlog:problem:unusable-${what}`,
 );
 
-/** Members of a decision that do not go together, which no schema says: a decision names letters, or means all. */
+/** Errors about incompatible members of a decision, which no schema expresses: it names letters or means all. */
 const OF_A_DECISION = /^(?:give either event_ids or all|\w+ needs all|status in_doubt needs one of event_ids, .*)$/;
 
 function isOfItsMeaning({ body }: WireAnswer, path: string): boolean {
@@ -102,7 +102,7 @@ function isOfItsMeaning({ body }: WireAnswer, path: string): boolean {
   return OF_ITS_MEANING.includes(type);
 }
 
-/** The document says which bodies are good: these must be taken, all others refused. */
+/** The service must accept valid bodies by the document and refuse all others. */
 function againstBody(request: FuzzRequest, operation: Operation, answer: WireAnswer): string[] {
   const { body, headers, type } = request;
   if (body === undefined || body.verdict === "unknown" || operation !== request.operation) return [];

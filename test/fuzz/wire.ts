@@ -4,13 +4,13 @@ import { openConnection, type Connection } from "../http/wire/connection.ts";
 import { TOKEN } from "../harness/process.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-/** Sends requests over connections that are kept and used again. */
+/** Sends requests over connections that are reused. */
 export interface Wire extends Disposable {
-  /** Undefined: the service hung up without an answer. */
+  /** Resolves with undefined if the service closes the connection without an answer. */
   send(request: FuzzRequest): Promise<WireAnswer | undefined>;
 }
 
-/** Addresses from which wrong tokens come: each is blocked for a minute after ten of them. */
+/** Number of addresses that send wrong tokens; each is blocked for a minute after ten of them. */
 const GUESSERS = 1_000;
 
 export function openWire(url: string): Wire {

@@ -16,7 +16,7 @@ const CLICKS = 5_000;
 const DAYS = 3;
 const DAY_MS = 86_400_000;
 const START = Date.parse("2026-03-01T06:00:00.000Z");
-/** Clicks that come at once. */
+/** Clicks sent at once. */
 const TOGETHER = 25;
 
 interface Member {
@@ -24,11 +24,11 @@ interface Member {
   readonly username: string;
   readonly tracking: Tracking;
   readonly variant: (typeof VARIANTS)[number];
-  /** Of the link in the message. */
+  /** Code of the link in the member's message. */
   readonly code: string;
 }
 
-/** What the audience did to the links of one variant, written down by itself. */
+/** The audience's own record of clicks on the links of one variant. */
 interface Book {
   clicks: number;
   suspected: number;
@@ -66,7 +66,7 @@ function follow(world: AppHarness, code: string, headers: Record<string, string>
   );
 }
 
-/** Sends each member their message; X fetches the links of every fifth one under the names of browsers. */
+/** Sends each member their message; for every fifth, X fetches the links with user agents of browsers. */
 async function send(world: AppHarness, books: Books): Promise<void> {
   for (const variant of VARIANTS) {
     const added = { domain: "go.example", code: `shared-${variant}`, target: "https://shop.example/", variant };
@@ -98,7 +98,7 @@ async function send(world: AppHarness, books: Books): Promise<void> {
   }
 }
 
-/** Clicks of members and of those they gave the shared link to: doubles, bots, prefetches, HEAD, and GPC among them. */
+/** Clicks of members and of others with the shared link, including doubles, bots, prefetches, HEAD and GPC. */
 async function click(world: AppHarness, books: Books): Promise<void> {
   const random = createRandom(20_261_126);
   const begin = world.now + 60_000;
@@ -111,7 +111,7 @@ async function click(world: AppHarness, books: Books): Promise<void> {
       const isStranger = member.tracking !== "granted" && random() < 0.3;
       const visitor = isStranger ? `stranger-${Math.floor(random() * 2_000)}` : `${member.id}-device`;
       pending.push(visit(world, books, { member, visitor, day, kind: random() }));
-      // A second tap.
+      // The visitor taps twice.
       if (random() < 0.1 && ++done < CLICKS) pending.push(visit(world, books, { member, visitor, day, kind: 0 }));
     }
     for (const { status } of await Promise.all(pending)) expect(status).toBe(302);
@@ -122,7 +122,7 @@ interface Visit {
   readonly member: Member;
   readonly visitor: string;
   readonly day: string;
-  /** 0 to 1: what kind of request it is. */
+  /** From 0 to 1; selects the kind of the request. */
   readonly kind: number;
 }
 

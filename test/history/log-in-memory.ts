@@ -2,7 +2,10 @@ import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded, Recorded } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 
-/** Reads a history that never was on disk: thousands of them are tried. Only the readings of a store are there, and no snapshots. */
+/**
+ * Reads a history that was never on disk, because thousands of them are tried. Offers only a store's reads, without
+ * snapshots.
+ */
 export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
   const events = history.map((event) => ({ ...event, stream: streamOf(event) }));
   const select = ({ stream, types, from = 1, to = Infinity, until, backwards = false, limit }: Query): Recorded[] => {
@@ -22,7 +25,7 @@ export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
     },
     async *readFolded(query: Query = {}): AsyncGenerator<readonly Folded[]> {
       const found = select(query);
-      // Batches of two, so that what happens between them is tried too.
+      // Batches of two, so that the code between batches is tested too.
       for (let at = 0; at < found.length; at += 2) yield found.slice(at, at + 2);
     },
     snapshots: { list: async () => [] },
@@ -31,7 +34,7 @@ export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
   return readings as unknown as EventStore<Event>;
 }
 
-/** The streams that the service appends to. */
+/** The stream that the service appends an event to. */
 function streamOf(event: Recorded): string {
   if (event.type === "LinkClicked") return STREAMS.link(event.data.domain, event.data.short_code);
   if (event.type === "DispatchRetryRequested") return STREAMS.requests;

@@ -33,7 +33,7 @@ type Told = readonly [time: string, newEvent: NewEvent];
 
 let made = 0;
 
-/** A message that the network took a second after its intent. */
+/** Events of a message that the network accepted a second after its intent. */
 function message(time: string, recipientId: string, sent: Sent = {}): Told[] {
   const { run = "run-1", template = "aaaa", template_name, variant = "A", links = [], code, basis } = sent;
   const attempt_id = `attempt-${++made}`;
@@ -76,7 +76,7 @@ function fold(told: readonly Told[]) {
 
 const ALWAYS: Interval = { from: undefined, to: undefined };
 
-/** Two runs on two days: variants with a link of their own and one that both share; one recipient granted tracking. */
+/** Two runs on two days. Each variant has its own link and both share one; one recipient consented to tracking. */
 const STORY: readonly Told[] = [
   ...message("2026-11-20T08:00:00.000Z", "1", { links: ["go.example/a", "go.example/both"], basis: "opt_in" }),
   ...message("2026-11-20T08:10:00.000Z", "2", {
@@ -102,7 +102,7 @@ const STORY: readonly Told[] = [
 
 const states = fold(STORY);
 
-/** What names the rows, with sent, replied, and clicks as total/unique. */
+/** The rows' groups with sent, replied, and clicks as total/unique. */
 async function shown(by: Grouping, interval = ALWAYS) {
   return (await createResults(states, by, interval)).rows.map(({ group, figures: { sent, replied, clicks } }) => [
     ...Object.values(group),
@@ -117,7 +117,7 @@ test.each<[string | undefined, string | undefined, clicks: number, mergedTo: str
   [undefined, "2026-11-10", 7, "2026-11-10"],
   [undefined, "2026-11-09", 0, "2026-11-10"],
   ["2026-11-10", undefined, 5, "2026-11-10"],
-  // The interval before it begins so early.
+  // Start of the previous interval.
   ["2026-11-16", "2026-11-21", 5, "2026-11-10"],
   ["2026-11-20", "2026-11-21", 5, null],
 ])(

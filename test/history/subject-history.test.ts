@@ -17,13 +17,13 @@ function readingOf(events: readonly Recorded[], to = events.length): Reading {
   return { store: logInMemory(events), to, onProgress() {} };
 }
 
-/** As an operator calls them. */
+/** Finds recipients by an operator's notation. */
 const named = (subject: string) => (people: Contacts) => findNamed(people, subject);
 
-/** An event says nothing more of an erased person. */
+/** False for an erased recipient, whose data is no longer in the event. */
 const isSomebody = ({ id, username }: Recipient): boolean => id !== undefined || username !== undefined;
 
-/** Tells the events in which a person has a handle that another had, or gets, in this log. */
+/** Returns a predicate for events in which a recipient has a handle that another one had or gets in this log. */
 function handOnIn(events: readonly Recorded[]): (event: Recorded) => boolean {
   const holders = new Map<string, Set<string>>();
   const handleOf = ({ data }: Recorded): string =>
@@ -36,13 +36,13 @@ function handOnIn(events: readonly Recorded[]): (event: Recorded) => boolean {
   return (event) => handleOf(event) !== "" && (holders.get(handleOf(event))?.size ?? 0) > 1;
 }
 
-/** How a run went on: told of the run as a whole only. */
+/** Progress of a run, which only the history of the whole run contains. */
 const COURSE = ["RunPaused", "InboxRead", "SourceRead"];
 
 const at = (events: readonly Recorded[], positions: readonly number[]): Recorded[] =>
   positions.map((position) => events[position - 1] as Recorded);
 
-/** How many messages had been taken of us when the network refused one to them counts those to others, also in `replaced`. */
+/** Removes the count of accepted messages before a refusal, which includes messages to others, also from `replaced`. */
 function withoutCount(person: Contact) {
   return { ...person, wasRefused: person.refused_after !== undefined, refused_after: undefined, replaced: undefined };
 }
@@ -63,7 +63,7 @@ describe("the history of a person, of any log that could have been written", () 
         const about = events.slice(0, to).filter((event) => {
           if (event.type === "DirectMessageAttempted")
             for (const { code } of event.data.personal_links ?? []) codes.add(code);
-          // A click on a link of their own, once they have one.
+          // A click on a recipient's own link, once they have one.
           if (event.type === "PersonalLinkClicked") return codes.has(event.data.code);
           return "recipient" in event.data && isSomebody(event.data.recipient);
         });
@@ -88,7 +88,7 @@ describe("the history of a person, of any log that could have been written", () 
             (await historyOfRecipient(readingOf(events), named(person.id ?? person.username ?? ""))) ?? {};
           const own = at(events, positions);
           const alone = fold(contacts, contacts.initial(), own);
-          // That a handle was another's meanwhile is told in the history of that one.
+          // The time when the handle belonged to another recipient is in that recipient's history.
           if (!own.some((event) => isShared(event))) {
             expect([...alone.people.values()].map(withoutCount)).toEqual([withoutCount(person)]);
             if (alone.handles.size + alone.former.size > 1) renamed++;
@@ -99,7 +99,7 @@ describe("the history of a person, of any log that could have been written", () 
       }),
       CASES,
     );
-    // People who changed their handle were among them.
+    // Some of the recipients had changed their handle.
     expect(renamed).toBeGreaterThan(50);
   });
 });
@@ -129,7 +129,7 @@ function ofLink(events: readonly Recorded[], code: string): number[] {
   );
 }
 
-/** The positions of all events about these, by their ids; the service's commands go by positions. */
+/** Positions of all events about these ids; the service's commands refer to positions. */
 function familyOf(events: readonly Recorded[], ids: readonly string[]): number[] {
   return events
     .filter((event) => subjectsOf(events, event).some((id) => ids.includes(id)))
@@ -137,8 +137,8 @@ function familyOf(events: readonly Recorded[], ids: readonly string[]): number[]
 }
 
 /**
- * The ids of the events that an event is about, beyond any retry, and its own: a webhook may carry it, and that dispatch is
- * about it alone.
+ * The id of an event and of the events that it is about, with retries resolved. A webhook may carry an event, and such
+ * a dispatch is about that event alone.
  */
 function subjectsOf(events: readonly Recorded[], event: Recorded): readonly string[] {
   if ("event_id" in event.data) return [event.data.event_id, event.id];
@@ -183,7 +183,7 @@ test("an event of a message brings its message and its run's start and end; one 
             (!("recipient" in data) && !COURSE.includes(type)) ||
             position === asked.position ||
             ("attempt_id" in data && data.attempt_id === attempt));
-        // And how the webhook delivered it.
+        // The webhook's delivery belongs to it too.
         const delivered = familyOf(events, [asked.id]);
         const family = events
           .filter((event) => belongs(event) || delivered.includes(event.position))

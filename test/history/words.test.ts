@@ -12,7 +12,7 @@ const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 1 };
 const usage = { sends: 3, users: 3, followers: 0, posts: 0, messages: 0, usd: 0.075 };
 const click = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/?a=b" };
-/** An outcome of one request for the click of position 15. */
+/** An outcome of one request for the click at position 15. */
 const outcome = <R extends object>(request: R) => {
   const about = { sources: [15], attempt: 2, mode: "single" as const };
   return { channel: "ads" as const, lane: "clicks" as const, low_watermark: 9, requests: [{ ...about, ...request }] };
@@ -26,7 +26,7 @@ const optIn = {
 } as const;
 const failure = { ...message, detail: "", reason: "recipient_closed", frees_quota: true, retry: false } as const;
 
-/** Each type of event, and what is said of it. */
+/** Sentences for each type of event. */
 const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, string])[] } = {
   RecipientAdded: [
     [
@@ -611,7 +611,7 @@ test("whatever an event holds, it is one line that steers no terminal", () => {
     }),
     { numRuns: 2_000 },
   );
-  // The events tried did hold such characters.
+  // Control: some events contained such characters.
   expect(hostile).toBeGreaterThan(10);
 });
 

@@ -1,4 +1,4 @@
-/** What operators do by the console, the command line and scripts, beside the specification's endpoints: all want a token. */
+/** Actions of the console, the command line and scripts that the specification lacks; all require a token. */
 export const ACTIONS = [
   "/api/deliveries/resume",
   "/api/links/add",
@@ -19,7 +19,7 @@ export const ACTIONS = [
   "/api/what-if",
 ] as const;
 
-/** What the console, the command line and scripts read beside: method, path and protection. */
+/** Reads of the console, the command line and scripts that the specification lacks: method, path and protection. */
 export const READINGS = [
   "GET /api/tokens session",
   "GET /social/preview session",
@@ -45,5 +45,5 @@ export const READINGS = [
   "GET /social/recipients/held session",
 ] as const;
 
-/** The paths of these. */
+/** The paths of `READINGS`. */
 export const READ_PATHS = READINGS.map((reading) => reading.split(" ")[1] ?? "");

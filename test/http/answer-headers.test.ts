@@ -7,7 +7,7 @@ const ENDPOINTS = describeEndpoints();
 
 const EVIL = "https://evil.example";
 
-/** Each path as it is answered to its owner, to a stranger, by another method and with a body that does not fit. */
+/** Requests to each path: authorized, anonymous, with a wrong token, method, body or host. */
 const WAYS = [
   { token: TOKEN },
   {},
@@ -29,7 +29,7 @@ describe.each([...ENDPOINTS, { method: "GET", path: "/nothing" }])("every answer
     });
     expect([status, headers.get("x-content-type-options")]).toEqual([status, "nosniff"]);
     expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
-    // The document of the API is the same for all, and a redirect without a cookie holds nothing.
+    // The API document is the same for all callers, and a redirect without a cookie contains nothing private.
     const isPublic = path === "/openapi.json" && status === 200;
     if (!isPublic) expect([status, headers.get("cache-control")]).toEqual([status, "no-store"]);
   });

@@ -7,7 +7,7 @@ const world = await openApp({ channels: ["ads", "messaging"], hasTemplate: false
 afterAll(() => world[Symbol.asyncDispose]());
 await world.authorize();
 
-/** The problems of a service of which parts are not configured. */
+/** Slugs of the problems of a service whose configuration lacks some parts. */
 const DOCUMENTED = ["channel-not-configured", "no-message-template", "network-not-configured"];
 
 const path = fc.constantFrom(...(Object.keys(GOOD) as (keyof typeof GOOD)[]), "/session" as const);
@@ -19,7 +19,7 @@ const headersOf = (type: string | undefined, idempotencyKey: string | undefined)
   ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
 });
 
-/** Answers of the service itself are never a fault of its own. */
+/** Expects no status of 500 or more, except a problem of a missing part. */
 async function expectNoFault(response: Response): Promise<void> {
   world.now += 60_001;
   if (response.status < 500) return;

@@ -9,10 +9,10 @@ const CLICK = { event: "click", domain: "go.example", short_code: "spring", orig
 
 type Routes = App["~Routes"];
 
-/** A type that is `any` or `unknown` says nothing. */
+/** False for `any` and `unknown`, which describe nothing. */
 type IsTyped<Type> = 0 extends 1 & Type ? false : unknown extends Type ? false : true;
 
-/** Every operation of an app, as a path with its method at the end; of those alone that are typed, or are not. */
+/** The typed or the untyped operations of an app, each as its path followed by its method. */
 type Operations<Tree, Typed extends boolean, Path extends string = ""> = {
   [Key in keyof Tree & string]: Tree[Key] extends { readonly body: infer Body; readonly response: infer Response }
     ? IsTyped<Response[keyof Response]> | (Key extends "post" ? IsTyped<Body> : true) extends Typed
@@ -23,7 +23,7 @@ type Operations<Tree, Typed extends boolean, Path extends string = ""> = {
 
 type Typed = Operations<Routes, true>;
 
-/** All of them but the console's forms. One too many or too few does not compile. */
+/** All operations except the console's forms. A missing or an extra one is a compile error. */
 const OPERATIONS: Readonly<Record<Typed, true>> = {
   " get": true,
   "/api/audit/change get": true,

@@ -12,7 +12,7 @@ import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
 const ENDPOINTS = describeEndpoints();
 
-/** The endpoints of the specification, written down a second time: they never change. */
+/** The endpoints of the specification, repeated here because they never change. */
 const SPECIFIED = [
   "GET /social/health open",
   "GET /social/auth open",
@@ -41,7 +41,7 @@ test("no endpoint is listed twice, and none takes another's name", () => {
   }
 });
 
-/** Who may ask without a token, by the policy and by whether any token is configured. */
+/** Policies under which each protection admits callers without a token. */
 const WITHOUT_TOKEN: Readonly<Record<Protection, readonly string[]>> = {
   open: ["spec", "strict", "spec without tokens"],
   strict: ["spec", "spec without tokens"],

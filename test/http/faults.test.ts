@@ -9,7 +9,7 @@ import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/ap
 
 const CANARY = "canary-4711";
 
-/** A world whose log takes nothing. */
+/** A world whose log refuses every append. */
 const failing = (fault: Error) => openApp({ store: (store) => ({ ...store, append: () => Promise.reject(fault) }) });
 
 const POSTS = ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api/messaging"] as const;
@@ -18,7 +18,7 @@ test.each([
   [new StoreFull(), "503 log-unavailable", "5"],
   [new StoreOverloaded(), "503 log-unavailable", "5"],
   [new StoreClosed(), "503 log-unavailable", "5"],
-  // No invitation to repeat what may have been recorded.
+  // The answer must not invite a repeat of a request that may have been recorded.
   [new AppendInDoubt(new Error(CANARY)), "503 log-in-doubt", null],
 ])("a log that fails (%s) answers every POST with %s", async (fault, problem, seconds) => {
   await using world = await failing(fault);

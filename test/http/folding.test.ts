@@ -6,7 +6,7 @@ import { gateFolds } from "../harness/memory/gated-folds.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-/** A service that has just started, with no state folded yet. `fold` lets it fold to the end. */
+/** A service that has just started and folded no state. `fold` lets it fold the whole log. */
 async function openStarted(more: Parameters<typeof openApp>[0] = {}) {
   let gate: ReturnType<typeof gateFolds> | undefined;
   const world = await openApp({

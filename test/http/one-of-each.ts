@@ -1,10 +1,10 @@
 import { everyOperation, type Operation } from "../fuzz/document.ts";
 
-/** A caller with a token, in a browser that signed in. */
+/** A caller with a token and a signed-in browser. */
 export interface Caller {
   readonly token: string;
   readonly cookie: string;
-  /** Of the console's forms in that browser. */
+  /** Token of the console's forms in that browser. */
   readonly formToken: string;
 }
 
@@ -17,7 +17,7 @@ export interface OneRequest {
   readonly init: Init;
 }
 
-/** What the document's parameters stand for here. */
+/** Values of the document's path parameters. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   event: "1",
   position: "1",
@@ -26,10 +26,10 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   code: "spring",
   id: "sara_sells",
 };
-/** Queries of pages: of now, and of an earlier moment. */
+/** Queries of pages: of the current state and of an earlier position. */
 const QUERIES = { q: "?q=sara_sells", as_of: "?as_of=1" };
 
-/** What forms fill in, all together: each reads its own. */
+/** Fields of all forms; each form reads its own. */
 const FIELDS: Readonly<Record<string, string>> = {
   back: "/people",
   token: "not-a-token",
@@ -40,12 +40,15 @@ const FIELDS: Readonly<Record<string, string>> = {
   why: "over",
 };
 
-/** The token in a form of a page of the console. */
+/** The token in a form of a console page. */
 export function formTokenIn(page: string): string {
   return /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
 }
 
-/** A request to each operation of an OpenAPI document, with the body that it gives as an example; of pages also one of the past. */
+/**
+ * A request to each operation of an OpenAPI document, with the body of its example. Pages are also requested with each
+ * supported query.
+ */
 export function oneOfEach(document: string, caller: Caller): readonly OneRequest[] {
   return everyOperation(document).flatMap((operation) => {
     const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMETERS[name] ?? "1");

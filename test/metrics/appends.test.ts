@@ -8,7 +8,7 @@ import { parseExposition } from "./exposition.ts";
 
 const APPENDED = { first: 1, last: 1, version: 1, repeated: false, ids: ["id"] };
 
-/** An event log whose appends end when the test says so. */
+/** An event log whose appends end when the test ends them. */
 function openMeasured() {
   const registry = new Registry();
   const metrics = createAppendMetrics(registry);

@@ -6,7 +6,7 @@ import { openDelivery } from "../harness/memory/delivery.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, throttled, type Answer } from "../harness/memory/fake-channel.ts";
 import { parseExposition } from "./exposition.ts";
 
-/** What is counted of one channel when its network answers so: outcomes that there were, and requests. */
+/** Counts of one channel's outcomes and requests, if its network answers like this. */
 async function counted(clicks: number, answer: Answer): Promise<Readonly<Record<string, number>>> {
   const registry = new Registry();
   await using house = await openDelivery({

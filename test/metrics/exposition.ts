@@ -1,4 +1,4 @@
-/** One figure as Prometheus reads it. */
+/** One sample of a metric, as Prometheus reads it. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ const SAMPLE = /^([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\]|\\.)*",?)+)\})? (-?[\d.e+-]
 const LABEL = /([a-z]+)="((?:[^"\\]|\\.)*)"/g;
 const SUFFIX = /_(?:bucket|sum|count)$/;
 
-/** The text format of Prometheus, strictly: throws for a line that is none, and for a figure without help and type. */
+/** Parses Prometheus's text format strictly. Throws for an invalid line, and for a metric without help or type. */
 export function parseExposition(text: string): readonly Sample[] {
   const helps = new Set<string>();
   const types = new Map<string, string>();
@@ -29,7 +29,7 @@ export function parseExposition(text: string): readonly Sample[] {
   });
 }
 
-/** Names of metrics that a text declares. */
+/** Names of the metrics that a text declares. */
 export function declaredIn(text: string): ReadonlySet<string> {
   return new Set([...text.matchAll(/^# TYPE ([a-z_]+) /gm)].map(([, name = ""]) => name));
 }

@@ -23,10 +23,10 @@ interface Dashboard {
 const rules = (Bun.YAML.parse(read("alerts.yml")) as Rules).groups.flatMap((group) => group.rules);
 const { panels } = JSON.parse(read("dashboard.json")) as Dashboard;
 
-/** What Prometheus makes of itself. */
+/** Metrics that Prometheus itself creates. */
 const BY_PROMETHEUS = new Set(["up"]);
 
-/** Metrics that an expression names, as /metrics declares them. */
+/** Metrics in an expression, by the names that /metrics declares. */
 function metricsIn(expression: string): readonly string[] {
   const names = expression
     .replaceAll(/\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)/g, " ")

@@ -2,7 +2,7 @@
 import type { Rendered } from "../../sandbox/markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 
-/** What the networks without an escape are sent instead of a mark. */
+/** Look-alikes of marks, which are sent to networks that have no escape character. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = {
   "∗": "*",
   ˍ: "_",
@@ -19,7 +19,7 @@ function asWritten({ text, marks }: Rendered): Rendered {
 
 const textOnly = ({ text }: { readonly text: string }): Rendered => ({ text, marks: [] });
 
-/** With the last letter of one setting exchanged. */
+/** Replaces the last character of one setting. */
 const withWrong = (name: string) => (settings: Record<string, string>) => ({
   ...settings,
   [name]: (settings[name] ?? "").replace(/.$/, (last) => (last === "0" ? "1" : "0")),
@@ -75,9 +75,9 @@ describeChannel({
   statusSuffices: true,
   permanent: ["workflow_deleted", "workflow_off"],
   wrong: withWrong("CHAT_WEBHOOK_URL"),
-  // A line that shows nothing holds a space.
+  // An empty line is stored as a space.
   texts: ({ teams }) => teams.messages.kept.map(({ text, marks }) => ({ text: text.replace(/^\u00a0$/gm, ""), marks })),
-  // What the workflow took and did not post counts against it.
+  // A message that the workflow accepted but did not post has not arrived.
   arrived: ({ teams }) => teams.messages.total - teams.failures.total,
   secrets: ({ teams }) => [teams.signature, teams.workflow],
   limit: ({ teams }, most) => (teams.limit = most),
@@ -91,7 +91,7 @@ describeChannel({
   deduplicates: false,
   permanent: ["channel_archived", "bot_blocked"],
   wrong: withWrong("TELEGRAM_BOT_TOKEN"),
-  // The sign that is encoded in an address leads to the same page.
+  // The encoded sign in an address leads to the same page.
   texts: ({ telegram }) =>
     telegram.messages.kept.map(({ shown, marks }) => ({ text: shown.replaceAll("%40", "@"), marks })),
   arrived: ({ telegram }) => telegram.messages.total,

@@ -10,36 +10,36 @@ import type { Rendered } from "../../sandbox/markup.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf, type Choice } from "../../sandbox/settings.ts";
 
-/** One network, as the contract needs to know it. */
+/** One network and its properties that the contract depends on. */
 export interface Subject {
   readonly network: Network;
   readonly channel: ClickChannel;
   readonly choice: Choice;
-  /** Whether what was sent may be sent again under its id. */
+  /** True if a message may be sent again under its id. */
   readonly deduplicates: boolean;
-  /** Whether the status alone says that a dispatch was taken. */
+  /** True if the status alone shows that a dispatch was accepted. */
   readonly statusSuffices?: true;
-  /** The pause after a 429 that names none. */
+  /** The pause after a 429 without Retry-After. */
   readonly pauseMs?: number;
   readonly permanent: readonly FaultKind[];
-  /** Settings of a credential that the network does not know. */
+  /** Returns settings with a credential that the network does not know. */
   readonly wrong: (settings: Record<string, string>) => Record<string, string>;
-  /** Undefined where no text of ours is sent. */
+  /** Undefined if the channel sends no text of ours. */
   readonly texts?: (sandbox: Sandbox) => readonly Rendered[];
   readonly arrived: (sandbox: Sandbox) => number;
   readonly secrets: (sandbox: Sandbox) => readonly string[];
-  /** Undefined: the sandbox has no limit for it. */
+  /** Undefined if the sandbox has no limit for the network. */
   readonly limit?: (sandbox: Sandbox, most: number) => void;
-  /** Whether the network can be asked about a credential without posting. */
+  /** True if the network can check a credential without a message. */
   readonly checks: boolean;
 }
 
-/** For a network that answers, however busy the machine is. */
+/** Time-out for a network that answers, however busy the machine is. */
 const TIMEOUT_MS = 60_000;
-/** For a network that does not answer: long enough for the question to get there. */
+/** Time-out for a network that does not answer: long enough for the request to arrive. */
 const BRIEF_MS = 1_000;
 
-/** Settings of each channel. */
+/** Patterns of each channel's settings. */
 const OWN: Readonly<Record<ClickChannel, RegExp>> = {
   ads: /^META_/,
   chat: /^CHAT_/,
@@ -63,7 +63,7 @@ const FORMATTED = [
 ].join("\n");
 const CONTROL = "a\0b\x1b[31mc\x07\u202ed\r\ne\tf\x7f";
 
-/** What every channel promises, whatever network is behind it; asked of the sandbox over real HTTP. */
+/** Declares the tests that every channel must pass, against the sandbox over real HTTP. */
 export function describeChannel(subject: Subject): void {
   describe(`${subject.network} as the ${subject.channel} channel`, () => {
     describeDelivery(subject);
@@ -74,7 +74,7 @@ export function describeChannel(subject: Subject): void {
 
 function openAt(sandbox: Sandbox, subject: Subject, change = (settings: Record<string, string>) => settings): Channel {
   const settings = Object.entries(change(settingsOf(sandbox, subject.choice)));
-  // All networks of the sandbox have one origin: it must be this channel's address that opens it.
+  // All networks of the sandbox have one origin, so only this channel's settings may allow it.
   const own = settings.filter(([name]) => OWN[subject.channel].test(name));
   const config = loadConfig(Object.fromEntries(own), () => "");
   const channel = connectNetworks(config).channels.find(({ name }) => name === subject.channel);
@@ -94,7 +94,7 @@ function expectSecrecy(sandbox: Sandbox, subject: Subject, said: unknown): void 
   for (const secret of subject.secrets(sandbox)) expect(words).not.toContain(secret);
 }
 
-/** What is sent to networks for people. */
+/** Kinds of dispatches to networks for people. */
 type Kind = Exclude<Dispatch["kind"], "event">;
 
 function dispatches(): Record<Kind, Dispatch> {
@@ -151,7 +151,7 @@ function describeDelivery(subject: Subject): void {
         expect(shown?.marks).toEqual([]);
         expect(shown?.text.isWellFormed()).toBe(true);
         expect(shown?.text).toEndWith("…");
-        // Sections of one message stand one below the other, wherever they end.
+        // Sections of a message are on separate lines, so line breaks are ignored.
         const flat = (words: string): string => words.replaceAll("\n", "");
         expect(flat(text)).toStartWith(flat(shown?.text.slice(0, -1) ?? "nothing"));
       },
@@ -182,7 +182,7 @@ function describeFaults(subject: Subject): void {
     const dispatch = dispatches().test;
     const result = await send(sandbox, subject, dispatch, timeoutMs);
     expect(sandbox.faults.list()).toEqual([]);
-    // The one promise that keeps a message from coming twice.
+    // This rule prevents duplicate messages.
     if (result.outcome === "retryable") {
       if (!deduplicates) expect(subject.arrived(sandbox)).toBe(0);
       expect(await send(sandbox, subject, dispatch)).toMatchObject({ outcome: "delivered" });
@@ -200,7 +200,7 @@ function describeFaults(subject: Subject): void {
 
   test("a 429 that names its pause as a date is retryable after it, however long it is", async () => {
     await using sandbox = await startSandbox();
-    // The network's clock is not ours.
+    // The network's clock may differ from ours.
     sandbox.clock.advance(600_000);
     const result = await under(sandbox, { kind: "429", retryAfter: 7_200, asDate: true }, TIMEOUT_MS);
     expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_200_000 });
@@ -229,7 +229,7 @@ function describeFaults(subject: Subject): void {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind }, timeoutMs);
     expect(result.outcome).toBe(outcome);
-    // What is repeated all the same is marked apart from what certainly did not arrive.
+    // A repeat that may arrive twice is marked, unlike one whose first attempt certainly did not arrive.
     if (result.outcome === "retryable") expect(result.mayHaveArrived).toBe(true);
   });
 

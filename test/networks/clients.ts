@@ -12,15 +12,15 @@ import {
 import { denoProgram } from "../harness/runtime.ts";
 import { residentMiB } from "../http/wire/memory.ts";
 
-/** Who calls the networks, each as the service does on its runtime. */
+/** A client of the networks, as the service has it on one runtime. */
 export interface Client extends AsyncDisposable {
-  /** `ca`: whose certificates are trusted, PEM. */
+  /** Creates the function that makes calls. `ca` contains trusted certificates in PEM. */
   safeFetch(allowedOrigins: readonly string[], ca?: string): SafeFetch;
-  /** Memory that the client holds. */
+  /** Resident memory of the client's process. */
   residentMiB(): number;
 }
 
-/** This process. */
+/** A client in this process. */
 export function openBunClient(): Client {
   return {
     safeFetch: (allowedOrigins, ca) =>
@@ -33,7 +33,7 @@ export function openBunClient(): Client {
   };
 }
 
-/** What is asked of the program, in place of a signal's event by a message of its own. */
+/** A message to the program. A call's abort signal is replaced by a separate message. */
 export type Asked = { readonly abort: number } | Call;
 
 interface Call extends Omit<SafeRequest, "signal" | "headers"> {
@@ -44,7 +44,7 @@ interface Call extends Omit<SafeRequest, "signal" | "headers"> {
   readonly headers: Record<string, string> | undefined;
 }
 
-/** How a call ended; `shown`: what a debugger shows of the fault. */
+/** The outcome of a call; `shown` is a debugger's view of the fault. */
 export type Ended = { readonly id: number } & (
   | { readonly answer: Omit<NetworkAnswer, "headers"> & { readonly headers: [string, string][] } }
   | { readonly fault: { readonly kind: NetworkFaultKind; readonly certainlyNotSent: boolean; readonly shown: string } }
@@ -52,7 +52,7 @@ export type Ended = { readonly id: number } & (
 
 const PROGRAM = join(import.meta.dirname, "programs/make-calls.ts");
 
-/** A process on Deno. */
+/** A client in a process on Deno. */
 function openDenoClient(): Client {
   const child = Bun.spawn([denoProgram(), "run", "--allow-all", PROGRAM], { stdio: ["pipe", "pipe", "inherit"] });
   const waiting = new Map<number, (ended: Ended) => void>();
@@ -93,7 +93,7 @@ function openDenoClient(): Client {
   };
 }
 
-/** Throws the fault, which shows here what it showed there. */
+/** Returns the answer, or throws the fault with the program's view of it in `shown`. */
 function answerOf(ended: Ended): NetworkAnswer {
   if ("answer" in ended) return { ...ended.answer, headers: new Headers(ended.answer.headers) };
   const { kind, certainlyNotSent, shown } = ended.fault;

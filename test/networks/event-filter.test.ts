@@ -82,7 +82,7 @@ test("that does not fit an event fails, and names no value of it", () => {
   );
 });
 
-/** Literal lists within each other, which multiply the work by ten at each level. */
+/** Nested literal lists; each level multiplies the work by ten. */
 const nested = (levels: number): string =>
   levels === 0 ? "`true`" : `\`[1,1,1,1,1,1,1,1,1,1]\`[?${nested(levels - 1)}]`;
 
@@ -122,14 +122,14 @@ describe("refused is", () => {
     ["data.data.domain = = 'a'", "not valid JMESPath from character 17 on"],
     ["(data.data.bot", "not valid JMESPath from character 1 on"],
     ["data.data.bot && 'open", "not valid JMESPath from character 18 on: a quote has no end"],
-    // Which would be (!data).data.bot, and never true.
+    // Means (!data).data.bot, which is never true.
     ["!data.data.bot", "! binds tighter than what follows: write !(…)"],
     ["data.data.requests[?!answer.status]", "! binds tighter than what follows: write !(…)"],
     ["!data.data.channels[]", "! binds tighter than what follows: write !(…)"],
     ["exec(data)", "filters have no function exec()"],
     ["contains(data)", "contains() takes 2 arguments"],
     ["length()", "length() takes 1 argument"],
-    // What multiplies its input.
+    // Expressions that multiply their input.
     ["[@, @] | [@, @]", "a filter cannot use MultiSelectList"],
     ["{a: @, b: @}", "a filter cannot use MultiSelectHash"],
     ["data.data.requests[?length($.data.data.requests[?@ != $]) > `1`]", "a filter cannot use Root"],

@@ -21,7 +21,7 @@ import { safeFetchTo, serve } from "../harness/memory/servers.ts";
 import { snapshotOf } from "../projector/rebuilding.ts";
 import { audit, deliveries, recipients } from "../harness/memory/operation-commands.ts";
 
-/** Codes of the form that the product gives out, one of them without digits. */
+/** Codes in the form that the product issues, one of them without digits. */
 const [CODE, OTHER] = ["x7AbcDefGhiJk", "Zz9yXwVuTsRqP"] as const;
 const HIDDEN = [CODE, OTHER].map(
   (code) => `hidden-${createHash("sha256").update(code).digest("hex").slice(0, 12)}`,
@@ -47,11 +47,11 @@ const HISTORY: readonly NewEvent[] = [
   },
   clickOf({ short_code: "shared", channels: ["chat"] }),
   { type: "PersonalLinkClicked", data: { code: CODE } },
-  // Puts an earlier entry of the contact aside, which holds the codes too.
+  // Replaces an earlier record of the contact, which contains the codes too.
   addedOf({ ...ANN, username: "ann_2" }),
 ];
 
-/** Checks that a surface shows the recipient's history, and no code. */
+/** Expects that a text shows the recipient's history, but no code. */
 function expectHidden(shown: string, needle = HIDDEN[0]): void {
   expect(shown).toContain(needle);
   for (const code of [CODE, OTHER]) expect(shown).not.toContain(code);
@@ -103,7 +103,7 @@ test("an event that is followed on the command line shows no code", async () => 
   }
 });
 
-/** Their states hold codes, or the text of a message in flight. */
+/** Projections whose states contain codes, or the text of a message in flight. */
 const WITH_CODES: readonly string[] = ["contacts", "links", "results", "run"];
 
 test.each(PROJECTION_NAMES)("what an event changes in the state of %s shows no code", async (projection) => {
@@ -124,7 +124,7 @@ test("a replay that finds a damaged state shows no code of it", async () => {
   expectHidden((await world.run(replay)).out, "hidden-");
 });
 
-/** Values of the members that an operation needs. */
+/** Values for the required inputs of operations. */
 const INPUT: Readonly<Record<string, string>> = {
   recipient: "ann_2",
   subject: "ann_2",
@@ -142,7 +142,7 @@ test.each(READING)("$name shows no code, also to an assistant", async (described
   const options = described.name === "audit change" ? ["--projection", INPUT["projection"]!] : [];
   const words = named.map((member) => INPUT[member]!);
   const { out } = await world.run(toCommand(described), ...words, ...options, "--json");
-  // A list without rows is empty; the answer of an assistant is the same rows, in a page.
+  // A list without rows prints nothing; an assistant gets the same rows in a page.
   expect(out).toStartWith(described.list === undefined ? "{" : "");
   for (const code of [CODE, OTHER]) expect(out).not.toContain(code);
 });

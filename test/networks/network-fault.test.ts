@@ -24,7 +24,7 @@ test.each<[unknown, NetworkFaultKind, boolean]>([
   ["Malformed_HTTP_Response", "invalid", false],
   ["HPE_INVALID_CONSTANT", "invalid", false],
   ["ERR_SSL_WRONG_VERSION_NUMBER", "tls", false],
-  // A client's certificate is asked for after the request, in TLS 1.3.
+  // In TLS 1.3 the server may request a client certificate after the request was sent.
   ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "tls", false],
   ["EPERM", "forbidden", true],
   [undefined, "invalid", false],

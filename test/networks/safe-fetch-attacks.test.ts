@@ -5,13 +5,16 @@ import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest, NetworkFault } fro
 import { serve, serveRaw } from "../harness/memory/servers.ts";
 import { CLIENTS, type Client } from "./clients.ts";
 
-/** What a hostile network tries on the service's own calls. Each call must end at its deadline, and in little memory. */
+/** Deadline of the service's calls to a hostile network, which each call must meet with little memory. */
 const TIMEOUT_MS = 500;
 
-/** For what comes to an end by itself, however busy the machine is. */
+/** Deadline of calls that end by themselves, however busy the machine is. */
 const PATIENT_MS = 60_000;
 
-/** A call that keeps what it is sent would pass this many times over; garbage alone, of V8 on a busy machine 120, does not. */
+/**
+ * A call that stored everything it received would far exceed this. Garbage alone, up to 120 with V8 on a busy machine,
+ * does not.
+ */
 const GROWTH_MIB_MAX = { Bun: 100, Deno: 200 };
 
 const MIB = 1024 * 1024;
@@ -24,7 +27,7 @@ const request = (more: Partial<SafeRequest> = {}): SafeRequest => ({
   ...more,
 });
 
-/** How a call ends: with a status, or with the kind of its fault. */
+/** Returns how a call ended: its status or the kind of its fault. */
 async function endOf(client: Client, url: string, more: Partial<SafeRequest> = {}): Promise<number | string> {
   try {
     return (await client.safeFetch([url])(url, request(more))).status;
@@ -33,7 +36,7 @@ async function endOf(client: Client, url: string, more: Partial<SafeRequest> = {
   }
 }
 
-/** Writes again and again, as fast as it is read. */
+/** Writes continuously, as fast as the client reads. */
 function flood(socket: Socket, bytes: Uint8Array | string): void {
   const more = (): void => {
     if (!socket.destroyed) socket.write(bytes, () => setImmediate(more));
@@ -70,7 +73,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
       socket.write(first);
       flood(socket, more);
     });
-    // A deadline that is extended by whatever comes would never end, nor would this test.
+    // If arriving data extended the deadline, this test would never end.
     const grown = await grownMiB(client, () => Promise.all([1, 2, 3, 4].map(() => endOf(client, server.url))));
     expect(grown).toBeLessThan(GROWTH_MIB_MAX[runtime]);
   });
@@ -105,7 +108,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
 
   test.each([301, 302, 303, 307, 308])("a %i carries neither credentials nor body anywhere", async (status) => {
     await using thief = serve(() => new Response("thanks"));
-    // Allowed too, so that it is the redirect alone that is refused.
+    // An allowed origin too, so that only the redirect itself is refused.
     const places = [
       thief.url,
       `${thief.url}/a`,
@@ -150,7 +153,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     for (const body of ["second", "third"]) {
       await call(server.url, request({ body })).catch((fault: unknown) => expect(fault).toBeInstanceOf(NetworkFault));
     }
-    // The bytes of three requests, and not of a fourth: none was made again below us.
+    // The bytes of three requests, not of four: the runtime repeated none.
     expect(server.received()).toBeLessThan(before + 3.5 * first);
   });
 });
@@ -199,7 +202,7 @@ test.each([
     () => "called",
     (fault: unknown) => (fault as NetworkFault).kind,
   );
-  // What the parser reads as the configured origin goes there, and nowhere else.
+  // A URL that the parser reads as the configured origin is only sent there.
   if (end === "called") expect(called).toEqual(["https://hooks.example"]);
   else expect([end, called]).toEqual(["forbidden", []]);
 });

@@ -14,7 +14,7 @@ import { deadUrl, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const CANARY = "canary-5f3a9c";
 const bun = openBunClient();
-/** Of calls that are answered: no machine is as busy as that. */
+/** Time-out of calls that are answered; long enough for any busy machine. */
 const TIMEOUT_MS = 60_000;
 
 async function faultOf(client: Client, url: string, request: Partial<SafeRequest> = {}): Promise<NetworkFault> {
@@ -147,9 +147,9 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect("okay").toStartWith(answer.text);
   });
 
-  /** A byte each 5 ms: the whole would take for hours. */
+  /** One byte every 5 ms: the whole body would take hours. */
   const DRIPS = 5_000_000;
-  /** Long enough for the status to come on a busy machine. */
+  /** Long enough for the status to arrive on a busy machine. */
   const DRIP_MS = 1_000;
 
   test("a body that drips ends at the deadline and keeps the status", async () => {
@@ -185,7 +185,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     );
     const call = client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
     const end = await call.catch((fault: NetworkFault) => fault);
-    // Some parsers refuse it, as they may.
+    // Some parsers refuse the answer, which is allowed.
     if (end instanceof NetworkFault) expectFault(end, "invalid", false);
     else expect([end.text.length, end.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
   });
@@ -241,7 +241,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
       const call = client.safeFetch([server.url])(server.url, { method: "POST", body, timeoutMs: TIMEOUT_MS });
       ends.push(await call.catch((fault: NetworkFault) => fault));
     }
-    // Where each has a connection of its own, none is used again.
+    // If each request has its own connection, none is reused.
     if (runtime === "Bun") expectFault(ends[1] as NetworkFault, "reset", false);
     else expect(ends).toEqual([expect.objectContaining({ text: "ok" }), expect.objectContaining({ text: "ok" })]);
     expect(requests).toBe(2);

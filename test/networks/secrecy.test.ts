@@ -21,7 +21,7 @@ const OPTIONS = { timeoutMs: 100, now: NOW };
 
 const WORDS = `token ${CANARY} of [${CLICK.ip}] "${CLICK.userAgent}" @jane_private 2244994945`;
 
-/** Every shape of error that a network might repeat our own words in. */
+/** All forms of errors in which a network might repeat our own words. */
 const ECHO = JSON.stringify({
   ok: false,
   description: WORDS,
@@ -48,7 +48,7 @@ function channelsAt(url: string, safeFetch: SafeFetch): Channel[] {
   ];
 }
 
-/** All that the clients say about one server, thrown errors included. */
+/** Returns everything that the clients report about one server, including thrown errors. */
 async function everythingSaid(url: string): Promise<string> {
   const real = safeFetchTo(url);
   const safeFetch: SafeFetch = (called, request) => real(called, { ...request, timeoutMs: 100 });

@@ -5,7 +5,7 @@ export interface SelfSigned {
   readonly key: string;
 }
 
-/** A certificate (RFC 5280) for one IPv4 address that only its own key signed; `until`: ms since the epoch. */
+/** Creates a self-signed certificate (RFC 5280) for one IPv4 address, valid until `until` (ms since the epoch). */
 export function selfSigned(address: string, until: number): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = sequence(tag(0x31, sequence(COMMON_NAME, tag(0x0c, Buffer.from("reachlog test")))));
@@ -31,7 +31,7 @@ export function selfSigned(address: string, until: number): SelfSigned {
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 
-/** Object identifiers, encoded. */
+/** Encoded object identifiers. */
 const COMMON_NAME = Buffer.from("0603550403", "hex");
 const SUBJECT_ALT_NAME = Buffer.from("0603551d11", "hex");
 const ECDSA_WITH_SHA256 = Buffer.from("06082a8648ce3d040302", "hex");

@@ -36,7 +36,7 @@ const RECORDED = {
 } as Recorded;
 const EVENT: Dispatch = { kind: "event", id: RECORDED.id, time: RECORDED.time, event: RECORDED };
 
-/** The library looks at the clock of the machine. */
+/** The library compares timestamps with the machine's clock. */
 const OPTIONS = { timeoutMs: 60_000, now: Date.now() };
 
 function webhookAt(url: string, secrets = SECRET, more: Partial<StandardWebhookOptions> = {}) {

@@ -9,7 +9,7 @@ import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "events/eventstore-lite");
 
-/** A project that has the package installed, as it was packed, and nothing of the repository. */
+/** A project with the packed package installed, and nothing of the repository. */
 let project: TemporaryFolder;
 beforeAll(() => {
   project = temporaryFolder();

@@ -12,7 +12,7 @@ const reachlog = await loadReachlog();
 
 const PAGE = manPage();
 
-/** As a reader sees it: without requests and escapes. */
+/** The text as a reader sees it, without escapes. */
 const TEXT = PAGE.replaceAll(String.raw`\-`, "-");
 
 function sections(title: string): readonly string[] {

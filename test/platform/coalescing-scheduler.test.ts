@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { createCoalescingScheduler } from "../../src/platform/coalescing-scheduler.ts";
 
-/** A turn that ends when the test says so, and one after it for each that is asked for. */
+/** A scheduler whose turns end when the test ends them. */
 function heldTurns() {
   const ends: (() => void)[] = [];
   let waiting = (): void => {};
@@ -44,7 +44,7 @@ test("a turn asked for after all have ended begins too", async () => {
   turns.ask();
   await begun(1);
   ends[0]?.();
-  // More microtasks than the end of a turn takes.
+  // Waits for more microtasks than the end of a turn needs.
   for (let task = 0; task < 20; task++) await Promise.resolve();
   turns.ask();
   await begun(2);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const MODULE = join(import.meta.dirname, "../../src/platform/log-uncaught-errors.ts");
 
-/** A process whose timer throws and whose promise is rejected, each with a secret beside the message. */
+/** A process whose timer throws and whose promise is rejected; each error contains a secret besides the message. */
 const PROGRAM = `
   const { handleUncaughtErrors } = await import(${JSON.stringify(MODULE)});
   handleUncaughtErrors((line) => process.stderr.write(line));

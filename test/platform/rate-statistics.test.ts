@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { requiredSampleSize, wilsonInterval } from "../../src/platform/rate-statistics.ts";
 
-/** The interval without continuity correction, as tables of it have it. */
+/** The interval without continuity correction, as in published tables. */
 test.each([
   [0, 10, 0, 0.2775328],
   [1, 10, 0.01787621, 0.40415],

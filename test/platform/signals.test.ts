@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { watchSignals } from "../../src/platform/signals.ts";
 
-/** A process whose signals and clock are the test's. */
+/** A process whose signals and clock the test controls. */
 function openProcess() {
   const listeners = new Map<string, () => void>();
   const exited: number[] = [];

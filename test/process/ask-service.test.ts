@@ -63,7 +63,7 @@ test.each(["SQLite", "PostgreSQL"])(
       for (const { env } of [other, own]) Object.assign(env, KEY, { DATABASE_URL: await server.newDatabase() });
     }
     const service = await serveAuthorized(other);
-    // This installation has a log too, and settings with the other's address.
+    // The second installation has its own log, and settings with the first service's address.
     await stop(await own.serve());
     Object.assign(own.env, { PORT: new URL(service.url).port, REACHLOG_TOKEN: TOKEN });
     for (const args of [["outreach", "run"], ["outreach", "run", "--dry-run"], ["deliveries", "test"], ["ready"]]) {

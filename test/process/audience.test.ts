@@ -48,7 +48,7 @@ import {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** Requests of each kind, beside those that X makes for the messages of the last day. */
+/** Number of requests of each kind, in addition to X's own fetches for the messages of the last day. */
 const MACHINES: readonly (readonly [Kind, number])[] = [
   ["bot", 500],
   ["head", 300],
@@ -60,7 +60,7 @@ const PEOPLE: readonly (readonly [Kind, number])[] = [
   ["person", 3_200],
 ];
 
-/** The estimate of visitors is this many of its standard errors off at most: more in one of 15,000 runs. */
+/** Largest accepted error of the visitor estimate in standard errors; one in 15,000 runs exceeds it. */
 const ERRORS_MAX = 4;
 
 interface Scene extends AsyncDisposable {
@@ -68,7 +68,7 @@ interface Scene extends AsyncDisposable {
   readonly readers: readonly Reader[];
 }
 
-/** 200 messages of the two days before today, sent by the outreach agent as a service has it, in a moment. */
+/** 200 messages of the two days before today, sent quickly by the service's outreach agent. */
 async function openScene(): Promise<Scene> {
   const readers = createReaders();
   await using opening = new AsyncDisposableStack();
@@ -103,7 +103,7 @@ const SETTINGS = {
   REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
 };
 
-/** Today's run, by a real service: X fetches the links of each message while the next is under way. */
+/** Runs today's outreach on a real service; X fetches the links of each message while the next one is sent. */
 async function runToday(service: Running, { world, readers }: Scene, books: Books): Promise<void> {
   const { sandbox } = world;
   await authorize(service, sandbox);
@@ -132,7 +132,7 @@ async function resultsBy(world: Installation, by: string, ...more: string[]): Pr
   return JSON.parse(await outputOf(world, results, "--by", by, "--json", ...more)) as Answer;
 }
 
-/** What the books say of these links of variants, but for the visitors. */
+/** Sums the books' figures of the links whose name `isMeant` accepts; the visitors are separate. */
 function counted(books: Books, isMeant: (name: string) => boolean) {
   const sum = { total: 0, suspected: 0, anonymous: 0, bots: 0, probes: 0 };
   let visitors = 0;
@@ -151,7 +151,7 @@ function expectClicks({ clicks: { unique, ...clicks } }: Figures, books: Books, 
   expect(Math.abs(unique - visitors)).toBeLessThanOrEqual(ERRORS_MAX * VISITORS_ERROR * visitors);
 }
 
-/** The code that the readers of a variant share, who did not grant tracking. */
+/** The code shared by the readers of a variant who did not consent to tracking. */
 function sharedCode(readers: readonly Reader[], name: string): string {
   const codes = readers
     .filter(({ variant, tracking }) => variant === name.charAt(0) && tracking !== "granted")
@@ -160,7 +160,7 @@ function sharedCode(readers: readonly Reader[], name: string): string {
   return codes[0]!;
 }
 
-/** All figures of clicks against the books; `tracked`: the readers whose own clicks are known. */
+/** Compares all click figures with the books. `tracked` are the readers whose own clicks are known. */
 async function expectResults({ world, readers }: Scene, books: Books, tracked: readonly Reader[]): Promise<void> {
   const byVariant = await resultsBy(world, "variant");
   expect(byVariant.rows.map(({ variant }) => variant).sort()).toEqual(["A", "B", "C"]);
@@ -182,7 +182,7 @@ async function expectResults({ world, readers }: Scene, books: Books, tracked: r
   });
 }
 
-/** Each reader's own clicks as the log has them, by code. */
+/** Compares each reader's own clicks in the log, by code, with the books. */
 async function expectOwnClicks(world: Installation, books: Books, tracked: readonly Reader[]): Promise<void> {
   const recorded: Record<string, number> = {};
   for (const { type, data } of await exported(world)) {
@@ -196,19 +196,19 @@ async function expectOwnClicks(world: Installation, books: Books, tracked: reado
   expect(recorded).toEqual(Object.fromEntries(own));
 }
 
-/** The codes of links of readers who granted tracking are their own. */
+/** Codes of the links of readers who consented to tracking, which belong to one reader each. */
 function codesOf(granted: readonly Reader[]): readonly string[] {
   return granted.flatMap(({ codes }) => codes);
 }
 
-/** Events that name any of these readers. */
+/** Events that contain the id or username of any of these readers. */
 async function eventsAbout(world: Installation, readers: readonly Reader[]): Promise<readonly string[]> {
   const names = readers.flatMap(({ id, username }) => [id, username]);
   const events = (await exported(world)).map((event) => JSON.stringify(event));
   return events.filter((text) => names.some((name) => text.includes(name)));
 }
 
-/** The visits of these kinds, mixed; every tenth is made twice at once: by one visitor, and counted as two clicks. */
+/** Visits of these kinds in random order. One in ten is made twice at once: one visitor, but two clicks. */
 function createVisits(random: (limit: number) => number, readers: readonly Reader[], kinds: typeof PEOPLE) {
   const visits = kinds.flatMap(([kind, count]) =>
     Array.from({ length: count }, () => createVisit(random, readers, kind)),
@@ -222,7 +222,7 @@ function createVisits(random: (limit: number) => number, readers: readonly Reade
 const VISITORS = [ADDRESS_PREFIX, AGENT_SUFFIX];
 const IDENTITIES = [ID_PREFIX, HANDLE_SUFFIX];
 
-/** Searches all that the service wrote and answered. It is stopped here. */
+/** Searches all that the service wrote and answered for personal data. Stops the service. */
 async function expectNothingIndividual(
   { world, readers }: Scene,
   { requests }: Books,
@@ -239,7 +239,7 @@ async function expectNothingIndividual(
   expect(find(needles, await readBytes(world))).toEqual([]);
 
   const decrypted = await readDecrypted(world);
-  // What is looked for is there for those who have the keys.
+  // Control: with the keys, everything searched for can be found.
   expect(find(needles, { events: decrypted["events"]! })).toHaveLength(needles.length);
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks).toHaveLength(requests);
@@ -253,7 +253,7 @@ function isGranted({ tracking }: Reader): boolean {
   return tracking === "granted";
 }
 
-/** Some revoke tracking and some are forgotten. Answers the readers whose own clicks are still known. */
+/** Makes some readers revoke tracking and forgets others. Returns the readers whose own clicks are still known. */
 async function withdraw(scene: Scene, books: Books, service: Running): Promise<readonly Reader[]> {
   const { world, readers } = scene;
   const granted = readers.filter(isGranted);
@@ -278,7 +278,7 @@ async function withdraw(scene: Scene, books: Books, service: Running): Promise<r
   const ownClicks = codesOf(kept).reduce((sum, code) => sum + (books.own.get(code)?.clicks ?? 0), 0);
   expect(past.total.tracked.clicks).toBe(ownClicks);
 
-  // Links of those who revoked lead on, and nothing says whose the clicks on them are; the others' lead nowhere.
+  // Links of readers who revoked still redirect, but their clicks are anonymous; links of forgotten readers answer 404.
   const visits = revoked.map((reader) => createVisit(createRandom(1), [reader], "person"));
   await followAll(service, createBooks(), visits);
   for (const code of codesOf(forgotten)) expect((await service.get(`/l/${code}`)).status).toBe(404);
@@ -318,7 +318,7 @@ test.each(["sqlite", "postgres"])(
 
     const random = createRandom(20_261_126);
     await followAll(service, books, createVisits(random, readers, MACHINES));
-    // People read a message later than X fetches its links.
+    // People read a message after X has fetched its links.
     await until(
       async () => Date.now() - fetchedAt,
       (ms) => ms > FETCH_MS,
@@ -337,7 +337,7 @@ test.each(["sqlite", "postgres"])(
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
     const bytes = await readBytes(world);
     expect(find([...ownCodes, ...IDENTITIES, ...VISITORS], bytes)).toEqual([]);
-    // What the keys encrypted is in the log for ever, and so nothing of the keys may be left.
+    // Ciphertexts stay in the log forever, so nothing of the deleted keys may remain.
     const keysLeft = readKeys(world);
     const deleted = [...keys].flatMap(([name, key]) => (keysLeft.get(name) === key ? [] : [key]));
     if (engine === "sqlite") expect(deleted.length).toBeGreaterThanOrEqual(10);

@@ -45,7 +45,7 @@ test("the binary is all that is installed: it serves, is killed, serves again, a
   expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^4 events/) });
   expect(await ended(run("backup", "/tmp/copy"))).toMatchObject({ code: 0 });
 
-  // Bun itself would read an empty limit, and start.
+  // Bun itself would read the value as empty, and the service would start.
   await Bun.write(folder.file(".env"), "DAILY_LIMIT=$70\n");
   expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
   rmSync(folder.file(".env"));
@@ -59,7 +59,7 @@ test("the binary is all that is installed: it serves, is killed, serves again, a
   expect(await stop({ process: demo })).toBe(0);
 });
 
-/** All of it: nothing of the machine's own configuration gets in. */
+/** The complete environment, so that nothing of the machine's own configuration is used. */
 const ENV = { PORT: "0", API_TOKENS: `tester:${TOKEN}` };
 
 const CSV = { ...BEARER, "content-type": "text/csv" };
@@ -69,7 +69,7 @@ type Run = (...args: readonly string[]) => Running["process"];
 const UNSHARE = "/usr/bin/unshare";
 const CHROOT = "/usr/sbin/chroot";
 
-/** Builds the binary into a folder that holds nothing else. Where the machine lets us, it is all that the program sees. */
+/** Builds the binary into an empty folder. Where the machine allows it, the program sees nothing outside of it. */
 function install(folder: TemporaryFolder, started: AsyncDisposableStack): Run {
   const binary = folder.file("reachlog");
   const built = Bun.spawnSync([process.execPath, BUILD, "--out", binary]);
@@ -86,7 +86,7 @@ function install(folder: TemporaryFolder, started: AsyncDisposableStack): Run {
     mkdirSync(folder.file(dirname(library)), { recursive: true });
     copyFileSync(library, folder.file(library));
   }
-  // Bun reads /proc. Each command replaces the one before it, so that a signal reaches the program itself.
+  // Bun reads /proc. Each command replaces the previous one, so that a signal reaches the program itself.
   const line = 'mount --rbind /proc proc && mount --rbind /dev dev && exec env -i "$@"';
   const environment = Object.entries(ENV).map(([name, value]) => `${name}=${value}`);
   const isolated = [UNSHARE, "--mount", "sh", "-c", line, "sh", ...environment, CHROOT, ".", "/reachlog"];
@@ -94,7 +94,7 @@ function install(folder: TemporaryFolder, started: AsyncDisposableStack): Run {
   return (...args) => started.use(Bun.spawn([...isolated, ...args], { ...options, env }));
 }
 
-/** Only the administrator gives a process another root, and not in every container. */
+/** True if this process may change the root of another, which requires root and is forbidden in some containers. */
 function canIsolate(): boolean {
   return process.getuid?.() === 0 && Bun.spawnSync([UNSHARE, "--mount", CHROOT, "/", "/bin/true"]).exitCode === 0;
 }

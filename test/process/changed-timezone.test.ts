@@ -5,7 +5,7 @@ import { authorize, exported, openInstallation, stop } from "../harness/process.
 
 const DAY_MS = 24 * 3_600_000;
 
-/** One of them is on another day than UTC at any time. */
+/** At any time the date in one of them differs from the date in UTC. */
 const FAR_ZONES = ["Pacific/Kiritimati", "Pacific/Pago_Pago"];
 
 test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of it say until when", async () => {
@@ -26,7 +26,7 @@ test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of
   const refused = await service.post("/social/run", undefined, { prefer: "wait=60" });
   expect(refused.status).toBe(429);
 
-  // The first place comes back 24 hours after its message was known to be out.
+  // The first quota place is free again 24 hours after its message was confirmed.
   const [outcome] = (await exported(world)).filter(({ type }) => type === "DirectMessageSent");
   const back = Date.parse((outcome as unknown as { time: string }).time) + DAY_MS;
   const resets_at = new Date(back).toISOString();

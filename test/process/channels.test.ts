@@ -63,7 +63,7 @@ describe("channels that refuse, and channels that are not configured", () => {
       .map((line) => JSON.parse(line) as object);
     expect(dispatches).toMatchObject([{ channel: "chat" }, { channel: "chat", refused: true }]);
     expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
-    // Two operators at once: each letter is taken up once.
+    // Two operators at once: each dead letter is retried once.
     await Promise.all([
       world.command("deliveries", "retry", "--all", "--yes"),
       world.command("deliveries", "retry", "--all", "--yes"),

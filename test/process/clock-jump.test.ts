@@ -32,7 +32,7 @@ async function serveAhead(world: Installation, movedMs: number) {
   const service = await untilListening(child);
   return {
     ...service,
-    /** The messages that a run sends, or why none starts. */
+    /** Returns the number of messages that a run sends, or the problem type if none starts. */
     async run(): Promise<unknown> {
       const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
       const { sent, type } = (await answer.json()) as { sent?: number; type?: string };
@@ -76,7 +76,7 @@ test("a clock that jumps ahead neither reaches the log nor sends a second quota,
   const days = new Set((await exported(world)).map((event) => (event as unknown as { time: string }).time.slice(0, 4)));
   expect(days.size).toBe(1);
 
-  // A start after a boot accepts the clock, and what it records holds the log's time there.
+  // A start after a boot trusts the clock, and its events keep the log's time from moving back.
   bootMachine(world);
   await using(await serveAhead(world, 400 * DAY_MS), async (service) => expect(await service.run()).toBe(LIMIT));
   bootMachine(world);
@@ -92,7 +92,7 @@ test("a clock that jumps ahead neither reaches the log nor sends a second quota,
     expect(await world.command("clock-corrected")).toMatchObject({ code: 0, err: "" });
     expect((await world.command("doctor")).out).not.toContain("clock-corrected");
     expect((await world.command("clock-corrected")).code).toBe(1);
-    // Both quotas were sent by today.
+    // Both quotas count for today.
     const used = await service.post("/social/run");
     expect(((await used.json()) as { type: string }).type).toBe(USED_UP);
     expect(Number(used.headers.get("retry-after"))).toBeLessThanOrEqual(DAY_MS / 1_000);
@@ -108,7 +108,7 @@ test("a clock that jumps ahead neither reaches the log nor sends a second quota,
 
 const recordOf = ({ directory }: Installation): string => join(directory, "reachlog.clock");
 
-/** After a boot of the machine, nothing is known of what its clock should show. */
+/** Simulates a boot of the machine, after which the expected time of its clock is unknown. */
 const bootMachine = (world: Installation): void => rmSync(recordOf(world), { force: true });
 
 test("a clock that is moved while the service is stopped neither reaches the log nor sends a second quota, until it is declared right", async () => {
@@ -143,7 +143,7 @@ test("a clock that is moved while the service is stopped neither reaches the log
   });
 });
 
-/** Uses a service, and stops it. */
+/** Calls `use` with a service, then stops the service. */
 async function using<Part extends AsyncDisposable>(part: Part, use: (part: Part) => Promise<unknown>): Promise<void> {
   await using open = part;
   await use(open);

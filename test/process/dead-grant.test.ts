@@ -15,10 +15,10 @@ import { PAST_LIFE_MS } from "./way-to-x.ts";
 
 const PEOPLE = 12;
 
-/** What the operator was told on the chat channel. */
+/** The notifications of the operator on the chat channel. */
 const told = ({ sandbox }: Installation): string[] => sandbox.slack.messages.kept.map(({ text }) => text);
 
-/** Starts a run, and lets the person remove the app at X once `sent` more have got their message; all ask for a token then. */
+/** Starts a run and revokes the app at X after `sent` more messages; callers then ask for a token at the same time. */
 async function revokeInRun(world: Installation, service: Running, sent: number): Promise<unknown> {
   const { x } = world.sandbox;
   const wanted = x.accepted.size + sent;
@@ -36,7 +36,7 @@ async function revokeInRun(world: Installation, service: Running, sent: number):
 test("a grant that dies in a run ends it, shows in health, and is told once; the death of the next one too", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   await addPeople(world, PEOPLE);
-  // A moment between two messages, so that the run is in its middle when the grant dies.
+  // Leaves time between two messages, so that the grant dies in the middle of the run.
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   for (const death of [1, 2]) {
     await authorize(service, world.sandbox);
@@ -51,7 +51,7 @@ test("a grant that dies in a run ends it, shows in health, and is told once; the
   expect(told(world)).toEqual(Array(2).fill(expect.stringContaining("the X account is no longer authorized")));
   const failures = (await exported(world)).filter(({ type }) => type === "TokenRefreshFailed");
   expect(failures.map(({ data }) => data["dead"])).toEqual([true, true]);
-  // Who was due when the grant died is written to under the next one, and none twice.
+  // The remaining recipients are contacted under the next grant, each once.
   await authorize(service, world.sandbox);
   const rest = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
   expect(rest).toMatchObject({ reason: "completed" });
@@ -85,7 +85,7 @@ test("a grant whose death a command notices first is told by the service, once",
   await addPeople(world, 1);
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  // Something to reconcile: the message arrives, the answer does not, and the run cannot find out.
+  // Leaves a message in doubt: it arrives without an answer, and the run cannot look it up.
   faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
   faults.add({ network: "x", kind: "500", path: "/dm_conversations/with/" });
   await service.post("/social/run", undefined, { prefer: "wait=60" });

@@ -29,7 +29,7 @@ describe("an operator beside a running service", () => {
     return channels.find(({ channel }) => channel === "chat");
   };
 
-  /** Slack refuses the channel once, which makes a dead letter and suspends the channel. */
+  /** Makes Slack refuse one message, which creates a dead letter and suspends the channel. */
   async function refuse(message: string): Promise<string> {
     world.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
     expect((await service.post("/api/notify", { message })).status).toBe(502);

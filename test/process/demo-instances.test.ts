@@ -18,7 +18,7 @@ async function clickAt(url: string): Promise<number> {
   return (await fetch(`${url}/api/tracking/event`, { method: "POST", headers, body: JSON.stringify(CLICK) })).status;
 }
 
-/** Whether a service is there; one that was killed refuses the connection. */
+/** True if a service answers; a killed one refuses the connection. */
 async function isServing(url: string): Promise<boolean> {
   return fetch(`${url}/readyz`).then(
     ({ ok }) => ok,
@@ -35,7 +35,7 @@ test.each([
 ] as const)(
   "instances of a demo serve one log; one that is killed comes back, and %s ends them all",
   async (signal, code) => {
-    // A binary has no database server.
+    // The binary contains no database server.
     if (RUNTIME !== "bun") await expectRefused([]);
     if (RUNTIME === "deno") return;
     using folder = temporaryFolder("reachlog-demo-instances-");
@@ -68,7 +68,7 @@ test.each([
 
     expect(await demo.end(signal)).toBe(code);
     for (const url of [first, second]) await until(() => isServing(url), isFalse);
-    // Who is killed cannot clear up.
+    // A killed demo cannot clean up.
     if (signal === "SIGINT") expect(readdirSync(folder.path)).toEqual([]);
   },
 );

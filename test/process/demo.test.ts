@@ -23,7 +23,7 @@ test("beside the demo another terminal has its settings, by the line that it pri
     using other = listen();
     const taken = ["--port", String(one.port), "--sandbox-port", String(other.port)];
     await using demo = await startDemo(directory, ["--keep", directory, ...taken]);
-    // Where a port is in use, a free one is taken, and said.
+    // If a port is in use, the demo takes a free one and reports it.
     const [, sandboxUrl = ""] = /^sandbox +(\S+)/m.exec(demo.printed) ?? [];
     const said = [
       `port ${other.port} is in use: the sandbox takes ${new URL(sandboxUrl).port}`,
@@ -44,7 +44,7 @@ test("beside the demo another terminal has its settings, by the line that it pri
     expect([deliveries.code, deliveries.out]).toEqual([0, expect.not.stringContaining("not configured")]);
     const preview = await beside("outreach preview sara_sells");
     expect([preview.code, preview.out]).toEqual([0, expect.stringContaining("Sara")]);
-    // Two weeks of history: replies, clicks by recipients that allow it, and one opt-out.
+    // Two weeks of history: replies, clicks of recipients who allow tracking, and one opt-out.
     const { rows } = JSON.parse((await beside("results --by link --json")).out) as { rows: readonly Row[] };
     const sum = (figure: (row: Row) => number) => rows.reduce((total, row) => total + figure(row), 0);
     const figures = [sum(({ sent }) => sent), sum(({ replied }) => replied), sum(({ opted_out }) => opted_out)];

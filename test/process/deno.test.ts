@@ -21,14 +21,14 @@ import { denoProgram } from "../harness/runtime.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const CLICK = { event: "click", domain: "go.example", short_code: "s", original_url: "https://shop.example/" };
 
-/** What `deno task serve` runs, with another program in the place of the service, if one is named. */
+/** The command of `deno task serve`, optionally with another program instead of the service. */
 function serveTask(program = "src/main.ts serve"): string {
   const { tasks } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8")) as { tasks: { serve: string } };
   const task = tasks.serve.replace("&& deno", "&& exec deno").replace("src/main.ts serve", program);
   return task.replaceAll(/(src|deploy|test)\//g, `${ROOT}/$1/`);
 }
 
-/** Of all that is below `/dev`, a memory disk too, Deno keeps out programs that are not allowed everything. */
+/** A folder outside of `/dev`: Deno denies everything below it, memory disks too, without full permissions. */
 const DISK = "/var/tmp";
 
 interface Folder extends AsyncDisposable {
@@ -36,7 +36,7 @@ interface Folder extends AsyncDisposable {
   readonly path: string;
 }
 
-/** A folder with settings in `.env`, and with none in the environment, where nothing was ever started. */
+/** A folder that was never used, with settings in `.env` and none in the environment. */
 async function openFolder(more: Readonly<Record<string, string>> = {}): Promise<Folder> {
   const path = mkdtempSync(join(DISK, "reachlog-deno-"));
   const world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
@@ -94,7 +94,7 @@ test("on Deno, with its permissions and settings in .env: a click, its dispatche
     for (const [, type = ""] of chunk.matchAll(/"type":"(\w+)"/g)) types.add(type);
     if (types.has("LinkClicked") && types.has("RunFinished")) break;
   }
-  // Its reader has left.
+  // The reader of the event stream has disconnected.
   await until(
     async () => (await service.get("/metrics", { headers: BEARER })).text(),
     (metrics) => metrics.includes("\nreachlog_event_streams 0\n"),
@@ -175,7 +175,7 @@ const REFUSED_ANYWHERE = [
   "a library of the machine: refused",
 ];
 
-/** How each attempt of a service that an attacker controls ends, line for line. */
+/** Runs the attempts of a service that an attacker controls; returns the outcome of each as a line. */
 async function reachOut(folder: Folder, tried: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const { code, out, err } = await ended(
     start(folder, serveTask("test/process/programs/reach-out.ts"), JSON.stringify(tried)),

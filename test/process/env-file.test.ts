@@ -13,7 +13,7 @@ const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
   ...(RUNTIME.includes("/") ? ([["the binary", onRuntime([])]] as const) : []),
 ];
 
-/** A message with all that some reader of such files changes. */
+/** A message with every character that some readers of such files change. */
 const MESSAGE = 'Hi {{name}}, get $50 off with SAVE#1: https://shop.example/#offer\n\n"it\'s" for you';
 const WRITTEN = `MESSAGE_TEMPLATE=\`${MESSAGE}\`\n`;
 

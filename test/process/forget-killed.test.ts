@@ -10,12 +10,12 @@ import { capture } from "../harness/capture.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 
-/** Kills at so many moments, all soon after the log grew: most hit between the event and the end of the deletion. */
+/** Number of kills, each soon after the log has grown: most are between the event and the end of the deletion. */
 const ROUNDS = 10;
 
 const TRACES = /ada_builds|Ada Lovelace/i;
 
-/** Everything of one log, in a folder of its own, and commands on it. */
+/** A copy of the log with its keys in a separate folder, and commands on it. */
 function copyOf(world: Installation, name: string) {
   const directory = join(world.directory, name);
   mkdirSync(directory);
@@ -23,7 +23,7 @@ function copyOf(world: Installation, name: string) {
     cpSync(join(world.directory, file), join(directory, file));
   }
   const env = { DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}` };
-  // Each is another process to the one that was killed.
+  // Commands run in this process, not in the killed one.
   const run = (command: MakeCommand, ...args: string[]) => capture(command, args, { env });
   const written = (): number => statSync(join(directory, "reachlog.sqlite-wal"), { throwIfNoEntry: false })?.size ?? 0;
   return { env, run, written };
@@ -37,7 +37,7 @@ test("kill -9 in the middle of forget: either nothing has happened, or the next 
   for (let round = 0; round < ROUNDS; round++) {
     const copy = copyOf(world, `round-${round}`);
     const killed = world.start(["recipients", "forget", "ada_builds", "--yes"], copy.env);
-    // The first thing that it writes to the log is the event.
+    // The event is the first write to the log.
     while (copy.written() === 0 && killed.exitCode === null) await Bun.sleep(0);
     const until = performance.now() + round;
     while (performance.now() < until);
@@ -56,6 +56,6 @@ test("kill -9 in the middle of forget: either nothing has happened, or the next 
     expect(await copy.run(audit, "verify")).toMatchObject({ code: 0 });
     expect((await copy.run(replay)).code).toBe(0);
   }
-  // Otherwise no kill came after the event, and the case was not tried.
+  // Otherwise no kill came after the event, and the case was not tested.
   expect(told).toBeGreaterThan(0);
 });

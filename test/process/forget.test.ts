@@ -21,7 +21,7 @@ const IP = "203.0.113.77";
 const AGENT = "Mozilla/5.0 (AdaPhone)";
 const QUERY = "visitor=ada-4711";
 
-/** Everything of a person that the service is told in these tests. */
+/** Everything that the service learns about the recipient in these tests. */
 const TRACES = ["ada_builds", "Ada Lovelace", "Analytical Engines", IP, "AdaPhone", "ada-4711"];
 
 function click(ip: string, more: object = {}): object {
@@ -29,7 +29,7 @@ function click(ip: string, more: object = {}): object {
   return { event: "click", ...link, ip, user_agent: AGENT, ...more };
 }
 
-/** A service that has written to Ada and Grace, and was clicked on by both. */
+/** A service that has sent messages to Ada and Grace, who both clicked. */
 async function openContacted(): Promise<{ world: Installation; service: Running; traces: readonly string[] }> {
   const world = await openInstallation();
   world.env["MESSAGE_TEMPLATE"] = "Hi {{name}} of {{company}}: https://go.example/welcome";
@@ -66,21 +66,21 @@ async function settled(service: Running): Promise<void> {
   await until(pending, (counts) => counts.every((count) => count === 0));
 }
 
-/** Each trace that any of these texts holds, and where. */
+/** Returns each trace that a text contains, with its source. */
 function found(traces: readonly string[], texts: Readonly<Record<string, string>>): string[] {
   return Object.entries(texts).flatMap(([where, text]) =>
     traces.filter((trace) => text.toLowerCase().includes(trace.toLowerCase())).map((trace) => `${trace} in ${where}`),
   );
 }
 
-/** Every byte of every file in the service's folder, and what is packed in them. */
+/** Every byte of every file in the service's folder, and the uncompressed content. */
 async function bytesOf({ directory }: Installation): Promise<Record<string, string>> {
   const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
   const bytes = files.map((name) => [name, readFileSync(join(directory, name), "latin1")] as const);
   return { ...Object.fromEntries(bytes), ...(await readStoredStates(join(directory, "reachlog.sqlite"))) };
 }
 
-/** The cookie of a browser that may see the console. */
+/** Returns the cookie of a browser that may use the console. */
 async function signIn(service: Running): Promise<string> {
   const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
   return signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -88,10 +88,10 @@ async function signIn(service: Running): Promise<string> {
 
 const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/activity"];
 
-/** A position at which the person is known, and none forgotten. */
+/** A position at which the recipient is known and no recipient is forgotten. */
 const BEFORE = 12;
 
-/** Everything that can be asked for. */
+/** Everything that the service and the commands can be asked for. */
 async function answersOf(world: Installation, service: Running): Promise<Record<string, string>> {
   const texts: Record<string, string> = { log: service.log() };
   const pages = PAGES.flatMap((path) => [path, `${path}?as_of=${BEFORE}`]);
@@ -125,7 +125,7 @@ async function answersOf(world: Installation, service: Running): Promise<Record<
 test("after forget no byte of log, snapshots, exports, pages or logs tells of the person, and replay finds no difference", async () => {
   const { world, service, traces } = await openContacted();
   await using _ = world;
-  // What is looked for afterwards was there, if only for who has the keys.
+  // Control: with the keys, every trace could be found before.
   const before = await answersOf(world, service);
   expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
   const then = [`/people?as_of=${BEFORE}`, `recipients list --json --as-of ${BEFORE}`, `/activity?as_of=${BEFORE}`];
@@ -152,7 +152,7 @@ test("after forget no byte of log, snapshots, exports, pages or logs tells of th
 
   const again = await world.serve();
   expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
-  // The suppression outlasts everything else: a new import of the same person is never written to.
+  // The suppression remains: a new import of the same recipient is never contacted.
   await world.command(
     "recipients",
     "import",
@@ -174,12 +174,12 @@ test("an older backup of the log does not bring a forgotten person back, nor doe
   await world.command("clicks", "forget", IP, "--yes");
   await stop(service);
 
-  // The older key file: what the log tells of erasures is heeded before anything is shown.
+  // With the older key file, the erasures in the log are applied before anything is shown.
   const keys = join(world.directory, "reachlog.keys.sqlite");
   copyFileSync(join(kept, "keys.sqlite"), keys);
   expect(found(traces, { export: (await world.command("audit", "export")).out })).toEqual([]);
 
-  // The older log.
+  // Restores the older log.
   for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
   copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
   const restored = await untilListening(world.start(["serve", "--accept-loss"]));
@@ -239,7 +239,7 @@ test("a service without its key file does not start, and says so; with --accept-
   expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("--accept-lost-keys")]);
   expect(readdirSync(world.directory)).not.toContain("reachlog.keys.sqlite");
   expect(await world.command("recipients", "list")).toMatchObject({ code: 78, out: "" });
-  // A command that only proves or copies needs no keys.
+  // Commands that only verify or copy need no keys.
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
   expect(await world.command("audit", "export", "--encrypted")).toMatchObject({ code: 0 });
 

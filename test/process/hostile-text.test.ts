@@ -83,7 +83,7 @@ describe("texts of others", () => {
       let out = "";
       for await (const chunk of tail.stdout.pipeThrough(new TextDecoderStream())) {
         out += chunk;
-        // The last fact of the log that was written.
+        // The last event of the log was written.
         if (out.split("ChannelSuspended").length > Object.keys(HOSTILE).length) break;
       }
       tail.kill("SIGKILL");
@@ -93,7 +93,7 @@ describe("texts of others", () => {
   });
 
   describe("exported as CSV", () => {
-    /** As spreadsheets of either convention cut a file into cells. */
+    /** Spreadsheets split a file into cells at a comma, a semicolon or a tab. */
     test.each([",", ";", "\t"])("begin no formula where cells are divided by %j", async (delimiter) => {
       const { out } = await world.command("audit", "export", "--format", "csv");
       const lenient = { delimiter, relax_quotes: true, relax_column_count: true, record_delimiter: "\r\n" };

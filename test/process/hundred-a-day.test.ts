@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Person } from "../../sandbox/x/people.ts";
 import { authorize, exported, openInstallation } from "../harness/process.ts";
 
-/** 130 rows as an operator has them: 104 who may be written to, the others for one reason each. */
+/** A typical list of 130 rows: 104 recipients who may be contacted, and others who may not, each for one reason. */
 function population(): { people: Person[]; csv: string } {
   const people: Person[] = [];
   const rows: string[] = ["username,name,basis"];
@@ -13,7 +13,7 @@ function population(): { people: Person[]; csv: string } {
     people.push({ id: String(5_000_000_000 + number), username, name: `Person ${number}`, receives_your_dm: !closed });
     rows.push(`${number % 2 === 0 ? "@" : ""}${username},Person ${number},${number % 25 === 2 ? "none" : "opt_in"}`);
   }
-  // The same people again, as a profile's address, in other letters.
+  // Some of the recipients again, as profile addresses with other letter case.
   for (let number = 10; number < 15; number++) rows.push(`https://x.com/PERSON_${number},Twice ${number},opt_in`);
   return { people, csv: rows.join("\r\n") };
 }

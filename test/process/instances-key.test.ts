@@ -6,14 +6,14 @@ import { authorize, ended, exported, kill, openInstallation, stop, type Running 
 
 const [FROM, TO] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex")) as [string, string];
 
-/** Personal data is encrypted, and the account's tokens are read. */
+/** Statuses of a click, which encrypts personal data, and of a read of the account, which needs the tokens. */
 async function worksAt({ post, get }: Running): Promise<readonly number[]> {
   return [(await post("/api/tracking/event", CLICK)).status, (await get("/social/me")).status];
 }
 
 test("instances are restarted with another master key one after the other, and none is ever without one", async () => {
   await using world = await openInstallation();
-  // The keys of personal data have a database of their own.
+  // The encryption keys are in a separate database.
   const databases = { DATABASE_URL: await newDatabase(), KEYS_DATABASE_URL: await newDatabase() };
   Object.assign(world.env, databases, { REACHLOG_KEY: FROM });
   const rotate = (more: Record<string, string>, ...args: string[]) =>
@@ -30,7 +30,7 @@ test("instances are restarted with another master key one after the other, and n
     [202, 200],
     [202, 200],
   ]);
-  // Killed before its turn has come, it is back with the key that it has.
+  // Killed before its planned restart, it starts again with the old key.
   await kill(one);
   const again = await world.serve();
   expect([await worksAt(again), await worksAt(two)]).toEqual([
@@ -46,7 +46,7 @@ test("instances are restarted with another master key one after the other, and n
 
   expect(await rotate({}, "--end")).toMatchObject({ code: 78, err: expect.stringContaining("the former key") });
   expect((await rotate({ REACHLOG_KEY: TO }, "--end")).code).toBe(0);
-  // Not restarted yet, it goes on until it stops.
+  // Not restarted yet, it works with the former key until it stops.
   expect([await worksAt(renewed), await worksAt(two)]).toEqual([
     [202, 200],
     [202, 200],

@@ -20,11 +20,11 @@ import {
 const server = startPostgres();
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 
-/** Instances of one log on a server. */
+/** Instances that share a log on a server. */
 async function openInstances(count: number, on?: PostgresServer, more: Record<string, string> = {}) {
   const stack = new AsyncDisposableStack();
   const world = stack.use(await openInstallation());
-  // One channel is enough, and the others take a message a second.
+  // One channel is enough; the others accept only one message a second.
   const others = { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" };
   Object.assign(world.env, KEY, others, more, { DATABASE_URL: await (on ?? (await server)).newDatabase() });
   const services = await Promise.all(Array.from({ length: count }, () => world.serve()));
@@ -35,7 +35,7 @@ function click({ post }: Running, key?: string): Promise<Response> {
   return post("/api/tracking/event", CLICK, key === undefined ? {} : { "idempotency-key": key });
 }
 
-/** How far an instance has read the log. */
+/** Position up to which an instance has read the log. */
 async function positionOf({ get }: Running): Promise<number> {
   const { log } = (await (await get("/api/health")).json()) as { log: { position: number } };
   return log.position;
@@ -46,7 +46,7 @@ test("instances share one log: all see what each records, and a rebuild finds no
   const { world, services } = instances;
   const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => click(services[n % 2]!)));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 60 }, () => 202));
-  // Each click is dispatched once, whichever instance has the channel.
+  // Each click is dispatched once, whichever instance holds the channel.
   const settled = async () => {
     const [one, two] = await Promise.all(services.map(async ({ get }) => (await get("/api/health")).json()));
     return [one, two] as { log: { position: number }; channels: Record<string, { pending: number }> }[];
@@ -86,7 +86,7 @@ test("an instance that is killed takes nothing with it, and the others go on", a
   await Promise.race(underWay);
   await kill(one);
   await Promise.all(underWay);
-  // A caller without an answer asks the other instance.
+  // A caller without an answer repeats its requests at the other instance.
   for (let n = 0; n < 40; n++) await clickAt(two, `k-${n}`);
   const clicks = (await exported(instances.world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks).toHaveLength(40);
@@ -107,7 +107,7 @@ test("while the server is away nothing is recorded and all else goes on; it come
   const refused = await click(two);
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
   for (const { get } of services) {
-    // It looks once a second.
+    // The instance checks the log once a second.
     await until(
       async () => ((await (await get("/readyz")).json()) as { checks: Record<string, boolean> }).checks,
       (checks) => checks["running"] === true && !checks["log_writable"] && !checks["projections_caught_up"],
@@ -116,7 +116,7 @@ test("while the server is away nothing is recorded and all else goes on; it come
     expect((await get("/livez")).status).toBe(200);
     const health = await get("/api/health");
     expect([health.status, await health.json()]).toMatchObject([503, { status: "degraded" }]);
-    // A refused append says that the log takes nothing; that it is out of reach is looked for once a second.
+    // A refused append shows that the log accepts nothing; whether it is reachable is checked once a second.
     const stats = await until(
       async () => (await get("/social/stats")).json() as Promise<{ as_of: { stale?: boolean } }>,
       ({ as_of }) => as_of.stale === true,
@@ -138,12 +138,12 @@ test("while the server is away nothing is recorded and all else goes on; it come
   );
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks.map(({ id }) => id)).toEqual([before.id, after.id]);
-  // The dispatcher lost its lease meanwhile, or another instance has it now.
+  // The dispatcher has lost its lease, or another instance holds it now.
   await until(
     async () => world.sandbox.meta.events.total,
     (total) => total === 2,
   );
-  // It forgets with its machine, as it was told for the sake of speed.
+  // The test server runs without fsync for speed, and the service warns about it.
   expect(one.log()).toContain("fsync is off there: when its machine fails, what was acknowledged may be lost");
   expect(await Promise.all(services.map(stop))).toEqual([0, 0]);
 });
@@ -155,7 +155,7 @@ test("a run that is asked for at two instances with one key is one run, and both
   const file = world.file("people.csv", "username,basis\nada_builds,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);
   expect((await authorize(one, world.sandbox)).answer.status).toBe(200);
-  // The other one knows of it.
+  // Waits until the other instance knows of the authorization.
   await until(
     async () => ((await (await two.get("/social/health")).json()) as { authorized: boolean }).authorized,
     (authorized) => authorized,
@@ -190,7 +190,7 @@ test("the keys of personal data may be in a database of their own", async () => 
   expect(await storesIn(world.env["DATABASE_URL"] ?? "")).toEqual(["vault"]);
 });
 
-/** Of which sets of secrets there are any. */
+/** Names of the sets of secrets that exist in a database. */
 async function storesIn(url: string): Promise<readonly string[]> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   try {
@@ -240,7 +240,7 @@ test("a server that has to prove who it is gets connections with TLS, or none wh
   expect(connections.every(({ ssl }) => ssl)).toBe(true);
   const refused: [string, RegExp, number][] = [
     [`${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "localhost"), /does not match certificate/, 75],
-    // Not even where the certificate is that of another server of the URL.
+    // Refused even if the certificate matches another server of the URL.
     [
       `${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "127.0.0.1:1,localhost"),
       /does not match certificate/,
@@ -264,7 +264,7 @@ test("a server that lost events ends each instance that has read them, and no st
   const [one] = services as [Running];
   for (let n = 0; n < 5; n++) await click(one);
   const url = world.env["DATABASE_URL"] ?? "";
-  // As after a failover to a standby that was behind.
+  // Simulates a failover to a standby that lagged behind.
   await lose(url, 3);
   expect(await one.process.exited).toBe(70);
   expect(one.log()).toContain("no longer holds position");
@@ -278,13 +278,14 @@ test("a server that lost events ends each instance that has read them, and no st
   expect(types.filter((type) => type === "LogLossAccepted")).toHaveLength(1);
 });
 
-/** Takes all events from a position on from the log, which no program of ours can. */
+/** Deletes all events from a position on, which no program of reachlog can do. */
 async function lose(url: string, from: number): Promise<void> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   try {
     await database.run((sql) =>
       sql.begin(async (transaction) => {
-        // Else an outcome that is appended meanwhile stays, and with it the end that the instance knows.
+        // The lock prevents a concurrent append of an outcome, after which the instance would still find the end that
+        // it knows.
         await transaction`SELECT FROM eventstore.turn FOR UPDATE`;
         await transaction`ALTER TABLE eventstore.events DISABLE TRIGGER USER`;
         await transaction`DELETE FROM eventstore.events WHERE position >= ${from}`;
@@ -297,7 +298,7 @@ async function lose(url: string, from: number): Promise<void> {
   }
 }
 
-/** The URL of a database, on the server of another one, in which not all texts can be kept. */
+/** Creates a database that cannot store all texts, on the server of `beside`. Returns its URL. */
 async function latinDatabase(beside: string): Promise<string> {
   const database = openDatabase({ url: beside, connections: 1, name: "test" });
   try {

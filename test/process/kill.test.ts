@@ -38,7 +38,7 @@ test("kill -9 in the middle of a run: no recipient gets two messages, and the lo
   let service = await world.serve();
   await authorize(service, world.sandbox);
 
-  // Twice in mid-flight, once exactly between the network's acceptance and our record of it.
+  // Two kills in mid-flight, then a third exactly between the network's acceptance and our record of it.
   for (const stopAt of [10, 25]) {
     expect((await service.post("/social/run")).status).toBe(202);
     await until(
@@ -68,7 +68,7 @@ test("kill -9 in the middle of a run: no recipient gets two messages, and the lo
   expect(stats.sent).toBe(accepted.size);
   const events = await exported(world);
   expect(events.filter(({ type }) => type === "RunAbandoned")).toHaveLength(3);
-  // Each recipient either got the message or has a recorded failure (an intent whose request never left).
+  // Each recipient got the message or has a recorded failure (an intent whose request was never sent).
   const failed = events.filter(({ type }) => type === "DirectMessageFailed").length;
   expect(accepted.size + failed).toBe(60);
 });
@@ -90,7 +90,7 @@ test("kill -9 in the middle of 1,000 clicks: each acknowledged one is there, wit
         original_url: "https://shop.example/",
       };
       for (;;) {
-        // The caller repeats with its key until it has an answer, as callers do.
+        // The caller repeats the request with its key until it is answered, as callers do.
         const answer = await service
           .post(
             "/api/tracking/event",

@@ -21,7 +21,7 @@ const MATCHING = 10_000;
 const OTHERS = 300;
 const PER_EVENT = 100;
 
-/** An installation on either engine, whose log `fill` writes first; and its service. */
+/** A service on either engine, whose log `fill` writes first. */
 async function openWith<T>(
   stack: AsyncDisposableStack,
   place: () => Promise<Record<string, string>>,
@@ -43,7 +43,7 @@ const ENGINES = [
   ["on a server", async () => ({ DATABASE_URL: await newDatabase(), REACHLOG_KEY: "07".repeat(32) })],
 ] as const;
 
-/** Dead letters of chat: so many of an answer of 503, and others of 400; more in all than the projection lists. */
+/** Adds dead letters of chat: some after a 503, the others after a 400, and more in total than the projection lists. */
 async function giveUpMany(eventLog: EventLog): Promise<void> {
   const click = clickOf({ domain: "go.example", short_code: "welcome", channels: ["chat"] });
   const firsts = Array.from({ length: (MATCHING + OTHERS) / PER_EVENT }, (_, at) => at * PER_EVENT + 1);
@@ -58,7 +58,7 @@ async function giveUpMany(eventLog: EventLog): Promise<void> {
   }
 }
 
-/** A message of which it is unknown whether it arrived. Answers its id. */
+/** Leaves a message in doubt. Returns its id. */
 async function doubtOne(eventLog: EventLog): Promise<string> {
   const message: NewEvent = { type: "MessageRequested", data: { text: "perhaps" } };
   const { first: source, ids } = await eventLog.append(STREAMS.requests, [message], {});
@@ -135,7 +135,7 @@ test.each(ENGINES)("a message in doubt %s is closed by hand, once, and is never 
     });
     return (await answer.json()) as Decided;
   };
-  // Two operators press at the same moment.
+  // Two operators settle it at the same time.
   const made = await Promise.all([settle(service.url, "arrived"), settle(service.url, "left")]);
   expect(made.map(({ done }) => done).toSorted((one, other) => one - other)).toEqual([0, 1]);
   expect(await countListed(service, "status=in_doubt")).toBe(0);

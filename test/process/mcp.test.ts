@@ -52,7 +52,7 @@ async function call(name: string, input: Record<string, unknown> = {}): Promise<
   return { text: first?.text ?? "", isError };
 }
 
-/** The objects of an answer, one a line. */
+/** The objects of an answer, which has one per line. */
 async function answersOf(name: string, input?: Record<string, unknown>): Promise<Record<string, unknown>[]> {
   const { text, isError } = await call(name, input);
   expect([name, isError, text]).toEqual([name, false, expect.any(String)]);

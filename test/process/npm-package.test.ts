@@ -22,7 +22,7 @@ test("the npm package is all that is installed beside Bun, and node starts it: i
   expect(packed).not.toMatch(/test|\.ts$|\.sqlite/m);
   expect(packed).toContain("package/reachlog.1\n");
 
-  // As npm lays it out, with the Bun at hand in the place of the one that it would fetch.
+  // The folders as npm creates them, with the current Bun instead of the one that npm would download.
   const installed = folder.file("node_modules/reachlog");
   mkdirSync(installed, { recursive: true });
   succeed("tar", "-xzf", folder.file(archive), "--strip-components=1", "-C", installed);
@@ -55,12 +55,12 @@ test("the npm package is all that is installed beside Bun, and node starts it: i
   expect(await stop(service)).toBe(0);
   expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^1 events/) });
 
-  // Bun itself would read an empty limit, and start.
+  // Bun itself would read the value as empty, and the service would start.
   await Bun.write(join(place, ".env"), "DAILY_LIMIT=$70\n");
   expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
 });
 
-/** Answers what the command wrote. */
+/** Runs a command that must succeed. Returns its stdout. */
 function succeed(...command: readonly string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync([...command]);
   if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr.toString()}`);

@@ -7,13 +7,13 @@ import { authorize, openInstallation, until, type Running, type Installation, ki
 const ADA = { id: "1700000000000011000", username: "ada_builds" };
 const GRACE = { id: "1700000000000012000", username: "grace_codes" };
 
-/** As if the time of all leases had passed. */
+/** Ends all leases, as if their time had passed. */
 function endLeases({ directory }: Installation): void {
   using db = new DatabaseSync(join(directory, "reachlog.sqlite"));
   db.exec("UPDATE leases SET expires_at = 0");
 }
 
-/** The service, authorized, with these people imported. */
+/** An authorized service with these recipients imported. */
 async function serveWith(
   world: Installation,
   people: readonly string[],
@@ -26,7 +26,7 @@ async function serveWith(
   return service;
 }
 
-/** A command that goes on, and what it wrote so far. */
+/** A command that keeps running, and its output so far. */
 function following(world: Installation, ...args: string[]) {
   const process = world.start(args);
   let [out, err] = ["", ""];
@@ -80,7 +80,7 @@ test("outreach watch joins a run in its middle, and leaves it alone when it is i
   expect(await joined.ended).toBe(130);
   expect(await (await service.get("/social/health")).json()).toMatchObject({ running: true });
 
-  // Nothing can be settled beside a run: it does that itself.
+  // A command cannot settle messages during a run, which settles them itself.
   const refused = await world.command("outreach", "reconcile");
   expect(refused).toMatchObject({ code: 75, out: "" });
   expect(refused.err).toMatch(/^run [0-9a-f-]{36} is in progress/m);
@@ -112,7 +112,7 @@ test("outreach stop ends a run that another process makes, in the middle of an h
     code: 1,
     err: "No run is in progress, or not the one named.\n",
   });
-  // The key of a run that was cut short starts another one.
+  // The key of an interrupted run starts another one.
   expect(await (await service.post("/social/run", undefined, key)).json()).not.toMatchObject({ run_id });
 });
 
@@ -120,7 +120,7 @@ test("outreach reconcile settles beside the service what a run left in doubt, an
   await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
   const { faults } = world.sandbox;
   const service = await serveWith(world, [ADA.username, GRACE.username]);
-  // Ada gets the message, Grace does not; of neither the network lets us know, nor shows it afterwards.
+  // Ada gets the message and Grace does not; the network confirms neither, and its conversations cannot be read.
   faults.add({ network: "x", kind: "reset_after_delivery", path: `/${ADA.id}/messages`, count: 1 });
   faults.add({ network: "x", kind: "500", path: `/${GRACE.id}/messages`, count: 1 });
   for (const { id } of [ADA, GRACE]) faults.add({ network: "x", kind: "500", path: `/${id}/dm_events` });
@@ -166,7 +166,7 @@ test("outreach reconcile closes the run of a service that was killed", async () 
     (size) => size === 1,
   );
   await kill(service);
-  // The lease of the dead outlives them, by half a minute.
+  // The lease of a dead process remains for half a minute.
   expect(await world.command("outreach", "reconcile")).toMatchObject({ code: 75 });
   endLeases(world);
   const settled = await world.command("outreach", "reconcile");

@@ -28,7 +28,7 @@ test("suppressions by commands beside a run: no recipient is written to after th
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const people = 24;
   await addPeople(world, people);
-  // Slow enough for the commands to come in between.
+  // Slow enough for the commands to run between its messages.
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
   const run = service.post("/social/run", undefined, { prefer: "wait=60" });
@@ -51,6 +51,6 @@ test("suppressions by commands beside a run: no recipient is written to after th
   }
   expect(after).toEqual([]);
   expect(suppressed.size).toBe(people);
-  // The race was one: some got their message before, some never.
+  // The race took place: some recipients got their message before, some never.
   expect(world.sandbox.x.accepted.size).toBeWithin(1, people);
 });

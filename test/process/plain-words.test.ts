@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** The arguments, and what is said of them; `~` stands for the world's folder. */
+/** Arguments and the error message; `~` stands for the world's folder. */
 const faults: readonly (readonly [string, string])[] = [
   ["recipients import ~/nope.csv", "there is no file or folder ~/nope.csv"],
-  // A path is told as it leads to the file, from wherever one looks.
+  // The message contains the resolved path, which is valid from any folder.
   ["recipients import ~/folder/../folder.csv", "there is no file or folder ~/folder.csv"],
   ["audit import ~/nope.jsonl", "there is no file or folder ~/nope.jsonl"],
   ["audit export --out ~/taken.jsonl", "~/taken.jsonl exists already: nothing is overwritten"],
@@ -63,7 +63,7 @@ describe("a wrong option is one plain sentence", () => {
 
 test("an export that is killed leaves no file of its name", async () => {
   const out = join(world.directory, "killed.jsonl");
-  // More than one write, so that the kill comes into the middle.
+  // Several writes, so that the kill comes between them.
   const people = Array.from({ length: 4_000 }, (_, at) => `person_${at},opt_in`).join("\n");
   await world.command("recipients", "import", world.file("many.csv", `username,basis\n${people}\n`));
   const child = world.start(["audit", "export", "--out", out]);
@@ -74,7 +74,7 @@ test("an export that is killed leaves no file of its name", async () => {
   );
   child.kill("SIGKILL");
   await child.exited;
-  // The writer may have been faster than the signal: then the file is whole.
+  // If the writer was faster than the signal, the file is complete.
   if (existsSync(out)) expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
   else expect(begun()).toEqual([expect.stringMatching(/^killed\.jsonl\..*\.partial$/)]);
 });

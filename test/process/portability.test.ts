@@ -27,7 +27,7 @@ function logOf(world: Installation): string {
   return join(world.directory, "reachlog.sqlite");
 }
 
-/** A command as a process of its own, with its pipes. */
+/** Starts a command as a process with pipes. */
 function start(world: Installation, ...args: string[]) {
   const { directory, env } = world;
   return Bun.spawn(onRuntime(args), { cwd: directory, env, stdio: ["pipe", "pipe", "pipe"] });
@@ -84,7 +84,7 @@ test("a backup of a service at work is restored on another machine: nothing ackn
   expect(await (await run(again)).json()).toMatchObject({ reason: "log_restored", sent: 0 });
   await place.command("recipients", "import", place.file("p.csv", people));
   const known = (await place.command("recipients", "list")).out;
-  // The second was forgotten while the backup was made, before it or after it.
+  // The second recipient was forgotten during the backup; the copy may or may not contain that.
   const isSecondForgotten = restored.filter(({ type }) => type === "PersonForgotten").length === 2;
   expect(known).not.toContain("ada_builds");
   if (isSecondForgotten) expect(known).not.toContain("grace_codes");
@@ -141,7 +141,7 @@ test("an import from a pipe; one that is interrupted leaves nothing", async () =
   );
   cut.kill("SIGTERM");
   void cut.stdin.write(out.slice(out.length / 2));
-  // The rest of it may not be wanted any more.
+  // The command may no longer read the rest of its input.
   await Promise.resolve(cut.stdin.end()).catch(() => {});
   expect(await cut.exited).toBe(1);
   expect(await new Response(cut.stderr).text()).toContain("interrupted; nothing was imported");
@@ -160,7 +160,7 @@ test("an import from a pipe; one that is interrupted leaves nothing", async () =
 test("an export whose reader leaves ends quietly, and not as a success", async () => {
   await using world = await openInstallation();
   await fill(logOf(world), 2_000);
-  // Another program reads it: a reader in this process may have taken the whole log before it leaves.
+  // A separate program reads it, because a reader in this process could take the whole log before it leaves.
   const { directory, env } = world;
   const script = '{ "$@"; echo "$?" >&2; } | head -c 1';
   const child = Bun.spawn(["sh", "-c", script, "sh", ...onRuntime(["audit", "export"])], {

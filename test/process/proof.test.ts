@@ -7,7 +7,7 @@ import { exported, kill, openInstallation, stop, untilListening, type Installati
 
 const logOf = ({ directory }: Installation): string => join(directory, "reachlog.sqlite");
 
-/** A world in which the service has run and stopped in order, on a log of `people` recipients. */
+/** A world whose service has run and stopped in order, with `people` recipients in the log. */
 async function openStopped(people: number): Promise<Installation> {
   const world = await openInstallation();
   const rows = Array.from({ length: people }, (_, index) => `person_${index},opt_in`);
@@ -16,7 +16,7 @@ async function openStopped(people: number): Promise<Installation> {
   return world;
 }
 
-/** The lines of a command that found faults. */
+/** Returns the output lines of a command that must find faults. */
 async function faults(world: Installation, ...args: string[]): Promise<string[]> {
   const { code, out, err } = await world.command(...args);
   expect([code, err]).toEqual([1, ""]);
@@ -33,7 +33,7 @@ test("an exported head proves that the log still holds it, and grew since", asyn
   );
   const printed = await world.command("audit", "head");
   expect(printed.out.split("\n").slice(0, 3)).toEqual(readFileSync(head, "utf8").split("\n").slice(0, 3));
-  // Nothing is overwritten.
+  // A second export fails, because nothing is overwritten.
   expect(await world.command("audit", "head", "--out", head)).toMatchObject({ code: 1 });
 
   await world.command("recipients", "import", world.file("more.csv", "username,basis\nlate,opt_in\n"));
@@ -65,7 +65,7 @@ test("an auditor needs the public key and no private one", async () => {
   expect((await faults(world, "audit", "verify", "--head", head, "--public-key", wrong))[1]).toContain("not signed");
   expect(await world.command("audit", "verify", "--public-key", "nonsense")).toMatchObject({ code: 2 });
   expect((await faults(world, "audit", "verify", "--head", join(office, "none")))[1]).toContain("is not there");
-  // No process made a key to check with.
+  // Verification created no signing key.
   expect(existsSync(join(office, "reachlog.signing.pem"))).toBe(false);
 });
 
@@ -93,7 +93,7 @@ test("a truncated log: named by verify, refused by serve and head, and recorded 
     data: { reason: "lost_tail", expected_position: 20, found_position: 17 },
   });
   await stop(await world.serve());
-  // The new checkpoint is of what is left; the head kept elsewhere forgets nothing.
+  // The new checkpoint covers the remaining events; the head kept elsewhere still covers all.
   const [, after, elsewhere] = await faults(world, "audit", "verify", "--head", head);
   expect(after).toContain("it holds all 18 events");
   expect(elsewhere).toContain("all from position 19 on are lost");

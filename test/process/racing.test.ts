@@ -26,15 +26,15 @@ async function arrived(world: Installation, wanted: number): Promise<void> {
 
 const DOCTORS = 2;
 
-/** Asks X beside the service, with the tokens that they share. */
+/** Runs a command that asks X with the service's tokens, in parallel with the service. */
 async function doctor(world: Installation, { beside }: HeldTokens): Promise<string> {
   const { code, out } = await ended(world.start(["doctor", "--online"], { X_API_URL: beside }));
   return `${code} ${out.split("\n").find((line) => line.includes("outreach (x)"))}`;
 }
 
-/** The tokens die under a run, as `die` does it: the run, a crowd of callers and commands meet with that in one refresh. */
+/** Makes the tokens invalid during a run with `die`; the run, several callers and commands then share one refresh. */
 async function meet(world: Installation, service: Running, held: HeldTokens, die: () => void) {
-  // A command takes its time to start on a busy machine, more than a caller waits for a refresh.
+  // Waits for the commands, which on a busy machine take longer to start than a caller waits for a refresh.
   const gathered = held.gather(DOCTORS);
   const doctors = many(DOCTORS, () => doctor(world, held));
   await gathered;
@@ -68,7 +68,7 @@ test("a run, callers and commands meet with expired tokens, round after round: e
       expect([code, err]).toEqual([75, expect.stringContaining(`run ${started.run_id} is in progress`)]);
     }
     expect([...world.sandbox.x.refreshUses.values()]).toEqual(Array(round).fill(1));
-    // Only then may the next one expire: the run has used the new one.
+    // The run must have used the new token before it expires too.
     await arrived(world, arrivals(world).people + 1);
   }
   const health = (await (await service.get("/social/health")).json()) as object;
@@ -82,7 +82,10 @@ test("a run, callers and commands meet with expired tokens, round after round: e
   expect(count("DirectMessageSent")).toBe(arrivals(world).people);
 });
 
-/** What the operator was told up to a notification of ours, which comes after everything that was pending before it. */
+/**
+ * The notifications of the operator until now. Our own notification is delivered after everything that was pending
+ * before.
+ */
 async function toldUntilNow({ sandbox }: Installation, service: Running): Promise<string[]> {
   const body = { message: "nothing is pending any more", service: "tests", level: "info" };
   expect((await service.post("/api/notify", body, BEARER)).status).toBe(200);
@@ -122,7 +125,7 @@ test("a grant whose death a run, callers and commands notice at once is told onc
   ]);
   expect([...world.sandbox.x.refreshUses.values()]).toEqual([1]);
   const types = (await exported(world)).map(({ type }) => type);
-  // The second one is ours.
+  // The second notification is the test's own.
   expect(types.filter((type) => type === "NotificationRequested")).toHaveLength(2);
   expect(types.filter((type) => type === "TokenRefreshFailed")).toHaveLength(1);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { openInstallation, stop } from "../harness/process.ts";
 
-/** What a page without a token lets a browser do. */
+/** True if a page without a token lets a browser act. */
 async function canAct(settings: Readonly<Record<string, string>>): Promise<boolean> {
   await using world = await openInstallation();
   delete world.env["API_TOKENS"];

@@ -91,7 +91,7 @@ test("clicks as they come: user agents of a public list, URLs with every kind of
     expect([url, answer.status]).toEqual([url, 422]);
   }
   const recorded = (await exported(world)).filter(({ type }) => type === "LinkClicked").map(({ data }) => data);
-  // A blank one counts as absent.
+  // A blank user agent counts as absent.
   const kept = agents.map(({ ua, bot }) => ({ ua: ua.trim() === "" ? undefined : ua, bot }));
   expect(recorded.slice(0, agents.length).map(({ user_agent, bot }) => ({ ua: user_agent, bot }))).toEqual(kept);
   expect(recorded.slice(agents.length).map(({ original_url }) => original_url)).toEqual(taken);

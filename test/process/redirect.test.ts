@@ -7,22 +7,22 @@ import { openInstallation } from "../harness/process.ts";
 const TARGETS = ["https://shop.example/offer?a=b", "https://shop.example/%0d%0aSet-Cookie:%20a=b"];
 const CODES = ["spring", "Summer-1"];
 
-/** Requests in all, and how many are under way at once. */
+/** Total number of requests, and how many are sent at once. */
 const REQUESTS = 10_000;
 const AT_ONCE = 50;
 
 const SILENCE_MS = 3_000;
 
-/** What is sent, byte for byte, and what came back before the connection ended. */
+/** Sends these bytes and returns the answer once the connection has ended. */
 async function exchange(port: number, request: Uint8Array): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   let answer = "";
   socket.setEncoding("latin1");
   socket.on("data", (chunk: string) => void (answer += chunk));
-  // A server may end the connection in the middle of what it does not take.
+  // A server may end the connection while an invalid request is being sent.
   socket.on("error", () => {});
   socket.write(request);
-  // What the server takes for the beginning of a request ends with a wait.
+  // If the server considers the bytes an incomplete request, it waits.
   socket.setTimeout(SILENCE_MS, () => socket.destroy());
   await new Promise((resolve) => socket.on("close", resolve));
   return answer;
@@ -31,7 +31,7 @@ async function exchange(port: number, request: Uint8Array): Promise<string> {
 const code = fc.constantFrom(...CODES);
 const evil = fc.constantFrom("https://evil.example/", "//evil.example", "\\\\evil.example", "javascript:alert(1)");
 
-/** Unknown, neighbouring, encoded and overlong codes, other schemes and hosts, line ends and zero bytes. */
+/** Unknown, similar, encoded and overlong codes, other schemes and hosts, line ends and zero bytes. */
 const path = fc.oneof(
   code.map((known) => `/l/${known}`),
   fc.string({ unit: "binary-ascii", maxLength: 20 }).map((unknown) => `/l/${unknown}`),
@@ -54,7 +54,7 @@ const path = fc.oneof(
   fc.integer({ min: 1, max: 20 }).map((size) => `/l/${"x".repeat(size * 1_000)}`),
 );
 
-/** Of a path that ends the request line, or its version, too early. */
+/** Characters in a path that end it, or the request line, too early. */
 const BROKEN = /[\0-\x20\x7f]/;
 
 const method = fc.constantFrom("GET", "GET", "GET", "HEAD", "POST", "PUT", "OPTIONS", "TRACE", "get");
@@ -92,7 +92,7 @@ test("hostile requests get no 5xx, lead to no target that the log does not know,
   }
   const statuses = answers.map((answer) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0));
   const locations = answers.flatMap((answer) => /^location: (.*?)\r$/im.exec(answer.split("\r\n\r\n")[0]!)?.[1] ?? []);
-  // Bun answers a request line that is none with 505, before the service sees anything of it.
+  // Bun answers an invalid request line with 505 before the service sees it.
   const isBroken = (at: number) => statuses[at] === 505 && BROKEN.test(requests[at]![1]);
   expect(requests.filter((_, at) => statuses[at]! >= 500 && !isBroken(at))).toEqual([]);
   expect([...new Set(locations)].sort()).toEqual(TARGETS.toSorted());
@@ -102,7 +102,7 @@ test("hostile requests get no 5xx, lead to no target that the log does not know,
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line).data.short_code as string);
-  // Known codes were among them, and all else was refused.
+  // Known codes were among the requests, and all others were refused.
   expect(clicks.length).toBe(locations.length);
   expect(locations.length).toBeWithin(REQUESTS / 100, REQUESTS / 2);
   expect([...new Set(clicks)].sort()).toEqual(CODES.toSorted());

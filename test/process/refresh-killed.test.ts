@@ -12,17 +12,17 @@ import {
 } from "../harness/process.ts";
 import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
 
-/** The outcome of the refresh that the kill cut off, and the state of the refresh token. */
+/** Selects the next token request at X for a fault. */
 const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;
 
-/** Starts a refresh whose answer never comes, and kills the service in it. */
+/** Starts a refresh whose answer never arrives, and kills the service during it. */
 async function killInRefresh(world: Installation, service: Running, kind: "timeout_before" | "timeout_after_delivery") {
   const { sandbox } = world;
   sandbox.clock.advance(PAST_LIFE_MS);
   sandbox.faults.add({ ...TOKEN_REQUEST, kind });
   const { requests } = sandbox.tally.x;
   service.get("/social/me").catch(() => {});
-  // The expired token, and the refresh.
+  // Two requests: the one with the expired token, and the refresh.
   await until(
     () => Promise.resolve(sandbox.tally.x.requests),
     (now) => now === requests + 2 && sandbox.faults.list().length === 0,
@@ -43,14 +43,14 @@ test("kill -9 between X's new tokens and our keeping them: tried once more, then
     for (let time = 1; time <= 2; time++) expect((await service.get("/social/me")).status).toBe(401);
     expect(await health(service)).toMatchObject({ status: "degraded", authorized: false, running: false });
     expect((await service.post("/social/run")).status).toBe(401);
-    // Killed before it has noted that the chat took the message, the service would send it again.
+    // Killed before it has recorded the chat's acceptance, the service would send the message again.
     await until(
       () => exported(world),
       (events) => events.some(({ type }) => type === "DispatchSucceeded"),
     );
     await kill(service);
   }
-  // The one whose answer was lost, and the one more.
+  // Two uses: the refresh whose answer was lost, and one retry.
   expect([...x.refreshUses.values()]).toEqual([2]);
   service = await world.serve();
   expect(slack.messages.kept.map(({ text }) => text)).toEqual([

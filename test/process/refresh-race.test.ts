@@ -12,10 +12,10 @@ import {
 } from "../harness/process.ts";
 import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
 
-/** As often as a caller that waits for the tokens asks for them. */
+/** Interval at which a caller that waits for the tokens looks for them. */
 const TURN_MS = 200;
 
-/** Refreshes made at X; each must have used a token of its own, or X ends the whole grant. */
+/** Number of refreshes at X. Each must use its own refresh token, or X ends the whole grant. */
 function refreshes({ sandbox }: Installation): number {
   const uses = [...sandbox.x.refreshUses.values()];
   expect(uses).toEqual(uses.map(() => 1));
@@ -40,7 +40,7 @@ test("50 triggers at once with an expired token, round after round: one run, nam
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   const rounds = 4;
   await addPeople(world, rounds + 1);
-  // The instance that started a run is still in it when the last one is refused.
+  // With this spacing the instance that started the run is still in it when the last trigger is refused.
   const hourly = { SEND_SPACING_SECONDS: "3600" };
   let service = await world.serve(hourly);
   await authorize(service, world.sandbox);
@@ -89,7 +89,9 @@ test("triggers with one key at once are one trigger; those with another key are 
   expect((await exported(world)).filter(({ type }) => type === "RunStarted")).toHaveLength(1);
 });
 
-/** Lets the token expire and the service ask with it, again and again, until the work beside it is done. Answers what it was told. */
+/**
+ * Lets the token expire and the service use it, repeatedly, until `work` is done. Returns the statuses of the answers.
+ */
 async function askingBeside<T>(
   world: Installation,
   service: Running,
@@ -102,7 +104,7 @@ async function askingBeside<T>(
     world.sandbox.clock.advance(PAST_LIFE_MS);
     const answers = await many(10, () => service.get("/social/me"));
     for (const { status } of answers) told.add(status);
-    // No token is so short-lived that no other instance gets a turn.
+    // A pause, because real tokens live long enough for another instance to get its turn.
     await Promise.race([result, Bun.sleep(TURN_MS)]);
   } while (!done.signal.aborted);
   return { result: await result, told };
@@ -117,7 +119,7 @@ test("the service and commands beside it meet with expired tokens: each refresh 
     await addPeople(world, round);
     service ??= await world.serve();
     if (round === 1) await authorize(service, world.sandbox);
-    // The message arrives, the answer does not, and the run cannot find out.
+    // The message arrives without an answer, and the run cannot look it up.
     const [person] = [...world.sandbox.x.people.values()].filter(({ username }) => username === `person_${round}`);
     faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
     faults.add({ network: "x", kind: "500", path: `/${person?.id}/dm_events` });
@@ -131,7 +133,8 @@ test("the service and commands beside it meet with expired tokens: each refresh 
     const { result, told } = await askingBeside(world, service, commands);
     const [reconciled, doctor] = result;
     expect([...told]).toEqual([200]);
-    // 75: another one was at it. 1: the new token had expired too when it was used, which a busy machine makes likelier.
+    // Exit code 75 if another command was settling. 1 if the new token had expired when it was used, which is likelier
+    // on a busy machine.
     expect(`${doctor.code} ${doctor.out}`).toMatch(
       /^(0 |1 [^]*\nWRONG   outreach \(x\): X no longer accepts the token\n$)/,
     );

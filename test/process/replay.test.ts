@@ -13,7 +13,7 @@ async function servedWorld(): Promise<Installation> {
   return world;
 }
 
-/** Changes a stored snapshot without the service's knowledge. */
+/** Changes a stored snapshot without the service. */
 function changeSnapshot(world: Installation, sql: string): void {
   const db = new DatabaseSync(join(world.directory, "reachlog.sqlite"));
   db.exec(`UPDATE snapshots SET ${sql}`);

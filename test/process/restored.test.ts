@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { authorize, BEARER, exported, openInstallation, stop, type Installation } from "../harness/process.ts";
 
-/** The end of a run that is made now, and what the log tells of restores. */
+/** Starts a run. Returns how it ended, and the causes of the restores in the log. */
 async function outcomeOf(world: Installation): Promise<unknown> {
   const service = await world.serve();
   const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
@@ -21,7 +21,7 @@ test("an import and a restored backup are told to be that in the log, and no mes
   await authorizedOnly(world);
   const log = join(world.directory, "reachlog.sqlite");
   const kept = join(world.directory, "kept");
-  // Before the first message, of which neither copy tells.
+  // Both copies are made before the first message.
   expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
   expect(await world.command("audit", "export", "--encrypted", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
   expect(await outcomeOf(world)).toEqual({ reason: "completed", sent: 1, causes: [] });
@@ -37,7 +37,7 @@ test("an import and a restored backup are told to be that in the log, and no mes
   expect(world.sandbox.x.messages.total).toBe(1);
 });
 
-/** The account is linked, and nothing else is done. */
+/** Links the account and does nothing else. */
 async function authorizedOnly(world: Installation): Promise<void> {
   const service = await world.serve();
   await authorize(service, world.sandbox);

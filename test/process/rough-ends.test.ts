@@ -6,7 +6,7 @@ import { BEARER, exported, openInstallation, until, untilListening, type Running
 
 const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "https://shop.example/" };
 
-/** Posts from several connections until told to stop; answers the id of every 202 and all statuses. */
+/** Posts over several connections until stopped. Collects the id of every 202 and all statuses. */
 function startPosting(service: Running, connections: number) {
   const acknowledged = new Set<string>();
   const statuses = new Set<number>();
@@ -54,7 +54,7 @@ test("an outside reader during writes fails no request", async () => {
   while (counts.length < 50 || counts.at(-1) === counts[0]) {
     using reader = new DatabaseSync(join(world.directory, "reachlog.sqlite"), { readOnly: true, timeout: 2_000 });
     counts.push(Number(reader.prepare("SELECT count(*) AS n FROM events").get()?.["n"]));
-    // Lets the posts go on: this process makes them too.
+    // Yields to the posts, which this process sends too.
     await service.get("/api/health");
   }
   await posting.stop();

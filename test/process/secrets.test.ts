@@ -26,7 +26,7 @@ const FAULTY_RUNTIME = join(import.meta.dirname, "secrets/programs/faulty-runtim
 
 const PEOPLE = "username,name,basis\nada_builds,Ada,opt_in\ngrace_codes,Grace,opt_in\nclosed_carl,Carl,opt_in\n";
 
-/** A world in which every secret is one of this run alone. */
+/** A world in which every secret is unique to this run. */
 async function openSecretWorld(more: Record<string, string> = {}) {
   const world = await openWatchedWorld({ x: { dmLimit: 1_000 } });
   const canaries: Canaries = [];
@@ -40,7 +40,7 @@ async function openSecretWorld(more: Record<string, string> = {}) {
   return { world, canaries, token };
 }
 
-/** A receiver of the webhook that says again all that it was sent, and takes every other event only. */
+/** A webhook receiver that repeats all that it received, and accepts only every other event. */
 function openReceiver({ world, canaries }: Pick<Callers, "world" | "canaries">): TestServer {
   const [path, key] = [canary(), randomBytes(32)];
   const encoded = key.toString("base64");
@@ -54,7 +54,7 @@ function openReceiver({ world, canaries }: Pick<Callers, "world" | "canaries">):
   return receiver;
 }
 
-/** So much must have been looked at, or the test looks in the wrong place. */
+/** Least number of bytes that must be searched; with fewer the test looks in the wrong place. */
 const BYTES_MIN = 300_000;
 
 function expectNothingFound(world: WatchedWorld, canaries: Canaries): void {
@@ -62,7 +62,7 @@ function expectNothingFound(world: WatchedWorld, canaries: Canaries): void {
   expect(findSecrets(canaries, world.written)).toEqual([]);
 }
 
-/** The commands that make new secrets: a token is told once, a key never. */
+/** Runs the commands that create secrets: a new token is shown once, a key never. */
 async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
   const { world, canaries } = callers;
   const masterKey = randomBytes(32);
@@ -81,7 +81,7 @@ async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
   await world.keepFiles("after the exchange");
 }
 
-/** What was never used cannot be found. */
+/** Every secret must have been used, because an unused one cannot leak. */
 function expectEverythingUsed({ sandbox: { x, meta, slack, telegram } }: WatchedWorld): void {
   expect(new Set(x.grants.kept.map(({ grant_type }) => grant_type)).size).toBe(2);
   for (const { total } of [x.messages, meta.events, slack.messages, telegram.messages])
@@ -102,7 +102,7 @@ test("no secret is in any file, output, answer or process list of a service that
   await authorizeInAllWays(callers, first);
   await runInAllWays(callers, first);
   await world.keepFiles("in use");
-  // Last: a caller with wrong tokens soon gets no other answer.
+  // Last, because a caller with wrong tokens is soon only rate-limited.
   await askInAllWays(callers, first);
   expectEverythingUsed(world);
   expect(receiver.requests.length).toBeGreaterThan(1);
@@ -159,7 +159,7 @@ async function useBriefly(callers: Callers, service: Running): Promise<void> {
   await callers.world.end(service, "SIGTERM");
 }
 
-/** One line of the log tells it, and the service goes on. */
+/** Raises an uncaught fault; the service logs it in one line and keeps running. */
 async function giveItAnUncaughtFault(service: Running): Promise<void> {
   service.process.kill("SIGUSR2");
   const line = await until(

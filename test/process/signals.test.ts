@@ -14,7 +14,7 @@ import {
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** `bun run reachlog serve` by the script of package.json, in a process group of its own, as a shell starts it. */
+/** Runs `bun run reachlog serve` with the script of package.json in a separate process group, as a shell does. */
 async function serveByScript(world: Installation): Promise<Running & Disposable> {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { reachlog: string } };
   const reachlog = scripts.reachlog.replace("src/main.ts", join(ROOT, "src/main.ts"));
@@ -55,7 +55,7 @@ describe("a signal that arrives twice, from the process group and passed on by b
         async () => service.log(),
         (log) => log.includes('"message":"stopping"'),
       );
-      // X's answer is let go: it has used the refresh token up.
+      // Releases X's answer; the request has used up the refresh token.
       expect((await fetch(`${held.beside}/2/users/me`)).status).toBe(401);
       expect(await service.process.exited).toBe(0);
       const next = await world.serve();
@@ -65,7 +65,7 @@ describe("a signal that arrives twice, from the process group and passed on by b
   );
 });
 
-/** What the demo prints once it serves: where it is, and its sandbox. */
+/** Returns the addresses that the demo prints once it serves: its own and its sandbox's. */
 async function untilServing({ stdout }: Running["process"]): Promise<{ url: string; sandbox: string }> {
   let seen = "";
   for await (const chunk of stdout.pipeThrough(new TextDecoderStream())) {

@@ -10,7 +10,7 @@ import {
   type Installation,
 } from "../harness/process.ts";
 
-/** Every endpoint of the specification against the real process over real HTTP: its success and its errors. */
+/** Tests the success and the errors of every endpoint in the specification, with the real process over real HTTP. */
 describe("the specification's table", () => {
   let world: Installation;
   let service: Running;
@@ -226,7 +226,7 @@ describe("the specification's table", () => {
       status: "ok",
       version: expect.any(String),
       log: { position: expect.any(Number) },
-      // Not in the specification, which lets fields be added.
+      // Not in the specification, which allows additional fields.
       instances: [expect.objectContaining({ version: expect.any(String) })],
       roles: expect.any(Object),
       channels: {
@@ -295,7 +295,7 @@ describe("the specification's table", () => {
     expect(answer.status).toBe(200);
     const delivered = { ok: true, status: "delivered", latency_ms: expect.any(Number) };
     expect(await answer.json()).toMatchObject({ results: { ads: delivered, messaging: delivered } });
-    // The network answered, if only to refuse: how long it took is told.
+    // The network answered with a refusal, so the latency is reported.
     world.sandbox.faults.add({ network: "telegram", kind: "channel_archived", count: 1 });
     const refused = await service.post("/api/tracking/test", undefined, BEARER);
     const failed = { ok: false, status: "failed", latency_ms: expect.any(Number) };
@@ -314,7 +314,7 @@ describe("the specification's table", () => {
     expect([sent.status, await sent.json()]).toEqual([200, { id: expect.any(String), status: "delivered" }]);
     world.sandbox.faults.add({ network: "telegram", kind: "channel_archived", count: 1 });
     await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
-    // The channel is suspended by that, until a test arrives.
+    // The refusal suspends the channel until a test arrives.
     await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
     expect((await service.post("/api/tracking/test", undefined, BEARER)).status).toBe(200);
     world.sandbox.faults.add({ network: "telegram", kind: "reset_after_delivery", count: 1 });
@@ -387,7 +387,7 @@ describe("the specification's table", () => {
   });
 });
 
-/** A redirect that lacks one of its parameters, from a browser that did start. */
+/** Requests the callback without one of its parameters, in a browser that began the authorization. */
 async function authorizeWithout(service: Running, parameter: string): Promise<Response> {
   const start = await service.get("/social/auth");
   const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";

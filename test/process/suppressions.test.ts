@@ -15,11 +15,11 @@ import {
   type Running,
 } from "../harness/process.ts";
 
-/** With the fault tests as many as a large list has; beside all other tests a part. */
+/** Number of rows: with the fault tests those of a large list, otherwise a part. */
 const ROWS = isWhole ? 100_000 : 20_000;
 const PEOPLE = 40;
 
-/** The people of the run are spread over the list, the last first: however slow the import is, it meets the run halfway. */
+/** Spreads the run's recipients over the list in reverse order, so that the import meets the run however slow it is. */
 function listOf(more: string): readonly string[] {
   return Array.from({ length: ROWS }, (_, at) => {
     const every = ROWS / PEOPLE;
@@ -37,7 +37,7 @@ function largestKib({ process: { pid } }: Running): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-/** Starts a run that is slow enough for a list to come in between, and sends it a list in the midst of it. */
+/** Starts a run slow enough for a list to be imported meanwhile, and sends the list in the middle of it. */
 async function sendBesideRun(world: Installation, path: string, list: string) {
   await addPeople(world, PEOPLE);
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
@@ -74,7 +74,7 @@ test("suppressions beside a run: none of them is written to after the answer, an
   }
   expect(suppressedAt.size).toBe(ROWS);
   expect([...world.sandbox.x.accepted.keys()].filter((id) => !written.has(id))).toEqual([]);
-  // The race was one: some got their message before, some never.
+  // The race took place: some recipients got their message before, some never.
   expect(written.size).toBeWithin(1, PEOPLE);
   expect(grownKib).toBeLessThan(2 * allowedKib);
   const again = await send(service, "/social/suppressions", list);
@@ -88,7 +88,7 @@ test("suppressions beside a run: none of them is written to after the answer, an
   });
 });
 
-/** Rows of one list, which the service appends in chunks of 64. */
+/** Rows per list; the service appends them in chunks of 64. */
 const KILLED_ROWS = isWhole ? 2_560 : 1_280;
 const POINTS = isWhole ? 20 : 5;
 

@@ -31,7 +31,7 @@ test("beside a running service, the log of its own making is told as it was at a
   const at = (type: string): number => events.find((event) => event.type === type)?.position ?? 0;
   const head = events.length;
 
-  // A person: before the message, with its intent, and now.
+  // A recipient: before the message, with its intent, and now.
   const attempted = at("DirectMessageAttempted");
   const { out } = await world.command("audit", "show", "@Ada_Builds");
   const [imported, intent, sent, ...rest] = out.split("\n");
@@ -59,7 +59,7 @@ test("beside a running service, the log of its own making is told as it was at a
     await used(),
   ]).toEqual([0, 1, 1]);
 
-  // The click, by its link and by the id that its sender was answered.
+  // The click, by its link and by the id in the answer to its sender.
   expect((await world.command("clicks")).out).toMatch(
     /\ngo.example\/welcome {2}1 {7}0 {10}0 .*\ntotal {15}1 {7}0 {10}0\n/,
   );
@@ -78,14 +78,14 @@ test("beside a running service, the log of its own making is told as it was at a
     .map((line) => (JSON.parse(line) as { type: string }).type);
   expect(types.sort()).toEqual([...Array(3).fill("DispatchSucceeded"), "LinkClicked"]);
 
-  // The run, by the id that its starter was answered.
+  // The run, by the id in the answer to its starter.
   const whole = (await world.command("audit", "show", run.run_id)).out;
   expect(whole).toContain(` run ${run.run_id} skipped @ben_noconsent, no consent on record\n`);
   expect(whole).toContain(
     ` run ${run.run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt; the network charges at most `,
   );
 
-  // None of it wrote anything, and a position to come is refused.
+  // No read wrote anything, and a future position is refused.
   expect(await exported(world)).toHaveLength(head);
   expect(await world.command("stats", "--as-of", String(head + 1))).toEqual({
     code: 2,

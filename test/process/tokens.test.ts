@@ -79,7 +79,7 @@ test("wrong tokens are recorded as one event that holds none of them, and its ad
   const statuses: number[] = [];
   for (const guess of guesses) statuses.push(await statusWith(service, guess));
   expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429, 429, 429]);
-  // From the same address, of which all on this machine are.
+  // From the same address as the failures, as all on this machine.
   expect(await statusWith(service, TOKEN)).toBe(200);
   await stop(service);
   const failures = (await exported(world)).filter(({ type }) => type === "AuthenticationsFailed");

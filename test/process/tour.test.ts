@@ -18,7 +18,7 @@ test("the tour, step by step as it is written, gives what it shows", async () =>
       asked = "";
       for (const line of text.trim().split("\n")) asked += (await demo.shell(inDemo(line, demo, folder.path))).out;
     } else if (language === "json") {
-      // Shown on several lines, for people.
+      // The tour shows JSON on several lines.
       expect(asked.replaceAll("\n", "")).toMatch(patternOf(text.replace(/\n */g, ""), true));
     } else {
       await followSession(demo, folder.path, text);
@@ -26,12 +26,12 @@ test("the tour, step by step as it is written, gives what it shows", async () =>
   }
 });
 
-/** The fenced blocks of the tour, in their order. */
+/** The fenced blocks of the tour, in order. */
 function blocks(): { readonly language: string; readonly text: string }[] {
   return [...TOUR.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", text = ""]) => ({ language, text }));
 }
 
-/** Commands behind `$`, each with what it prints. The first one names the settings for all that follow. */
+/** Runs the commands after `$` and compares their output. The first block contains the settings for all that follow. */
 async function followSession(demo: Demo, directory: string, text: string): Promise<void> {
   const [settings = "", ...steps] = text.split(/^\$ /m).slice(1);
   for (const step of steps) {
@@ -43,10 +43,10 @@ async function followSession(demo: Demo, directory: string, text: string): Promi
   }
 }
 
-/** As far as the tour has come: what follows the log goes on until Ctrl-C. */
+/** End of the output that the tour shows; a command that follows the log runs until Ctrl-C. */
 const CLICK_AND_MORE = / LinkClicked .*\n.*\n/;
 
-/** A line of the tour for this demo, which has other ports and another folder. */
+/** Adapts a line of the tour to this demo, which has other ports and another folder. */
 function inDemo(line: string, { url, printed }: Demo, directory: string): string {
   const sandbox = /^sandbox +(\S+)/m.exec(printed)?.[1] ?? "";
   return line
@@ -55,7 +55,7 @@ function inDemo(line: string, { url, printed }: Demo, directory: string): string
     .replaceAll("/tmp/reachlog-demo-x", directory);
 }
 
-/** What differs from one demo to the next, behind what it looks like in the tour. */
+/** Patterns for what differs between demos, by its form in the tour. */
 const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-(?:[0-9a-f]{4}-){0,3}…/, "[\\s\\S]*?"],
   [/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/, "[0-9a-f-]{36}"],
@@ -66,7 +66,7 @@ const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/127\.0\.0\.1:\d+\/l\/\w{10}/, "127\\.0\\.0\\.1:\\d+/l/\\w{10}"],
   [/127\.0\.0\.1:\d+/, "127\\.0\\.0\\.1:\\d+"],
   [/\/tmp\/reachlog-demo-x/, "\\S+"],
-  // How many events there are by then depends on how fast the networks answer.
+  // The number of events depends on how fast the networks answer.
   [/\b\d+(?= events)/, "\\d+"],
   [/(?<=; head )\d+/, "\\d+"],
   [/\b\d+(?= ms)/, "\\d+"],
@@ -76,7 +76,7 @@ const CHANGING: readonly (readonly [RegExp, string])[] = [
 ];
 const ANY = new RegExp(CHANGING.map(([{ source }]) => `(${source})`).join("|"), "g");
 
-/** Matches text that differs from the tour's only where one demo differs from another, and where it cuts with `…`. */
+/** Matches text that differs from the tour's only where demos differ or where the tour abbreviates with `…`. */
 function patternOf(shown: string, isWhole = false): RegExp {
   let pattern = "";
   let at = 0;
@@ -89,7 +89,7 @@ function patternOf(shown: string, isWhole = false): RegExp {
   return new RegExp(isWhole ? `^${pattern}$` : pattern);
 }
 
-/** As a browser that the tour has gone to /social/auth with: the consent page's first account. */
+/** Acts as the browser that the tour opens /social/auth with, and chooses the consent page's first account. */
 async function authorize(url: string): Promise<void> {
   const start = await fetch(`${url}/social/auth`, { redirect: "manual" });
   const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";

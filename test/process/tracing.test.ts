@@ -44,7 +44,7 @@ test("one click is one trace: from its request to the log, and from there to eac
   expect([answer.headers.get("traceparent"), stored?.meta["traceparent"]]).toEqual([own, own]);
   const append = below.find(({ name }) => name === "append");
   expect(append && attributesOf(append)["reachlog.position"]).toBe(stored?.position as number);
-  // What supervisors ask for makes no spans, and no span holds what a caller sent.
+  // Supervisors' probes create no spans, and no span contains data that a caller sent.
   expect(collector.spans.some(({ name }) => name.includes("health"))).toBe(false);
   expect(collector.posted.join().match(/192\.0\.2\.77|a-visitor|Firefox|go\.example/)).toBeNull();
 });
@@ -62,7 +62,7 @@ test("with a share of none, only callers who are known have their traces collect
     service.post(path, CLICK, { ...traced(wrong), authorization: "Bearer of-no-caller" }),
   ]);
   expect(answers.map(({ status }) => status)).toEqual([202, 202, 401]);
-  // Of each the trace goes on, and its flag says whether a collector follows it.
+  // Each incoming trace is continued, and its flag says whether a collector receives it.
   const [one, ...others] = answers.map(({ headers }) => headers.get("traceparent") ?? "");
   expect(one).toMatch(/^00-1{32}-.*-01$/);
   expect(others).toEqual([expect.stringMatching(/^00-2{32}-.*-00$/), expect.stringMatching(/^00-3{32}-.*-00$/)]);
@@ -97,7 +97,7 @@ test("a collector that refuses is one line, its recovery another, and doctor --o
       return new Response(null, { status });
     },
   });
-  // The exporter adds the path of traces by itself.
+  // The exporter appends the path of traces itself.
   world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = `${collector.url.origin}/v1/traces`;
   const service = await world.serve();
   const exportTwice = async (): Promise<void> => {

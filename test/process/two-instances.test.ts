@@ -16,7 +16,7 @@ import { onRuntime } from "../harness/runtime.ts";
 
 const PROGRAM = join(import.meta.dirname, "programs/shared-instance.ts");
 
-/** Instances of a log, whose leases last for a tenth of their time, end with their installation. */
+/** Starts an instance of a log with leases of a tenth of their usual duration; it ends with its installation. */
 async function startInstance(world: Installation, children: DisposableStack): Promise<Running> {
   const child = Bun.spawn(onRuntime([], { module: PROGRAM }), {
     cwd: world.directory,
@@ -36,7 +36,7 @@ async function healthOf(service: Running): Promise<Health> {
   return (await (await service.get("/api/health")).json()) as Health;
 }
 
-/** Waits until `service` has the role. */
+/** Waits until `service` holds the role. */
 async function untilHolding(service: Running, role: string): Promise<void> {
   await until(
     () => healthOf(service),
@@ -44,7 +44,7 @@ async function untilHolding(service: Running, role: string): Promise<void> {
   );
 }
 
-/** The network takes what it is sent, and its answer never comes. */
+/** The network accepts the request, and its answer never arrives. */
 const SILENT = { kind: "timeout_after_delivery", count: 1 } as const;
 
 test("a dispatcher that stands still in its request is taken over: what may have arrived is in doubt, and nothing is sent twice", async () => {
@@ -70,13 +70,14 @@ test("a dispatcher that stands still in its request is taken over: what may have
   expect((await second.post("/api/notify", { message: "the second" })).status).toBe(200);
 
   first.process.kill("SIGCONT");
-  // What it asked before ends now. Its outcome is refused, or not even recorded where the log is read first.
+  // The first instance's pending request ends now. Its outcome is refused, or not recorded if the instance reads the
+  // log first.
   await until(
     async () => first.log(),
     (log) => /another instance took over a role.*dispatcher-chat/.test(log),
   );
   expect((await first.post("/api/notify", { message: "the third" })).status).toBe(200);
-  // Given up in order, it is the other's at once.
+  // Released in order, the role moves to the other instance immediately.
   expect(await stop(second)).toBe(0);
   await untilHolding(first, "dispatcher-chat");
   expect(slack.messages.kept.map(({ text }) => text.split("\n").at(-1))).toEqual([
@@ -104,7 +105,7 @@ test("a run whose instance stands still is closed by another, which makes the ne
     (count) => count === 1,
   );
   first.process.kill("SIGSTOP");
-  // Refused while the lease lasts, and while the run that was left is closed.
+  // Refused while the lease lasts, and until the abandoned run is closed.
   const started = await until(
     () => second.post("/social/run", undefined, { prefer: "wait=60" }),
     ({ status }) => status !== 409,

@@ -40,7 +40,7 @@ test("a service whose stderr is a file on a full disk starts, takes clicks and d
   }
 });
 
-/** The service's answers on its log: to a click, the health check and the readiness probe. */
+/** Statuses of a click, the health check and the readiness probe, which depend on the log. */
 async function answersOn({ get, post }: Running): Promise<readonly number[]> {
   const answers = [post("/api/tracking/event", CLICK), get("/api/health"), get("/readyz")];
   return (await Promise.all(answers)).map(({ status }) => status);
@@ -51,7 +51,7 @@ const [TAKES, REFUSES] = [
   [503, 503, 503],
 ];
 
-/** A service on a log in a folder of its own. */
+/** A service whose log is in a separate folder. */
 async function serveFolder() {
   const world = await openInstallation();
   const folder = join(world.directory, "data");
@@ -75,7 +75,7 @@ test("a service whose log's folder is moved away refuses until it is back, and s
     async () => service.log(),
     (log) => log.includes("the log is out of reach"),
   );
-  // As a mount covers it, which is taken off again.
+  // An empty folder in its place, as if a mount covered it for a while.
   mkdirSync(folder);
   expect(await answersOn(service)).toEqual(REFUSES);
   rmSync(folder, { recursive: true });

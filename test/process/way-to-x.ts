@@ -1,26 +1,29 @@
 import type { Installation } from "../harness/process.ts";
 
-/** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
+/**
+ * Longer than the two hours that X's access tokens live. The service's own clock does not move, so it believes them
+ * valid.
+ */
 export const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
-/** Long enough that those who want a token meet with a refresh under way. */
+/** Long enough for other callers to need a token while a refresh is in progress. */
 const TOKEN_ANSWER_MS = 150;
 
 const isTokenRequest = (path: string): boolean => path.endsWith("/oauth2/token");
 
 interface Way {
-  /** Sees each request before X does. */
+  /** Called for each request before X receives it. */
   readonly arriving?: (path: string) => Promise<void> | void;
-  /** Sees each answer before the process that asked: at X the request has taken effect. */
+  /** Called for each answer before the asking process receives it; the request has already taken effect at X. */
   readonly answered: (path: string, answer: Response) => Promise<void> | void;
 }
 
-/** Puts a way to X before the processes of an installation. */
+/** Puts a proxy between the processes of an installation and X. */
 function wayToX({ env, sandbox }: Installation, { arriving, answered }: Way) {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    // Commands take their time to start on a busy machine.
+    // Commands start slowly on a busy machine.
     idleTimeout: 60,
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
@@ -39,7 +42,7 @@ function wayToX({ env, sandbox }: Installation, { arriving, answered }: Way) {
   return { origin, [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/** The token endpoint's answers take their time: the refresh token is used up at X then, and no process has the new one. */
+/** Delays the token endpoint's answers: meanwhile X has used up the refresh token, and no process has the new one. */
 export function slowTokens(world: Installation): Disposable {
   return wayToX(world, {
     async answered(path) {
@@ -48,15 +51,15 @@ export function slowTokens(world: Installation): Disposable {
   });
 }
 
-/** A way to X on which a refresh of the service takes as long as it takes others to meet with the stale token too. */
+/** A proxy to X that prolongs a refresh of the service until others have met the stale token too. */
 export interface HeldTokens extends Disposable {
-  /** X's address for the others. */
+  /** Address of X for the other processes. */
   readonly beside: string;
-  /** Stops the first requests of so many others before they are at X. Resolves once all have come. */
+  /** Holds the first requests of `others` other processes back. Resolves once all have arrived at the proxy. */
   gather(others: number): Promise<void>;
   /**
-   * Holds back the answer to the next refresh until so many others were refused, by default those that were gathered; the refresh token is used up at X then, and
-   * no process has the new one. Resolves once the refresh is at X: then the others go on.
+   * Delays the answer to the next refresh until `others` requests were refused (default: the gathered ones). Resolves
+   * once X has used the refresh token up; the others then continue without the new one.
    */
   hold(others?: number): Promise<void>;
 }

@@ -11,8 +11,8 @@ const SECRET = `whsec_${Buffer.from("a secret of exactly 32 bytes: 42").toString
 const FORMER_SECRET = `whsec_${Buffer.from("the one that it takes the place!").toString("base64")}`;
 
 /**
- * What a receiver does with what comes. `failing`: it answers 500 to the clicks of one link. `slow`: it takes it, and
- * answers after the sender has gone.
+ * A receiver's behaviour. `failing` answers 500 to the clicks of one link. `slow` accepts, but answers after the sender
+ * has given up.
  */
 type Mode = "up" | "failing" | "slow";
 
@@ -23,11 +23,11 @@ interface Arrival {
   readonly stream: string;
   readonly position: number;
   readonly mode: Mode;
-  /** The answer was written before anything else came. */
+  /** True if the receiver answers success in time. */
   readonly isAccepted: boolean;
 }
 
-/** A receiver as another team would write it, on a port of its own that it comes back on. */
+/** A receiver as another team would write it; it keeps its port when it comes back. */
 function createReceiver() {
   const webhook = new Webhook(SECRET);
   const arrivals: Arrival[] = [];
@@ -122,7 +122,7 @@ test("a receiver that is down, fails and is slow in turn, and a service that is 
   );
   receiver.state.mode = "failing";
   receiver.comeBack();
-  // While one stream waits the others go on, to their end.
+  // While one stream waits, the others are delivered completely.
   await clicks(service, 2);
   const taken = (code: string) =>
     receiver.arrivals.filter(({ stream, isAccepted }) => isAccepted && stream.endsWith(`/${code}`)).length;
@@ -153,7 +153,7 @@ test("a receiver that is down, fails and is slow in turn, and a service that is 
   const accepted = receiver.arrivals.filter(({ isAccepted }) => isAccepted);
   expect(wanted.filter((id) => !accepted.some((arrival) => arrival.id === id))).toEqual([]);
   for (const arrivals of Map.groupBy(receiver.arrivals, ({ stream }) => stream).values()) {
-    // Whatever comes, all that was before it in its stream was taken.
+    // When an event arrives, all earlier ones of its stream have been accepted.
     const taken = new Set<number>();
     const inOrder = [...new Set(arrivals.map(({ position }) => position))].toSorted((a, b) => a - b);
     for (const { position, isAccepted } of arrivals) {
@@ -161,7 +161,7 @@ test("a receiver that is down, fails and is slow in turn, and a service that is 
       if (isAccepted) taken.add(position);
     }
   }
-  // One subscription over both starts, and no output holds the secret or the address.
+  // One subscription for both starts, and no output contains the secret or the address.
   const about = events.filter(({ type }) => type.startsWith("Webhook"));
   expect(about.map(({ type, data }) => [type, data["types"]])).toEqual([
     ["WebhookSubscribed", ["LinkClicked", "MessageRequested"]],
@@ -170,7 +170,7 @@ test("a receiver that is down, fails and is slow in turn, and a service that is 
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
 });
 
-/** The program that docs/webhooks.md shows. */
+/** The program in docs/webhooks.md. */
 function documented(): string {
   const text = readFileSync(join(ROOT, "docs/webhooks.md"), "utf8");
   const [, program = ""] = /```js\n(.*?)```/s.exec(text) ?? [];
@@ -216,7 +216,7 @@ test("the receiver of the documents takes events, and a test of the channels", a
     const checked = await world.command("doctor", "--online");
     expect(checked.out).toMatch(/webhook.*the receiver answers/);
 
-    // Without it the log says once that nothing is carried any more.
+    // Without the setting the log records once that the webhook has ended.
     Object.assign(world.env, { WEBHOOK_URL: "", WEBHOOK_SECRET: "", WEBHOOK_EVENTS: "" });
     for (let start = 0; start < 2; start++) {
       const without = await world.serve();

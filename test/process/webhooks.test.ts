@@ -20,13 +20,13 @@ import { onRuntime } from "../harness/runtime.ts";
 
 const PROGRAM = join(import.meta.dirname, "programs/moved-clock.ts");
 
-/** With the fault tests so many as a small shop has in a day; beside all other tests a part. */
+/** Number of events: with the fault tests those of a small shop's day, otherwise a part. */
 const EVENTS = isWhole ? 20_000 : 1_500;
 
-/** Links that are clicked in turn; each is a stream. */
+/** Links that are clicked in turn; each has its own stream. */
 const CODES = Array.from("abcdefghijklmnopqrst");
 
-/** Requests under way at once. */
+/** Number of simultaneous requests. */
 const CALLERS = 32;
 
 interface Arrival {
@@ -34,11 +34,11 @@ interface Arrival {
   readonly type: string;
   readonly stream: string;
   readonly position: number;
-  /** Of a click: the code of its link. */
+  /** Code of the clicked link; undefined for other events. */
   readonly code: string | undefined;
 }
 
-/** A receiver of its own secret, that checks each request with two libraries and answers after `delayMs`. */
+/** A receiver with its own secret, which verifies each request with two libraries and answers after `delayMs`. */
 function createReceiver(name: string, delayMs = 0) {
   const secret = `whsec_${Buffer.from(name.padEnd(32, ".")).toString("base64")}`;
   const verifiers = [new Webhook(secret), new SvixWebhook(secret)];
@@ -49,7 +49,7 @@ function createReceiver(name: string, delayMs = 0) {
     const headers = Object.fromEntries(request.headers);
     try {
       if (headers["x-receiver"] !== name) throw new Error("its own header is missing");
-      // The sender's clock may have been moved, and the libraries look at this machine's.
+      // The sender's clock may have moved, and the libraries compare with this machine's.
       setSystemTime(new Date(Number(headers["webhook-timestamp"]) * 1_000));
       for (const verifier of verifiers) verifier.verify(body, headers);
     } catch (fault) {
@@ -89,7 +89,7 @@ function createReceiver(name: string, delayMs = 0) {
   };
 }
 
-/** Posts clicks until so many are acknowledged, also while the service is killed and comes back. */
+/** Posts clicks until `count` are acknowledged, even while the service is killed and restarted. */
 async function postClicks(service: () => Running, count: number): Promise<void> {
   let next = 0;
   const post = async (): Promise<void> => {
@@ -131,7 +131,10 @@ async function figure(service: Running, name: string): Promise<number> {
 const pendingOf = (service: Running, channel: string): Promise<number> =>
   figure(service, `reachlog_outbox_pending{channel="${channel}",lane="events"}`);
 
-/** On a server's log the clock is the server's, which no test moves: there the receiver is down for as long as the rest takes. */
+/**
+ * A log on a server uses the server's clock, which the test cannot move. There the receiver is down only for the rest
+ * of the test.
+ */
 const ROWS = [
   ["in a file, down for an hour", async () => ({}), 6],
   ["on a server", async () => ({ DATABASE_URL: await newDatabase(), REACHLOG_KEY: "5".repeat(64) }), 0],
@@ -190,7 +193,7 @@ test.each(ROWS)(
     for (let step = 0; step < steps; step++) {
       const before = await figure(service, failed);
       service.process.kill("SIGUSR2");
-      // What comes in lets the dispatchers see what time it is.
+      // New clicks make the dispatchers look at the time.
       await until(
         async () => {
           await postClicks(() => service, 1);
@@ -200,7 +203,7 @@ test.each(ROWS)(
       );
     }
     down.comeBack();
-    // What was given up meanwhile is an operator's to decide.
+    // Abandoned deliveries need an operator to retry them.
     await until(
       async () => {
         // The next attempts are due minutes after the last ones.

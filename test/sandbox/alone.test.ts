@@ -6,7 +6,7 @@ import { temporaryFolder } from "../harness/temporary.ts";
 
 const SANDBOX = join(import.meta.dirname, "../../sandbox");
 
-/** A project that has the package, and nothing else of the repository. */
+/** A project with the package, and nothing else of the repository. */
 function createProject() {
   const project = temporaryFolder();
   mkdirSync(project.file("node_modules/@reachlog"), { recursive: true });

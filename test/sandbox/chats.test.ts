@@ -227,7 +227,7 @@ describe("what readers would see", () => {
     [":smile: <a:wave:1> <t:0:R>", ":smile: <a:wave:1> <t:0:R>", ["emoji", "emoji", "timestamp"]],
     ["**_x_**", "x", ["bold", "italic"]],
     ["https://e.example/*a* \\*b\\* snake_case_name", "https://e.example/*a* *b* snake_case_name", []],
-    // The address ends at the bracket, whatever stands before it.
+    // The address ends at the bracket, whatever precedes it.
     ["https://e.example/\\<@1>", "https://e.example/\\<@1>", ["mention"]],
   ])("on Discord: %j", (content, text, marks) => {
     expect(renderDiscord(content)).toEqual({ text, marks });

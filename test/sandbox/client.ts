@@ -6,7 +6,7 @@ export const ALL_SCOPES = "dm.write dm.read tweet.read users.read follows.read l
 
 const basic = ({ x }: Sandbox): string => `Basic ${Buffer.from(`${x.clientId}:${x.clientSecret}`).toString("base64")}`;
 
-/** A request for consent as it should be, with every value open to be spoiled. */
+/** The parameters of a valid consent request; `spoiled` replaces some of them. */
 export function consentRequest(sandbox: Sandbox, spoiled: Record<string, string> = {}): URLSearchParams {
   return new URLSearchParams({
     response_type: "code",
@@ -20,7 +20,7 @@ export function consentRequest(sandbox: Sandbox, spoiled: Record<string, string>
   });
 }
 
-/** What the consent page's form sends. */
+/** Submits the form of the consent page. */
 export function consent(sandbox: Sandbox, form: URLSearchParams): Promise<Response> {
   return fetch(sandbox.urls.xAuthorize, { method: "POST", body: form, redirect: "manual" });
 }
@@ -43,7 +43,7 @@ export async function authorizationCode(
   return { code: queryOf(await consent(sandbox, form))["code"] ?? "", verifier };
 }
 
-/** `authorization` null: none is sent, as a public client does. */
+/** Posts a form to an OAuth endpoint. `authorization` is null to send no credentials, as a public client does. */
 export function postForm(
   sandbox: Sandbox,
   endpoint: "token" | "revoke",
@@ -68,7 +68,7 @@ export async function authorized(sandbox: Sandbox, scope = ALL_SCOPES): Promise<
   return (await (await postForm(sandbox, "token", form)).json()) as Tokens;
 }
 
-/** A call of X API v2. */
+/** Calls X API v2. */
 export function callX(sandbox: Sandbox, path: string, access: string, body?: unknown): Promise<Response> {
   return fetch(`${sandbox.urls.xApi}/2${path}`, {
     headers: { authorization: `Bearer ${access}`, "content-type": "application/json" },

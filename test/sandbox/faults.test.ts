@@ -20,7 +20,7 @@ describe("faults look to a client as they do in the field", () => {
   const control = (path: string, body: unknown = {}): Promise<Response> =>
     postJson(`${sandbox.url}/_sandbox/${path}`, body);
   const GIVEN_UP = new DOMException("given up", "TimeoutError");
-  /** For a client that gives up as soon as its request is there, and what it says has arrived so often. */
+  /** Makes the client give up once its request has been received and `delivered` messages have arrived. */
   const briefly = (delivered = 0): RequestInit => {
     const client = new AbortController();
     const before = sandbox.tally.slack.requests;
@@ -32,7 +32,7 @@ describe("faults look to a client as they do in the field", () => {
     return { signal: client.signal };
   };
   const arrived = (): number => sandbox.slack.messages.total;
-  /** The status, or how the client failed. */
+  /** The status, or the client's error. */
   const seen = (answer: Promise<unknown>): Promise<unknown> =>
     answer.then(
       (value) => (value instanceof Response ? value.status : value),
@@ -55,7 +55,7 @@ describe("faults look to a client as they do in the field", () => {
     expect(await seen(post(kind.startsWith("timeout") ? briefly(delivered) : {}))).toBe(expected);
     expect(arrived()).toBe(delivered);
     expect(await seen(post())).toBe(200);
-    // A client that was cut off has sent its POST once.
+    // A client that was cut off has sent its POST only once.
     expect(sandbox.tally.slack.requests).toBe(2);
   });
 

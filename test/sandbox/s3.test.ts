@@ -2,10 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { checkSignature, sha256, type SignedRequest } from "../../sandbox/s3/signature.ts";
 
-/**
- * The examples of AWS, with their signatures:
- * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
- */
+/** AWS's examples with signatures: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html */
 const CREDENTIALS = {
   accessKeyId: "AKIAIOSFODNN7EXAMPLE",
   secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",

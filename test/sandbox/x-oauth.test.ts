@@ -81,7 +81,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     const encoded = clientSecret.replaceAll("-", "%2D").replaceAll("_", "%5F");
     const form = { grant_type: "refresh_token", refresh_token: "x", client_id: clientId };
     expect(await answered(await token(form, null))).toEqual([401, null, MISSING]);
-    // Failed Basic is answered with a challenge: https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+    // A failed Basic authentication is answered with a challenge: https://www.rfc-editor.org/rfc/rfc6749#section-5.2
     for (const header of [basicOf(clientId, encoded), basicOf("other", clientSecret), "Basic !", "Bearer x"])
       expect(await answered(await token(form, header))).toEqual([401, 'Basic realm="oauth"', FAILED]);
     expect((await token(form)).status).toBe(400);

@@ -22,7 +22,7 @@ describe("the sandbox's X finds people as X does", () => {
 
   const get = async (path: string): Promise<People> => (await (await callX(sandbox, path, access)).json()) as People;
   const status = async (path: string): Promise<number> => (await callX(sandbox, path, access)).status;
-  /** Follows the pages of a list to its end. */
+  /** Reads all pages of a list. */
   const all = async (path: string, parameter: string): Promise<People[]> => {
     const pages = [await get(path)];
     for (let next = pages[0]?.meta.next_token; next !== undefined; next = pages.at(-1)?.meta.next_token) {

@@ -44,14 +44,14 @@ test("each name of the code that a decision relies on is in the code", () => {
   expect(named.filter((name) => !words.has(name))).toEqual([]);
 });
 
-/** What may ask the machine for the time: nothing that another instance, or an event, is compared with. */
+/** Files that may ask the machine for the time, because they compare it with no event and no other instance. */
 const MACHINE_TIME = [
-  // The log's clock is measured against it, or is it.
+  // Compares the log's clock with the machine's, or provides it.
   "src/platform/clock.ts",
   "src/log/log-clock.ts",
-  // Whether the machine slept.
+  // Detects whether the machine slept.
   "src/log/lease.ts",
-  // Lines for operators, and when this process began.
+  // Lines for operators, and the start time of this process.
   "src/platform/log-uncaught-errors.ts",
   "src/metrics/metrics.ts",
   "src/service/shown-configuration.ts",
@@ -62,14 +62,14 @@ const MACHINE_TIME = [
   "src/commands/outreach/reconcile.ts",
   "src/commands/serve.ts",
   "src/commands/token.ts",
-  // When a backup was made, or a head signed.
+  // Time of a backup or of a signed head.
   "src/commands/audit.ts",
   "src/commands/audit/prove.ts",
   "src/backup/make-backup.ts",
   "src/backup/put-back.ts",
   "src/backup/migrate.ts",
   "src/log/witness-server.ts",
-  // Where no clock is given.
+  // Default if no clock is given.
   "src/networks/safe-fetch.ts",
   "src/service/networks.ts",
   "src/networks/s3/segment-storage.ts",

@@ -7,13 +7,13 @@ import { loadOperations } from "../../src/operations.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** Processes of their own, and what all commands share: a terminal, a parser, files that an operator names. */
+/** Separate processes, and modules that commands share: a terminal, a parser, files that an operator names. */
 const ARE_NO_COMMANDS = /^src\/commands\/(?:shared|development|setup|mcp)\/|^src\/commands\/(?:serve|mcp)\.ts$/;
 
-/** A command parses flags, calls one function of a room and words its answer, which fits this. */
+/** Longest file of a command, which only parses flags, calls one function of a room and words the answer. */
 const LINES_MAX = 250;
 
-/** All that a command may take from these modules: what an operator names is read, and how it is written is parsed. */
+/** Allowed imports of a command from these modules: it may read what an operator names and parse its notation. */
 const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "node:fs": ["existsSync", "readFileSync"],
   "node:net": ["isIP"],
@@ -23,13 +23,13 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "eventstore-lite": ["formatPublicKey", "parsePublicKey", "parseVerifierKey", "SigningKeyRefused"],
 };
 
-/** Modules of ours that write the log, open secrets, call networks, or put a service together. */
+/** Our modules that write the log, open secrets, call networks or assemble a service. */
 const ENGINES =
   /^src\/(?:vault\/|networks\/(?!hide-codes\.ts)|log\/(?:decide-and-append|lease|store-backends|log-files)\.ts|service\/service\.ts)/;
 
 const IMPORT = /^(import(?: type)?|\} from|export .* from)(?:\s*\{([^}]*)\} from)?\s*"([^"]+)";$/gm;
 
-/** Lists the parts of an engine in a command's file, one finding each. */
+/** Lists imports of such modules in a command's file. */
 function enginesIn(file: string, text: string): readonly string[] {
   const statements = text.replaceAll(/^import(?: type)?\s*\{[^}]*\}/gm, (statement) =>
     statement.replaceAll(/\s+/g, " "),
@@ -83,7 +83,7 @@ test("types, and what an operator names, are no engine", () => {
   expect(enginesIn("src/commands/some.ts", text)).toEqual([]);
 });
 
-/** Commands that are written by hand, by file and name, each with what makes it no operation. */
+/** Handwritten commands by file and name, each with the reason why it is not an operation. */
 const BY_HAND: Readonly<Record<string, readonly string[]>> = {
   "starts a process, or follows one": [
     "serve.ts serve",

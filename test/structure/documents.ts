@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
-/** A Markdown file of the project: its path from the root, and its text. */
+/** A Markdown file of the project: its path from the root and its text. */
 export interface Document {
   readonly path: string;
   readonly text: string;
 }
 
-/** All of the project's Markdown, sorted by path. */
+/** All Markdown files of the project, sorted by path. */
 export function readDocuments(root: string): readonly Document[] {
   const found = [...new Bun.Glob("**/*.md").scanSync({ cwd: root, dot: true })];
   return found
@@ -18,10 +18,10 @@ export function readDocuments(root: string): readonly Document[] {
 
 const withoutCode = (text: string): string => text.replace(/^( *)```[\s\S]*?^\1```$/gm, "");
 
-/** Words with a letter or a digit: the lines of tables and the arrows between files are none. */
+/** Counts words with a letter or a digit; table rules and arrows do not count. */
 export const countWords = (text: string): number => (text.match(/\S*\w\S*/g) ?? []).length;
 
-/** Blocks of prose. A list item is one; headings, table rows and code blocks are none. */
+/** Blocks of prose. A list item is a block; headings, table rows and code blocks are not. */
 export function paragraphsOf(text: string): readonly string[] {
   return withoutCode(text)
     .replace(/^(?:#|\s*\|).*$/gm, "")
@@ -30,7 +30,7 @@ export function paragraphsOf(text: string): readonly string[] {
     .filter((paragraph) => paragraph !== "");
 }
 
-/** A heading as GitHub makes an anchor of it. */
+/** GitHub's anchor of a heading. */
 const toAnchor = (heading: string): string =>
   heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -41,7 +41,7 @@ const toAnchor = (heading: string): string =>
 const anchorsOf = (text: string): ReadonlySet<string> =>
   new Set([...withoutCode(text).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => toAnchor(heading)));
 
-/** Relative links of a document that lead to no file, or to no heading of one. */
+/** Relative links of a document whose file or heading does not exist. */
 export function brokenLinks(root: string, { path, text }: Document): readonly string[] {
   const links = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)];
   return links
@@ -57,7 +57,9 @@ export function brokenLinks(root: string, { path, text }: Document): readonly st
 
 const FOLDERS = "clients|deploy|docs|events|packaging|projections|sandbox|src|test";
 
-/** Paths in backticks, from the root or the document's folder, that lead nowhere. Patterns (`*`, `<name>`) are no paths. */
+/**
+ * Paths in backticks, from the root or the document's folder, that do not exist. Patterns (`*`, `<name>`) are ignored.
+ */
 export function brokenPaths(root: string, { path: document, text }: Document): readonly string[] {
   const named = [...withoutCode(text).matchAll(new RegExp(`\`((?:${FOLDERS})/[^\`\\s]*)[^\`]*\``, "g"))];
   const isThere = (path: string): boolean =>

@@ -12,7 +12,7 @@ const sentences = Map.groupBy(
   ([, file = ""]) => file,
 );
 
-/** The text of a file without comments, code blocks and names of tests, and the sentences that have to be in it. */
+/** The text of a file without comments, code blocks and test titles, and the sentences that it must contain. */
 function read(file: string) {
   const lines = (sentences.get(file) ?? []).flatMap(([, , line = ""]) => line.split(" … "));
   const text = readFileSync(join(ROOT, file), "utf8");
@@ -30,10 +30,10 @@ test.each([...sentences.keys()])("%s has its sentences of limits.txt, with the l
   expect(expected.filter((sentence) => text.search(toPattern(sentence)) < 0)).toEqual([]);
 });
 
-/** Documents that are full of other figures: what changed, what was measured, and how long the tests take. */
+/** Documents with many other figures: changes, measurements, and the duration of tests. */
 const OTHER_FIGURES = /^(?:CHANGELOG|CONTRIBUTING|docs\/(?:performance|development))\.md$/;
 
-/** One second, minute or hour only where it is a limit: "a minute" is a rate as well. */
+/** A single second, minute or hour counts only as a limit: "a minute" may be a rate. */
 const FIGURE =
   /(?<![\w.,:/-])(?:(?!1 (?:second|minute|hour|day)\b)|(?<=\b(?:within|once|each|every|for|than) )(?!1 day))\d[\d.]* ?(?:ms|s|second|min|minute|hour|day|[KMG]i?B|bytes|characters|digits|events|rows|letters|streams|levels|attempts|requests|recipients|links|positions|places)\b/g;
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sourceFiles } from "./imports.ts";
 
-/** Every declaration of a constant, by its name. */
+/** Every declaration of a constant, by name. */
 export type Constants = ReadonlyMap<string, readonly { readonly file: string; readonly value: string }[]>;
 
 export function readConstants(root: string): Constants {
@@ -14,12 +14,15 @@ export function readConstants(root: string): Constants {
   return Map.groupBy(found, ({ name }) => name);
 }
 
-/** A `//` within a string counts as one as well: no figure stands behind it. */
+/** Removes comments. A `//` within a string counts as a comment too; no figure follows one. */
 export const withoutComments = (code: string): string => code.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, "");
 
 const REFERENCE = /(?:([\w/-]+):)?\b([A-Za-z]\w+)((?:\.[\w-]+)*)/g;
 
-/** Of `FILE:NAME.member + 2 * NAME`, in the constants' own unit. A file's name is needed where several have the constant. */
+/**
+ * Evaluates `FILE:NAME.member + 2 * NAME` in the constants' own unit. The file name is needed if several files have the
+ * constant.
+ */
 function evaluate(expression: string, constants: Constants, here = ""): number {
   const numbers = expression.replace(REFERENCE, (_, file: string | undefined, name: string, members: string) => {
     const all = constants.get(name) ?? [];
@@ -53,7 +56,7 @@ const UNITS: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 };
 
-/** The sentence with the figures that the constants have now, each in the unit behind it. */
+/** The sentence with the constants' current values, each in the unit that follows it. */
 export function fillIn(sentence: string, constants: Constants): string {
   return sentence.replace(/\{([^}]+)\}(?= ?([A-Za-z]*))/g, (_, expression: string, word: string) => {
     const base = /_S(?:_|\b)|Seconds\b/.test(expression) ? SECOND : 1;
@@ -65,7 +68,10 @@ export function fillIn(sentence: string, constants: Constants): string {
 const WORDS = "none one two three four five six seven eight nine ten eleven twelve".split(" ");
 const NUMBERS = new Map([...WORDS.map((word, at) => [word, at] as const), ["fifty", 50], ["hundred", 100]]);
 
-/** Figures in digits, without commas, line breaks and plurals: `a thousand requests a second` is `1000 requests 1 second`. */
+/**
+ * Normalizes figures to digits, without commas, line breaks and plurals: `a thousand requests a second` becomes `1000
+ * requests 1 second`.
+ */
 export function simplify(text: string): string {
   return text
     .replace(/\s*\n(?: *\* | *# | *\/\/ )?\s*|\s+/g, " ")

@@ -1,6 +1,6 @@
 import type { Import } from "./imports.ts";
 
-/** The rooms of the house from the ground up. An import goes to a lower floor or stays in its room. */
+/** The rooms of the house from the ground up. An import leads to a lower floor or stays in its room. */
 export const FLOORS: readonly (readonly string[])[] = [
   ["platform", "template", "eventstore-lite"],
   ["events", "sandbox"],
@@ -20,14 +20,14 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["main.ts"],
 ];
 
-/** The room that a file is in: its folder of `src`, or that of the top level. */
+/** The room of a file: its folder in `src`, or its top-level folder. */
 export function roomOf(file: string): string {
   const [top = "", second = ""] = file.split("/");
   if (top === "src") return second;
   return second === "eventstore-lite" ? second : top;
 }
 
-/** Imports that go up, or to a neighbour on the same floor, and files whose room is on no floor. */
+/** Imports to a higher floor or to another room on the same floor, and files whose room has no floor. */
 export function uphill(imports: readonly Import[]): readonly string[] {
   const floorOf = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [room, floor] as const)));
   return imports.flatMap(({ from, to }) => {
@@ -38,7 +38,7 @@ export function uphill(imports: readonly Import[]): readonly string[] {
   });
 }
 
-/** Files that import each other round, each group once, in the order in which they are first met. */
+/** Groups of files that import each other in a circle, each group once, in the order of discovery. */
 export function cycles(imports: readonly Import[]): readonly (readonly string[])[] {
   const targets = new Map<string, string[]>();
   for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);

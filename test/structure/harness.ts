@@ -1,20 +1,20 @@
 import { importsOf } from "./imports.ts";
 
-/** From the one that stands for most to the one that stands for least; the first that a test reaches is its harness. */
+/** Harnesses from the most to the least realistic; a test's harness is the first one that it reaches. */
 const HARNESSES = [
   ["the browser harness", /^test\/harness\/browser\.ts$/],
   ["the process harness", /^test\/harness\/(?:process|demo)\.ts$/],
   ["the memory harness", /^test\/harness\/memory\//],
 ] as const;
 
-/** Tests on these start processes, of which they import nothing. */
+/** Tests on these harnesses start processes whose modules they do not import. */
 export const STARTING_PROCESSES: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
 
 export function testFiles(root: string): readonly string[] {
   return [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort();
 }
 
-/** Test file -> its harness, by what it imports, and what that imports. */
+/** Maps a test file to its harness, by its direct and indirect imports. */
 export function harnessesOf(root: string): ReadonlyMap<string, string> {
   const files = [...new Bun.Glob("test/**/*.ts").scanSync(root)];
   const imported = Map.groupBy(importsOf(root, files), ({ from }) => from);

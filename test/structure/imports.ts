@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
-/** One import, type-only and dynamic ones included: both files by their paths from the project's root. */
+/** One import, including type-only and dynamic ones; both paths are from the project's root. */
 export interface Import {
   readonly from: string;
   readonly to: string;
@@ -9,7 +9,7 @@ export interface Import {
 
 const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)["']([^"']+)["']/gm;
 
-/** The packages that lie in the project itself, by their entries. */
+/** Packages within the project, with their entry files. */
 const PACKAGE = new Map([
   ["eventstore-lite", "events/eventstore-lite/src/index.ts"],
   ["eventstore-lite/postgres", "events/eventstore-lite/src/postgres.ts"],
@@ -17,7 +17,7 @@ const PACKAGE = new Map([
   ["@reachlog/sandbox/settings", "sandbox/settings.ts"],
 ]);
 
-/** All TypeScript files of the project's own code, without its tests. */
+/** All TypeScript files of the project's own code, without tests. */
 export function sourceFiles(root: string): readonly string[] {
   const globs = [
     "src/**/*.{ts,tsx}",

@@ -5,7 +5,7 @@ import { measure } from "./measures.ts";
 
 const measured = measure(join(import.meta.dirname, "../.."));
 
-/** What was reached: a change may lower a figure, and then its limit here. */
+/** The current values: a change may lower a value, and then its limit here. */
 const LIMITS = {
   filesInAFolder: 25,
   linesInAFile: 400,

@@ -4,27 +4,27 @@ import { readDocuments } from "./documents.ts";
 import { roomOf } from "./floors.ts";
 import { importsOf, sourceFiles } from "./imports.ts";
 
-/** What one reads and has to remember in order to change the product: each figure has an upper limit in limits.test.ts. */
+/** Sizes that make the product harder to change; each has an upper limit in limits.test.ts. */
 export interface Measures {
-  /** Files in the fullest folder, without those in its own folders. */
+  /** Files in the fullest folder, without its subfolders. */
   readonly filesInAFolder: number;
   readonly linesInAFile: number;
   /**
-   * Files of at most {@link SMALL_LINES} lines that one file of their own room imports, and no other. A command's file is
-   * none of them: the list of commands imports it, and it is small because it holds no engine.
+   * Files of at most {@link SMALL_LINES} lines that only one file of their own room imports. A command's file does not
+   * count: the list of commands imports it, and it is small because it holds no engine.
    */
   readonly smallFilesWithOneImporter: readonly string[];
   /** Functions whose name ends in `Of`. */
   readonly functionsNamedOf: readonly string[];
   /** Names that several files of `src` export. */
   readonly namesExportedTwice: readonly string[];
-  /** Pronouns in `src`, where the actor has to be named: the caller, the operator, the recipient, the instance, the network. */
+  /** Pronouns in `src` that stand for an actor: the caller, the operator, the recipient, the instance, the network. */
   readonly pronouns: number;
-  /** The same in the documents of operators and developers. */
+  /** Such pronouns in the documents of operators and developers. */
   readonly pronounsInDocuments: number;
-  /** The same in tests, but for what networks call so, such as `@everyone`. */
+  /** Such pronouns in tests, except names of the networks such as `@everyone`. */
   readonly pronounsInTests: number;
-  /** Files of product, documents and tests with the word that most often stood for "again". */
+  /** Files of product, documents and tests with the old word for "again". */
   readonly filesSayingAnew: readonly string[];
 }
 
@@ -35,7 +35,7 @@ const FUNCTION_NAMED_OF =
 const EXPORTED = /^export\s+(?:async\s+)?(?:function\*?|const|interface|type|class)\s+(\w+)/gm;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
 
-/** All that people write beside documents, and what is generated from it. */
+/** All other files that people write, and those generated from them. */
 const WRITTEN = [
   "{clients,deploy,events,packaging,projections,sandbox,src,test}/**/*.{ts,tsx,js,css,sql,yml,yaml}",
   "*.json",

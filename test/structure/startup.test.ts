@@ -5,7 +5,7 @@ import { dirname, join, normalize } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** What a process loads before it knows which command is wanted. */
+/** The files that a process loads before it knows the command. */
 function loadedBy(main: string): ReadonlySet<string> {
   const loaded = new Set<string>();
   const waiting = [main];

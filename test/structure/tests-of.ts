@@ -4,8 +4,8 @@ import { harnessesOf, STARTING_PROCESSES, testFiles } from "./harness.ts";
 import { importsOf, sourceFiles } from "./imports.ts";
 
 /**
- * Where the tests of a file are that has none at its own path: file or folder of `src` -> file or folder of `test`. The
- * longest entry that fits a file is its own; a folder's is for those files alone that no test of their room imports.
+ * Maps files and folders of `src` without tests at their own path to their tests. The longest matching entry counts; a
+ * folder's entry only covers files that no test of their room imports.
  */
 export const TESTED_AT: Readonly<Record<string, string>> = {
   "account/refresh.ts": "account/token-lease",
@@ -145,17 +145,20 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
 };
 
 export interface Tested {
-  /** Of `src`. */
+  /** Path within `src`. */
   readonly file: string;
-  /** By their paths from the project's root. */
+  /** Paths from the project's root. */
   readonly tests: readonly string[];
-  /** Of {@link TESTED_AT}, where the tests come from it. */
+  /** The entry of {@link TESTED_AT} that the tests come from. */
   readonly entry?: string;
 }
 
-/** Each file of `src` with its tests: at its own path, at its declared place, those of its room that import it, or any that do. */
+/**
+ * Each file of `src` with its tests: at its own path, at its declared place, in its room by import, or anywhere by
+ * import.
+ */
 export function testsOf(root: string): readonly Tested[] {
-  // A declaration file runs nothing.
+  // A declaration file contains no code to run.
   const sources = sourceFiles(root).filter((file) => file.startsWith("src/") && !file.endsWith(".d.ts"));
   const tests = testFiles(root);
   const importers = Map.groupBy(importsOf(root, tests), ({ to }) => to);
@@ -175,7 +178,7 @@ export function testsOf(root: string): readonly Tested[] {
   });
 }
 
-/** Whether the test runs the file: in its own process, or in one that it starts. */
+/** Returns a predicate: true if the test runs the file, in its own process or in one that it starts. */
 export function createReach(root: string): (test: string, file: string) => boolean {
   const imported = Map.groupBy(
     importsOf(root, [...sourceFiles(root), ...new Bun.Glob("test/**/*.ts").scanSync(root)]),

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sourceFiles } from "./imports.ts";
 
-/** Words that this code once had for what the field has a name for; its name beside it. */
+/** Former words of this code, each with the field's own term for it. */
 const DIALECT: Readonly<Record<string, string>> = {
   journal: "event log",
   fact: "new event",
@@ -42,15 +42,15 @@ const DIALECT: Readonly<Record<string, string>> = {
 
 const root = join(import.meta.dirname, "../..");
 
-/** The sandbox is other companies' servers: their words are theirs. */
+/** The sandbox imitates other companies' servers and uses their words. */
 const files = sourceFiles(root).filter((file) => !file.startsWith("sandbox/"));
 
-/** The words that a name is made of, in lower case. */
+/** The words that a name consists of, in lower case. */
 function wordsOf(name: string): readonly string[] {
   return name.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/).map((word) => word.toLowerCase());
 }
 
-/** What is in flight is called so everywhere. */
+/** The term "in flight" is used everywhere. */
 const IN_FLIGHT = /in[-_ ]?flight/gi;
 
 function dialectIn(name: string): readonly string[] {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { closure, type Locked, type Lockfile } from "./lockfile.ts";
 
-/** What a package may be licensed under: all of them let it be used, changed and passed on beside MIT. */
+/** Licences that packages may have; each permits use, modification and distribution together with MIT code. */
 export const ALLOWED: ReadonlySet<string> = new Set([
   "MIT",
   "ISC",
@@ -12,14 +12,13 @@ export const ALLOWED: ReadonlySet<string> = new Set([
   "0BSD",
   "Unlicense",
   "(MIT OR CC0-1.0)",
-  // Binds who changes its files, which this project does not.
+  // Binds only projects that change the package's files, which this one does not.
   "MPL-2.0",
 ]);
 
 /**
- * The licence of each package, as it says itself. A build for another kind of machine is not there to be asked: it has
- * that of the package it is a build of, also where it is there, so that every machine tells the same. Of what only such
- * builds need, nothing is told.
+ * The licence that each package declares. A build for one kind of machine gets the licence of its package, so that the
+ * result is the same on every machine. Packages that only such builds need are missing.
  */
 export function licencesOf(root: string, { packages, direct }: Lockfile): ReadonlyMap<string, string> {
   const everywhere = closure({ packages }, direct, { builds: false });
@@ -41,7 +40,7 @@ function licenceOf(root: string, { name, version, sha512 }: Locked): string {
   return license;
 }
 
-/** The folder of a package, whose name may end in a hash of what it was installed with. */
+/** The folder of a package; its name may end in a hash of the installation's context. */
 function installed(root: string, name: string, version: string): string {
   const store = join(root, "node_modules/.bun");
   const folder = `${name.replace("/", "+")}@${version}`;

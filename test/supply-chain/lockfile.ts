@@ -1,28 +1,28 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A package as the lockfile pins it. */
+/** A package as pinned by the lockfile. */
 export interface Locked {
-  /** Where the lockfile keeps it: its name, behind that of the one package for which another version is meant. */
+  /** Key in the lockfile: the name, preceded by that of the only package that needs this version, if there is one. */
   readonly key: string;
   readonly name: string;
   readonly version: string;
-  /** SHA-512 of what is downloaded, base64; undefined: a part of this repository. */
+  /** SHA-512 of the download in base64; undefined for a part of this repository. */
   readonly sha512: string | undefined;
-  /** Where it comes from; empty: the registry that the installing machine has configured. */
+  /** Source of the package; empty for the registry that the installing machine has configured. */
   readonly origin: string;
-  /** Keys of the packages it needs, or would take. */
+  /** Keys of the required and the optional dependencies. */
   readonly needs: readonly string[];
-  /** A build of another package for one kind of machine: installed on that kind alone. */
+  /** True for a build of another package for one kind of machine, which is installed only there. */
   readonly isBuild: boolean;
 }
 
 export interface Lockfile {
   readonly packages: ReadonlyMap<string, Locked>;
-  /** Keys of what the repository's parts name themselves, and of it what they need to run. */
+  /** Keys of the packages that the repository's parts name, and of the ones that they need at run time. */
   readonly direct: readonly string[];
   readonly runtime: readonly string[];
-  /** Packages that may run code of their own when they are installed. */
+  /** Packages that may run code during installation. */
   readonly trusted: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export function readLockfile(root: string): Lockfile {
   };
 }
 
-/** The service and the parts of the repository that it needs to run: not the client, which runs elsewhere. */
+/** The service and the parts of the repository that it needs at run time, without the client, which runs elsewhere. */
 function servedParts({ workspaces }: Raw): readonly Wants[] {
   const needed = workspaces[""]?.dependencies ?? {};
   return Object.entries(workspaces).flatMap(([folder, part]) => (folder === "" || part.name in needed ? [part] : []));
@@ -93,12 +93,12 @@ function versionIn(folder: string): string {
   return (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
 }
 
-/** A version of its own for this one package, else the common one; undefined: a peer that is not installed. */
+/** Key of the version for this one package, or of the common version; undefined for a peer that is not installed. */
 function keyOf(name: string, of: string, keys: ReadonlySet<string>): string | undefined {
   return [`${of}/${name}`, name].find((key) => keys.has(key));
 }
 
-/** All packages that these need, and of those the ones that are installed on every kind of machine. */
+/** All direct and indirect dependencies; without `builds`, only those installed on every kind of machine. */
 export function closure(
   { packages }: Pick<Lockfile, "packages">,
   from: readonly string[],

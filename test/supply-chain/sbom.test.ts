@@ -26,14 +26,14 @@ interface Sbom {
 
 const parsed = (): Sbom => JSON.parse(sbomOf(ROOT)) as Sbom;
 
-/** The schema of CycloneDX 1.6, as the library ships it, and those that it refers to. */
+/** A validator for the schema of CycloneDX 1.6, which the library contains, with the schemas that it refers to. */
 function schemaCheck() {
   const library = dirname(fileURLToPath(import.meta.resolve("@cyclonedx/cyclonedx-library/package.json")));
   const schema = (name: string) =>
     JSON.parse(readFileSync(join(library, `res/schema/${name}.SNAPSHOT.schema.json`), "utf8")) as object;
   const ajv = new Ajv({ strict: false });
   addFormats(ajv);
-  // Not in a bill of ours.
+  // These formats do not occur in our bill.
   for (const format of ["iri-reference", "idn-email"]) ajv.addFormat(format, true);
   const base = "http://cyclonedx.org/schema/";
   for (const name of ["spdx", "jsf-0.82", "cryptography-defs"]) {
@@ -112,7 +112,7 @@ describe("what is installed", () => {
     const { trustedDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
       trustedDependencies?: unknown;
     };
-    // Absent would mean the runtime's own list of some hundred names.
+    // If the list were absent, the runtime's own list of about a hundred names would apply.
     expect([trustedDependencies, readLockfile(ROOT).trusted]).toEqual([[], []]);
   });
 
@@ -134,19 +134,8 @@ describe("what is installed", () => {
   test("is little where the service runs", () => {
     const lockfile = readLockfile(ROOT);
     const runtime = closure(lockfile, lockfile.runtime, { builds: true });
-    // Each further one could read all secrets; crawler-user-agents is data, and one line that reads it.
-    // uuid makes ids on every runtime, and brings nothing along.
-    // commander reads the command line, and get-east-asian-width is a table of widths; neither brings anything along.
-    // ipaddr.js reads addresses of all spellings, and brings nothing along.
-    // preact and its renderer escape what the console shows, and idiomorph runs in the browser only; none brings more.
-    // lucide draws the console's icons, of which each is a module; it brings nothing along.
-    // postgres asks a database server for the log, and brings nothing along.
-    // prom-client writes the figures, and brings OpenTelemetry's interface and two small structures along.
-    // The protocol's own SDK answers assistants, and brings its core and zod along.
-    // OpenTelemetry's own packages make traces and send them; they are loaded only where a collector is configured.
-    // JMESPath's library evaluates the filters of webhooks, and brings nothing along.
-    // Standard Webhooks' own library signs what is posted to receivers, and brings base64 and SHA-256 along.
-    // aws4fetch signs requests to an object store, and brings nothing along.
+    // Each further package could read all secrets. docs/decisions/82-libraries.md names the reason for each one; most
+    // bring no further packages along.
     expect(runtime.size).toBeLessThanOrEqual(53);
   });
 });

@@ -15,8 +15,8 @@ interface Manifest {
 }
 
 /**
- * The software bill of materials: CycloneDX 1.6 in JSON, of the lockfile and of the licences of what is installed. The
- * same lockfile gives the same bytes, on every machine and at any time, so it has no time in it.
+ * The software bill of materials in CycloneDX 1.6 JSON, from the lockfile and the installed packages' licences. The
+ * same lockfile gives the same bytes on every machine and at any time, so it contains no date.
  */
 export function sbomOf(root: string): string {
   const lockfile = readLockfile(root);
@@ -25,7 +25,7 @@ export function sbomOf(root: string): string {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
   const bom = new Models.Bom();
   const main = componentOf(manifest, APPLICATION, manifest.license);
-  // Of no registry: whatever has this name there is something else.
+  // The service is in no registry; a package with its name there is another one.
   delete main.purl;
   main.description = manifest.description;
   bom.metadata.component = main;
@@ -33,7 +33,7 @@ export function sbomOf(root: string): string {
   const ids = new Map<string, Models.Component>();
   for (const one of lockfile.packages.values()) {
     const { sha512 } = one;
-    // Two packages may pin another version of a third, and the same one.
+    // Two packages may each pin another version of a third one, and that version may be the same.
     const component = ids.get(`${one.name}@${one.version}`) ?? componentOf(one, LIBRARY, licences.get(one.key));
     ids.set(`${one.name}@${one.version}`, component);
     components.set(one.key, component);
@@ -72,7 +72,7 @@ function link(
   }
 }
 
-/** A UUID made of the lockfile (RFC 9562, version 8): another lockfile is another bill. */
+/** A UUID derived from the lockfile (RFC 9562, version 8), so that another lockfile gives another bill. */
 function serialOf(root: string): string {
   const hex = createHash("sha256")
     .update(readFileSync(join(root, "bun.lock")))

@@ -6,12 +6,12 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 const DOCUMENT = readFileSync(join(ROOT, "SECURITY.md"), "utf8");
 
-/** A test is named as `file › name`; the name as it stands in the file, without what is filled in around it. */
+/** Matches a test named as `file › name`. The name is the one in the file, without the values that a table fills in. */
 const NAMED = /`((?:test|events)\/[\w./-]+\.ts) › ([^`]+)`/g;
 
 const named = [...DOCUMENT.matchAll(NAMED)].map(([, file = "", name = ""]) => [file, name] as const);
 
-/** The lines of the tables that tell what is met. */
+/** Rows of the tables about requirements that are met. */
 function rows(): string[] {
   const met = DOCUMENT.slice(DOCUMENT.indexOf("## OWASP API"), DOCUMENT.indexOf("Not met, or left"));
   return met.split("\n").filter((line) => /^\| (?:API)?\d/.test(line));
@@ -33,7 +33,7 @@ describe("SECURITY.md", () => {
 
   test("claims nothing for tests that are not named as such", () => {
     const [code, tests] = [DOCUMENT.match(/›/g) ?? [], named];
-    // The one more is none: every arrow belongs to a test.
+    // Every arrow belongs to a named test.
     expect(code.length).toBe(tests.length);
   });
 });

@@ -62,7 +62,7 @@ describe.each(workflows)("%s", (file, workflow) => {
   });
 });
 
-/** Neither a checkout nor a registry: what such a job runs are pinned actions, and GitHub's own client. */
+/** Such a job uses neither a checkout nor a registry: it only runs pinned actions and GitHub's own client. */
 test("a job that may publish or attest runs no code of the project or of its dependencies", () => {
   const trusted = workflows
     .flatMap(([, { jobs }]) => Object.values(jobs))
@@ -116,7 +116,7 @@ const NAMES = {
   "deploy/Dockerfile": /(?<=^ENV .*)\b([A-Z][A-Z_]+)=/gm,
 };
 
-/** Of the proxy's own configuration. */
+/** Settings of the proxy itself. */
 const OF_THE_PROXY = ["REACHLOG_SITE", "REACHLOG_UPSTREAM"];
 
 test("each credential that the drop-in hands out is one that it loads", () => {

@@ -195,10 +195,10 @@ describe("malformed templates are reported by line and column", () => {
 describe("variants", () => {
   const template = parseTemplate("first {{name}}\n---\nsecond {{name}}\n---  \nthird {{name}}");
 
-  // Seven, because 256 is 1 modulo 3: with three variants the order of the hash's bytes would not show.
+  // Seven, because 256 is 1 modulo 3: with three variants the test would not depend on the order of the hash's bytes.
   const seven = parseTemplate(Array.from({ length: 7 }, (_, index) => `text ${index}`).join("\n---\n"));
 
-  // Written down: another rule would give people another message than the log says they got.
+  // Fixed values: another rule would give recipients another message than the log says they got.
   test.each([
     ["1", "F"],
     ["42", "A"],
@@ -242,7 +242,7 @@ describe("variants", () => {
 });
 
 describe("a template's id", () => {
-  // As `printf 'Hi {{name}}' | sha256sum` writes it: the log keeps it, so it may not change either.
+  // The output of `printf 'Hi {{name}}' | sha256sum`. The log stores it, so it must not change either.
   test("is the beginning of the SHA-256 of its text", () => {
     expect(parseTemplate("Hi {{name}}").id).toBe("deeba1bc3365");
   });
@@ -378,7 +378,7 @@ test.each([
   expect(checkOptOut(parseTemplate(text))).toEqual({ isLinked, detail: expect.stringContaining(detail) });
 });
 
-/** What a variant says, by plain replacement: for values without braces and white space. */
+/** The text of a variant by plain replacement, for values without braces and white space. */
 function filledByHand(text: string, variant: string, { username, name, fields }: MessageRecipient): string {
   const values = new Map([...Object.entries(fields), ["name", name ?? ""], ["username", username]]);
   const lower = new Map([...values].map(([field, value]) => [field.toLowerCase(), value]));

@@ -1,4 +1,4 @@
-/** A span as OTLP writes it in JSON, as far as the tests look at it. */
+/** A span in the JSON of OTLP, with the members that the tests use. */
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -17,11 +17,11 @@ interface Posted {
 export interface Collector extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly CollectedSpan[];
-  /** Whatever was posted, as text. */
+  /** All bodies that were posted, as text. */
   readonly posted: readonly string[];
 }
 
-/** Takes OTLP over HTTP, as a collector does. */
+/** Receives OTLP over HTTP, as a collector does. */
 export function startCollector(): Collector {
   const spans: CollectedSpan[] = [];
   const posted: string[] = [];

@@ -10,7 +10,7 @@ const CALLER = sampled("00f067aa0ba902b7");
 const UNSAMPLED = CALLER.replace(/01$/, "00");
 const ADS = { channel: "ads", network: "meta", mode: "batch" } as const;
 
-/** What is collected of this work. */
+/** Returns the spans that are collected during `work`. */
 async function collected(work: (tracing: ReturnType<typeof openTracing>) => void | Promise<void>, ratio = 1) {
   await using collector = startCollector();
   {
@@ -67,7 +67,7 @@ test("a stranger's flag is followed as often as a trace that begins here, whatev
     if (given !== null) expect(traceparent).toStartWith(`00-${TRACE}-`);
     end(200);
     await tracing[Symbol.asyncDispose]();
-    // What it causes goes the same way, at whatever time.
+    // The flag for later parts of the trace agrees with whether it is collected.
     expect(traceparent.endsWith("-01")).toBe(collector.spans.length === 1);
     return collector.spans.length;
   };

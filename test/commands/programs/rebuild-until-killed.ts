@@ -1,5 +1,5 @@
-// Rebuilds the projections of the log named by the argument; past the second keeping of its work it says so and waits
-// to be killed.
+// Program that rebuilds the projections of a log. After its work was saved twice it prints its position and waits to be
+// killed. Argument: the log's file.
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../../projections/all.ts";

@@ -27,7 +27,7 @@ function written() {
   return values;
 }
 
-/** Answers each question by the first entry whose words are in it; a list is used up one by one. */
+/** Answers each question by the first entry whose key the question contains; the items of a list are used in turn. */
 function typist(answers: Readonly<Record<string, string | string[]>>) {
   const asked: string[] = [];
   const ask = async (question: string): Promise<string> => {

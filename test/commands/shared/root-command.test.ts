@@ -23,7 +23,7 @@ const reachlog = await loadReachlog();
 
 const program = reachlog(NO_TERMINAL);
 
-/** All commands below one, each with the words that lead to it. */
+/** All subcommands of a command, each with its path. */
 function below(command: CommandUnknownOpts, path: readonly string[] = []): [readonly string[], CommandUnknownOpts][] {
   return command.commands.flatMap((one) => {
     const words = [...path, one.name()];
@@ -77,7 +77,7 @@ describe("help", () => {
   });
 });
 
-/** Commands without --json, and why. */
+/** Commands without --json, each with the reason. */
 const WITHOUT_JSON: Readonly<Record<string, string>> = {
   serve: "runs until it is stopped; its log is JSON lines",
   demo: "runs until it is stopped",
@@ -141,7 +141,7 @@ describe("the documents", () => {
   });
 });
 
-/** What is wrong with a line of a document; undefined: the commands and options in it are there. */
+/** The fault in a line of a document; undefined if its commands and options exist. */
 function faultOf(line: string): string | undefined {
   const [, ...words] = line.trim().split(/\s+/);
   let command = program;

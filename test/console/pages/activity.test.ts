@@ -10,7 +10,7 @@ import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
 
 const DETAIL = { lane: "clicks", low_watermark: 1 } as const;
 
-/** A click that is dispatched to two channels. */
+/** A click with a dispatch to two channels. */
 function dispatched(code: string): NewEvent {
   const { data } = click(code) as NewEvent<"LinkClicked">;
   return { type: "LinkClicked", data: { ...data, channels: ["ads", "chat"] } };
@@ -50,7 +50,7 @@ describe("the activity", () => {
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const ADA = { id: "1001", username: "ada" };
 
-/** Two or so of each tab, and what is in none but everything. */
+/** About two events for each tab, and one that only the tab of everything shows. */
 const MIXED: readonly NewEvent[] = [
   person("ada"),
   { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
@@ -65,7 +65,7 @@ const MIXED: readonly NewEvent[] = [
   { type: "RecipientSuppressed", data: { recipient: ADA, reason: "by_hand" } },
 ];
 
-/** Positions of the types that each tab shows. */
+/** Positions of the events that each tab shows. */
 const TABS = {
   news: [1, 2, 3, 4, 5, 6, 7, 8, 9, 11],
   everything: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
@@ -123,7 +123,7 @@ describe("what is shown of the log", () => {
     const [[text, isNot = "", removed = ""] = [], second] = await chipsOf(chosen);
     expect([text, second?.[0]]).toEqual(["Type is Link clicked ", "Type is Run started "]);
     expect(await seenAt(removed)).toMatchObject({ shown: [2], exported: [2] });
-    // Of the others that are chosen it takes nothing away.
+    // The other chosen types are unaffected.
     expect(await seenAt(isNot)).toMatchObject({ shown: [2], exported: [2] });
     expect((await chipsOf(isNot)).map(([words]) => words)).toEqual([
       "Type is Run started ",

@@ -31,7 +31,7 @@ const SUSPENDED: NewEvent = {
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** A service, and a browser that signed in and looks at the page. */
+/** A service and a signed-in browser that opens the page. */
 async function openBrowser() {
   const harness = disposed(await openApp());
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
@@ -40,10 +40,10 @@ async function openBrowser() {
     const answer = await ask(harness.app, path, { headers: { cookie: `${cookie}; ${notice}` } });
     return answer.text();
   };
-  /** Sends the first form of the page that has this button, with more filled in, and answers the page it leads to. */
+  /** Submits the first form of the page with this button, with `filled` added. Returns the resulting page. */
   const press = async (path: string, button: string, filled: Record<string, string> = {}): Promise<string> =>
     send(await pageAt(path), button, filled);
-  /** The same of a page that was read before. */
+  /** Submits a form of a page that was read before. */
   const send = async (page: string, button: string, filled: Record<string, string> = {}): Promise<string> => {
     const form = formsIn(page).find(({ text }) => text.includes(`<button>${button}</button>`));
     if (form === undefined) throw new Error(`there is no button ${button}`);
@@ -208,7 +208,7 @@ describe("what a browser does about dead letters", () => {
     const said = await send(page, "Discard 2 dead letters of chat", { why: "over" });
     expect(said).toContain("2 dead letters were discarded.");
     expect(said).toContain("Discard 1 dead letter of chat");
-    // Pressed a second time.
+    // The operator presses the button a second time.
     expect(await send(page, "Discard 2 dead letters of chat", { why: "over" })).toContain(
       "Nothing was done: 0 would be decided now, not 2. List them again.",
     );

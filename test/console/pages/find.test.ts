@@ -21,7 +21,7 @@ async function openSome() {
       text,
       ...links,
     ]);
-  /** Where the browser is led to; null: nowhere. */
+  /** Path that the browser is redirected to; null if it is not. */
   const pageOf = async (q: string, asOf = ""): Promise<string | null> => {
     await harness.projector.until((await harness.store.head()).position);
     const answer = await ask(harness.app, `/find?${new URLSearchParams({ q })}${asOf}`);
@@ -36,7 +36,7 @@ test("what one person, link, run or event alone is called leads straight to its 
   for (const wanted of ["@ADA", "ada", "Why did @ada get a message?", "why did @Ada, of all people"]) {
     expect([wanted, await pageOf(wanted)]).toEqual([wanted, "/people/2"]);
   }
-  // Digits are an id and a position.
+  // Digits may be an id and a position.
   expect(await pageOf("2")).toBeNull();
   expect(await resultsOf("2")).toEqual([
     ["Person @ada (Ada L)", "/people/2"],

@@ -15,7 +15,7 @@ interface Sending {
 
 let attempts = 0;
 
-/** A message with a link, and that the network took it. */
+/** The events of a message with a link that the network accepted. */
 function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...more }: Sending = {}): NewEvent[] {
   const { template = "t1", link = "go.example/x" } = more;
   const message = { attempt_id: `a${attempts++}`, run_id: "r1", recipient };

@@ -123,7 +123,7 @@ describe("the page of people", () => {
   ])("is sorted by %s, %s: %j", async (by, order, names) => {
     const harness = await openWithPeople();
     const page = await pageAt(harness, `/people?source=&sort=${by}&order=${order}`);
-    // Those of equal value stand by their key: a network id before a handle.
+    // Equal values are sorted by key: a network id before a handle.
     expect((await rowsOf(page)).map((row) => row.split(" ")[0])).toEqual(names);
   });
 
@@ -155,13 +155,13 @@ describe("the page of people", () => {
   });
 });
 
-/** A browser that signed in, and the token that its forms carry. */
+/** A signed-in browser with the token of its forms. */
 async function signIn(harness: AppHarness) {
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   const page = await (await ask(harness.app, "/people", { headers: { cookie } })).text();
   const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
-  /** What is shown where the form leads to. */
+  /** Returns the page that the form redirects to. */
   const follow = async (answer: Response): Promise<string> => {
     expect(answer.status).toBe(303);
     const notice = answer.headers.get("set-cookie")?.split(";")[0] ?? "";

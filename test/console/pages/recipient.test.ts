@@ -31,7 +31,7 @@ const SUPPRESSED: NewEvent = { type: "RecipientSuppressed", data: { recipient: A
 
 const MESSAGES = 'section[aria-labelledby="messages"] p';
 
-/** The steps of the case, by name: what each says, and the event that proves it. */
+/** The steps of the case by name: the text of each, and the event that proves it. */
 async function reasonsOf(page: string): Promise<Readonly<Record<string, { text: string; links: readonly string[] }>>> {
   const reasons =
     page
@@ -47,7 +47,7 @@ async function reasonsOf(page: string): Promise<Readonly<Record<string, { text: 
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** The facts of a page, by name. */
+/** The facts of a page by name. */
 async function factsOf(page: string): Promise<Readonly<Record<string, string>>> {
   const names = await textsAt(page, "dl dt");
   const values = await textsAt(page, "dl dd");
@@ -259,7 +259,7 @@ describe("the page of a person", () => {
     });
     const page = await pageAt(harness, "/people/1001");
     const [ada, all] = await rowsOf(page);
-    // So soon after the message they may be those of the network.
+    // Clicks so soon after the message may be the network's own fetches.
     expect(ada).toMatch(/^go\.example\/ada \| them alone \| (2 \| 0|0 \| 2) \| 1$/);
     expect(all).toBe("go.example/all | 2 people | 0 | 0 | 0");
     expect(await textsAt(page, "tbody th")).toMatchObject([

@@ -7,7 +7,7 @@ import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
 
 let made = 0;
 
-/** A message that was sent, of the template that is given. */
+/** The events of a message that was sent with this template. */
 function message(
   variant: string,
   template = "aaaa",
@@ -65,7 +65,7 @@ test("the table of all rows is sorted by any of its columns, and the charts stay
   expect(await variantsAt("/results?sort=replied&order=descending")).toEqual(["A", "B", "A", "B"]);
   expect(await variantsAt("/results?sort=variant&order=descending")).toEqual(["A", "B", "B", "A"]);
   await harness.append("outreach", ...message("C", "0000"));
-  // The newest template stands last, whatever its id.
+  // The newest template is last, whatever its id.
   expect(await variantsAt("/results")).toEqual(["A", "B", "C", "A", "B", "C"]);
   const page = await pageAt(harness, "/results?from=2026-01-01&sort=sent&order=descending");
   expect(await textsAt(page, "th[aria-sort]")).toEqual([

@@ -13,7 +13,7 @@ const CONFIGURED = {
   TELEGRAM_CHAT_ID: "7",
 };
 
-/** The steps and how each stands, such as `X app: to do`. */
+/** The steps with their status, such as `X app: to do`. */
 async function stepsOf(harness: AppHarness): Promise<readonly string[]> {
   const titles = await textsAt(await pageAt(harness, "/setup"), ".steps h2");
   return titles.map(({ text }) =>
@@ -137,7 +137,7 @@ test("what was set up and works no more is to do again", async () => {
   expect(page).toContain("No recipient can get it: none has company");
   expect(page).toContain("channel_is_archived");
   expect(page).toContain("Authorize it again");
-  // A run does without the chat.
+  // A run does not need the chat.
   expect(await pageAt(harness, "/")).toContain("Before a run can start: X account.");
 });
 
@@ -219,7 +219,7 @@ test("a clock that is wrong is a step, and the overview says that no run starts"
 
 test("shows who may do what, until when and last used when, and warns before a token expires", async () => {
   const harness = await openConsole();
-  // Later than all that the log holds.
+  // Later than every event in the log.
   harness.now = Date.parse("2100-03-01T08:00:00.000Z");
   const day = 86_400_000;
   const token = (name: string, digit: string) => ({ name, sha256: digit.repeat(64) });

@@ -28,7 +28,7 @@ async function dayIn({ store }: AppHarness): Promise<string> {
   return newest!.time.slice(0, 10);
 }
 
-/** A service that sent three messages in one run. */
+/** A service that has sent three messages in one run. */
 async function openHistory(given: Given = {}): Promise<AppHarness> {
   const harness = await openConsole({ env: ENVIRONMENT, ...given });
   await harness.authorize();

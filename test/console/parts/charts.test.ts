@@ -28,7 +28,7 @@ function chartOf(counts: readonly Counts[]): string {
 
 const toNumber = (text = ""): number => Number(text.replaceAll(",", ""));
 
-/** The numbers of the axis beside the bars. */
+/** The numbers on the axis. */
 async function ticksOf(chart: string): Promise<readonly number[]> {
   return (await textsAt(chart, 'text[text-anchor="end"]')).flatMap(({ text }) =>
     text.startsWith("d") ? [] : [toNumber(text)],
@@ -56,7 +56,7 @@ test("the axis has at most four ticks, round, even, from zero to the highest bar
     { numRuns: 50 },
   ));
 
-/** By the number of its bar, from where to where each part of this color goes. */
+/** The bars' parts of this color: from and to, by the number of the bar. */
 function drawnParts(chart: string, color: number): ReadonlyMap<number, { readonly from: number; readonly to: number }> {
   const path = new RegExp(`<path class="bar-${color}" d="([^"]*)"`).exec(chart)?.[1] ?? "";
   const parts = path.matchAll(/M(\d+)\.15 ([\d.]+)h\.7V([\d.]+)h-\.7z/g);
@@ -119,7 +119,7 @@ test("begins with the first period in which something is counted, but for a few 
 const NOON = Date.UTC(2026, 2, 20, 12);
 const DAY_MS = 86_400_000;
 
-/** A page of noon on 20 March, with a click on each of these days. */
+/** A view at noon on 20 March, with a click on each of these days. */
 function shownAt(query: string, clickedDaysAgo: readonly number[] = []) {
   const settings = { timezone: "UTC" };
   const view = { query: new URLSearchParams(query), now: NOON, settings } as View;
@@ -188,7 +188,7 @@ test("the previous period is outlined behind each bar, and named in the legend, 
   expect(shownAt("range=7d", [1]).chart).not.toContain("in the previous period");
 });
 
-/** Of each bar of a histogram of that many quarters its place, height and color. */
+/** Place, height and color of each bar in a histogram of `length` quarters. */
 async function barsIn(length: number, quarters: readonly QuarterCount[]): Promise<readonly string[]> {
   const from = QUARTER_MS * 10;
   const page = renderToString(h(Histogram, { from, to: from + length * QUARTER_MS, quarters }));
@@ -209,7 +209,7 @@ test("a histogram has a bar where something happened, as high as its share of th
     "2.2 2 bar-4",
     "9.2 1.5",
   ]);
-  // Of a long time many quarters are one bar; the first may have begun before the log.
+  // In a long period many quarters share a bar; the first quarter may have begun before the log.
   expect(await barsIn(1_000, [countAt(9, 1), countAt(10, 1), countAt(19, 2)])).toEqual(["0.2 16"]);
   expect(await barsIn(1, [countAt(10, 1)])).toEqual([]);
 });

@@ -22,7 +22,7 @@ const ADA = { id: "1001", username: "ada" };
 const MESSAGE = { attempt_id: "a1", run_id: RUN, recipient: ADA };
 const counts = { sent: 1, skipped: 0, failed: 0, in_doubt: 0 };
 
-/** What an operator must not miss, and what was decided. */
+/** Events that an operator must not miss, and decisions. */
 const NEVER_GROUPED: readonly NewEvent[] = [
   {
     type: "DirectMessageFailed",
@@ -44,7 +44,7 @@ const NEVER_GROUPED: readonly NewEvent[] = [
   { type: "LogVerified", data: { position: 1, hash: "h", checked: 1, result: "broken", fault: "altered" } },
 ];
 
-/** As a log holds them, the newest first, a minute apart. */
+/** The events as recorded, newest first, a minute apart. */
 async function recorded(...newEvents: readonly NewEvent[]): Promise<readonly Recorded[]> {
   const harness = await openConsole();
   await harness.append("elsewhere", ...newEvents);
@@ -143,7 +143,7 @@ test("lines stand under the day of their newest event, in the time zone that day
     const page = renderToString(h(Lines, { view, lines }));
     return [(await textsAt(page, "h3")).map(({ text }) => text), page.split("<ol").length - 1];
   };
-  // Midnight in UTC, and a minute before.
+  // One event is at midnight in UTC, the other a minute before.
   expect(await daysIn("UTC")).toEqual([["Friday, 20 November 2026", "Thursday, 19 November 2026"], 3]);
   expect(await daysIn("Asia/Tokyo")).toEqual([["Friday, 20 November 2026"], 2]);
 });

@@ -10,7 +10,7 @@ import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const ADA = { id: "1001", username: "ada" };
 
-/** 1 a person, 2 and 3 a message to her, 4 one that is skipped, 5 what no projection folds. */
+/** Events by position: 1 adds a recipient, 2 and 3 are a message to her, 4 skips one, and no projection folds 5. */
 const LIFE: readonly NewEvent[] = [
   person("ada", "opt_in", "Ada Byron"),
   {
@@ -31,7 +31,7 @@ async function openLife() {
   return harness;
 }
 
-/** Of the select, the options as they read; the chosen one begins with an arrow. */
+/** Texts of the select's options; the selected one begins with an arrow. */
 function optionsOf(page: string): readonly string[] {
   const form = page.slice(
     page.indexOf('<select name="projection"'),

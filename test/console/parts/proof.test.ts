@@ -12,7 +12,7 @@ const disposed = disposedAfterEach();
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** A service with some events, and a browser that signed in. A verification begins once `begun` resolves. */
+/** A service with some events, and a signed-in browser. A verification begins once `begun` resolves. */
 async function openBrowser(begun: Promise<void> = Promise.resolve()) {
   const harness = disposed(
     await openApp({
@@ -30,7 +30,7 @@ async function openBrowser(begun: Promise<void> = Promise.resolve()) {
   const headers = { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" };
   const page = async (path: string) => (await ask(harness.app, path, { headers })).text();
   const verified = async (): Promise<unknown> => (await ask(harness.app, "/api/audit/verify", { token: TOKEN })).json();
-  /** Resolves when nothing is being verified any more, and what came of it counts. */
+  /** Waits until the current verification has ended and its outcome is folded. */
   const untilVerified = async (): Promise<unknown> => {
     while (harness.deps.verifier.progress !== undefined) await new Promise((resolve) => setImmediate(resolve));
     await harness.projector.until((await harness.store.head()).position);
@@ -39,7 +39,7 @@ async function openBrowser(begun: Promise<void> = Promise.resolve()) {
   return { harness, headers, page, verified, untilVerified, files: logFiles(harness.folder.file("log.sqlite")) };
 }
 
-/** A writer of the file changes an event. */
+/** Changes an event, as a program with access to the file could. */
 function tamper(file: string, position: number): void {
   using db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").all();
@@ -110,7 +110,7 @@ test("a browser that signed in verifies by a form, and downloads a head that an 
   expect(openCheckpoint(await download.text(), publicKey)).toMatchObject({ position, hash });
   expect((await ask(harness.app, "/api/audit/head", { token: TOKEN })).status).toBe(200);
   const [first] = await Array.fromAsync(harness.store.read({ from: 1, to: 1 }));
-  // Ids tell when they were made, as those of the service do.
+  // Like the service's ids, it contains the time of its creation.
   const id = Bun.randomUUIDv7("hex", Date.parse(first?.time ?? ""));
   const message = { id, type: "MessageRequested", data: { text: "hello" }, meta: { schema: 1 } } as const;
   const { last } = await harness.store.append("requests", [message]);

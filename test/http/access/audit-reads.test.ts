@@ -19,7 +19,7 @@ import { temporaryFolder } from "../../harness/temporary.ts";
 
 type Read = DataOf<"PersonalDataRead">;
 
-/** What the log knows of people: none of it may stand in the record of a read, nor in the stored log in the clear. */
+/** Personal data in the log; none of it may be in the record of a read, or in the stored log unencrypted. */
 const PLANTED = { username: "planted_ada", name: "Plantagenet", company: "Planted & Sons" };
 const CLICKED = { ip: "203.0.113.77", user_agent: "Planted-Agent/7.0" };
 const NEEDLES = [...Object.values(PLANTED), ...Object.values(CLICKED)];
@@ -29,7 +29,7 @@ const SECRETS = { reader: "a-token-that-reads", narrow: "a-token-that-tracks" };
 const toEntry = (name: string, secret: string, scope: string) =>
   `${name}:sha256:${createHash("sha256").update(secret).digest("hex")}:scope=${scope}`;
 
-/** A request to each endpoint that reads personal data, and what the log has to say of it. */
+/** A request to each endpoint that reads personal data, and the event that the log must contain for it. */
 const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   "GET /social/preview": ["/social/preview?limit=0", { resource: "preview" }],
   "POST /api/what-if": ["/api/what-if", { resource: "preview" }],
@@ -85,19 +85,19 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
 
 const toMethod = (endpoint: string): string => endpoint.split(" ")[0]!;
 
-/** Beside the path of a request. */
+/** The parts of a request besides its path. */
 interface Sent {
   readonly body?: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A service with a recipient and a click, and all that a test asks of it over HTTP and of its log. */
+/** A service with a recipient and a click, and helpers that make requests and read the log. */
 async function openWorld(place: Record<string, string>, more: Record<string, string>) {
   const tokens = [
     toEntry("reader", SECRETS.reader, "read+recipients+track"),
     toEntry("narrow", SECRETS.narrow, "track"),
   ];
-  // A receiver that is out of reach, so that a click has a dispatch.
+  // An unreachable receiver, so that a click has a dispatch.
   const webhook = {
     WEBHOOK_URL: "http://127.0.0.1:9/",
     WEBHOOK_SECRET: `whsec_${btoa("x".repeat(32))}`,
@@ -131,7 +131,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   const cookie = (signIn.headers.get("set-cookie") ?? "").split(";")[0]!;
   const [added] = await Array.fromAsync(store.read({ types: ["RecipientAdded"] }));
   const [clicked] = await Array.fromAsync(store.read({ types: ["LinkClicked"] }));
-  /** What asks for a comparison: a program's JSON, or a form with the token of its page. */
+  /** The request that asks for a comparison: JSON from a program, or a form with its page's token. */
   const bodyFor = async (path: string, headers: Record<string, string>): Promise<Sent> => {
     if (!path.startsWith("/console/")) return { body: "{}", headers: { "content-type": "application/json" } };
     const page = await (await fetch(`${service.url}/what-if`, { headers })).text();
@@ -143,7 +143,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   return {
     env,
     caughtUp: async () => service.projector.until((await store.head()).position),
-    /** As a browser that signed in, where the endpoint is a page, else as a program. */
+    /** Reads as a signed-in browser if the endpoint is a page, otherwise as a program. */
     async read(path: string, given: Record<string, string>, method = "GET") {
       const leaving = new AbortController();
       const sent: Sent = method === "POST" ? await bodyFor(path, given) : { headers: {} };
@@ -166,7 +166,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** Where a log is, and all that is stored there. */
+/** Settings of a log, and everything that is stored there. */
 const PLACES = {
   "in a file": async () => {
     const folder = temporaryFolder();
@@ -193,7 +193,7 @@ const PLACES = {
   },
 } as const;
 
-/** Also as the hexadecimal digits in which a database writes bytes. */
+/** True if the text contains the needle, plain or as the hexadecimal digits in which a database writes bytes. */
 const isIn = (text: string, needle: string): boolean =>
   text.includes(needle) || text.includes(Buffer.from(needle).toString("hex"));
 
@@ -319,7 +319,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
   });
 });
 
-/** An app that records reads, with one recipient. `disk.fault`: how appends end; `disk.ready`: when they begin. */
+/** An app that records reads, with one recipient. Appends wait for `disk.ready` and fail with `disk.fault`. */
 async function openReads() {
   const disk: { fault?: Error; ready?: Promise<void>; readonly asked: PromiseWithResolvers<void> } = {
     asked: Promise.withResolvers(),
@@ -374,7 +374,7 @@ describe("a read that the log does not take", () => {
   );
 });
 
-/** A service whose dry runs find the recipient. */
+/** A service whose dry runs would contact the recipient. */
 async function openDryRuns() {
   const world = await openApp({ auditReads: true });
   await world.authorize();
@@ -493,7 +493,7 @@ describe("a read that is repeated", () => {
     const first = ask();
     await reads.disk.asked.promise;
     const seen = [first, ask()];
-    // Had the repeated one not waited, it would be answered before these.
+    // Had the repeated request not waited, it would be answered before these.
     for (const _time of [1, 2, 3]) await reads.page("/setup");
     isReady = true;
     resolve();

@@ -8,7 +8,7 @@ import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../../ha
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
 
-/** The paths that answer 401 without a token. */
+/** Returns the paths that answer 401 without a token. */
 async function guarded(given: Given): Promise<string[]> {
   await using world = await openApp(given);
   await world.authorize();
@@ -159,7 +159,7 @@ test("after ten failures further ones from the address have to wait for the rest
   world.now += 30_000;
   const response = await ask(world.app, "/social/health", { token: "wrong" });
   expect([response.headers.get("retry-after"), await problemIn(response)]).toEqual(["30", "429 too-many-requests"]);
-  // Who shows no token is not concerned.
+  // Requests without a token are not affected.
   expect((await ask(world.app, "/social/health")).status).toBe(200);
   world.now += 30_000;
   expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
@@ -170,7 +170,7 @@ test("a right token always passes: one bad client behind a proxy locks out no ca
   for (let failure = 1; failure <= 12; failure++) await ask(world.app, "/social/health", { token: "wrong" });
   expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
   expect((await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN })).status).toBe(200);
-  // And it does not wipe out what was counted.
+  // The right token does not reset the count of failures.
   expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("429 too-many-requests");
 });
 

@@ -20,10 +20,10 @@ const PLAIN = new URL("http://localhost");
 const TLS = new URL("https://localhost");
 const SESSIONS = { masterKey: MASTER_KEY, site: PLAIN, isLocal: true, claims: createClaims(), clock: () => 0 };
 
-/** `name=value` of a Set-Cookie. */
+/** The `name=value` part of a Set-Cookie header. */
 const pairOf = (setCookie: string): string => setCookie.split(";", 1)[0] ?? "";
 
-/** The cookie's value with one character in the middle changed. */
+/** Changes one character in the middle of the cookie's value. */
 function tampered(pair: string): string {
   const at = pair.length - 20;
   return `${pair.slice(0, at)}${pair[at] === "A" ? "B" : "A"}${pair.slice(at + 1)}`;

@@ -9,7 +9,7 @@ const MASTER = new Uint8Array(32).fill(7);
 const KEY = new Uint8Array(32).fill(9);
 const MINUTE = 60_000;
 
-/** Instances that share a vault, and a limit of three failures a minute. */
+/** Instances that share a vault and a limit of three failures a minute. */
 async function openInstances(count: number) {
   const folder = temporaryFolder();
   const world = { now: 100 * MINUTE, claims: [] as string[], isAway: false };
@@ -25,7 +25,7 @@ async function openInstances(count: number) {
   });
   return {
     world,
-    /** Fails at each of these instances, in order. */
+    /** Fails once at each of these instances, in order. */
     async failAt(numbers: readonly number[], address = "192.0.2.1") {
       const waits: (number | undefined)[] = [];
       for (const number of numbers) waits.push(await instances[number]?.fail(address));

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { ask, GOOD, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 
-/** What a browser says of a page that is not ours, the older ones in `Origin` alone. */
+/** Headers that browsers send for another site's page; older browsers only send `Origin`. */
 const FOREIGN = [
   { "sec-fetch-site": "cross-site", origin: "https://evil.example" },
   { "sec-fetch-site": "same-site", origin: "http://localhost:8080" },
@@ -58,7 +58,7 @@ describe("signing in to the console", () => {
   const signIn = (world: AppHarness, headers: Record<string, string>) =>
     post(world.app, "/session", `token=${TOKEN}`, { headers: { ...form, ...headers } });
 
-  // Else a caller with a token could make an operator work in the caller's name (login CSRF).
+  // Otherwise a caller with a token could make an operator work in the caller's name (login CSRF).
   test.each(FOREIGN)("from a page elsewhere, with %j and a right token, signs no browser in", async (headers) => {
     await using world = await openApp();
     const response = await signIn(world, headers);

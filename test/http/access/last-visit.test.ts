@@ -6,7 +6,7 @@ import { addedOf } from "../../harness/memory/new-events.ts";
 
 const LINK = /<a href="\/activity\?show=news&amp;from=(\d+)">What happened since you were here<\/a>/;
 
-/** A browser that keeps one cookie, and opens pages. */
+/** A browser that keeps one cookie and opens pages. */
 function openBrowser(harness: AppHarness) {
   let cookie = "";
   return async (path: string): Promise<string | undefined> => {
@@ -29,7 +29,7 @@ test("the overview leads to what happened since the browser was last here, for a
   await add("cyd");
   harness.now += VISIT_PAUSE_MS + 1;
   expect(await open("/")).toBe("3");
-  // It stays while the browser is here, whatever page it opens, and however much happens.
+  // It stays while the browser keeps opening pages, regardless of the page and of new events.
   await add("dan");
   harness.now += VISIT_PAUSE_MS;
   await open("/people");

@@ -13,7 +13,7 @@ const refusal = (act: () => void): unknown => {
   return undefined;
 };
 
-/** A server that has so many requests under way. */
+/** A server with this number of requests in flight. */
 const busyWith = (pendingRequests: number) => ({
   pendingRequests,
   requestIP: () => ({ address: "127.0.0.1" }),

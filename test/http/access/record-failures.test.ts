@@ -8,7 +8,7 @@ import { openCommands } from "../../harness/memory/commands.ts";
 
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
-/** A limit on a real, encrypted log. `pass` lets the time pass after which failures are recorded. */
+/** A limit on a real, encrypted log. `pass` lets the time pass until failures are recorded. */
 async function openRecord(replaced: Partial<EventLog> = {}) {
   const world = await openCommands();
   const logged: string[] = [];

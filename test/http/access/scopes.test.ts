@@ -14,7 +14,7 @@ const toToken = (secret: string, more: Partial<ApiToken> = {}): ApiToken => ({
   ...more,
 });
 
-/** The table of the guide: of each endpoint the credential that it wants, and the scope. */
+/** The guide's table: the required credential and scope of each endpoint. */
 const DOCUMENTED = new Map(
   [
     ...readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8").matchAll(
@@ -30,13 +30,15 @@ type Caller = (typeof CALLERS)[number];
 
 type Outcome = "served" | "401" | "401 invalid_token" | "401 expired" | `403 ${TokenScope}`;
 
-/** What the guide says of a request. A browser's session ends with its token, so that it is asked to sign in. */
+/**
+ * The outcome of a request by the guide. A browser's session ends with its token, so the browser must sign in again.
+ */
 function documentedOutcome(endpoint: string, caller: Caller): Outcome {
   const { caller: wanted, scope } = DOCUMENTED.get(endpoint)!;
   if (wanted === "session") {
     const hasSession = caller !== "none" && caller !== "expired" && caller !== "revoked";
     if (!hasSession) return "401";
-    // No browser signs in without it.
+    // Every browser session has the scope `read`.
     if (scope === "read" && endpoint.startsWith("POST ")) return "served";
     return scope === undefined || scope === caller ? "served" : `403 ${scope}`;
   }
@@ -74,7 +76,7 @@ describe("every endpoint, asked over HTTP with each scope, an expired token, a r
   });
   const url = `http://127.0.0.1:${port}`;
 
-  /** Sends nothing that an endpoint could do something by: who is served gets a refusal of the body at most. */
+  /** Sends a request without effect: if it is admitted, the body is refused at most. */
   async function request(method: string, path: string, headers: Record<string, string>): Promise<Response> {
     const leaving = new AbortController();
     const answer = await fetch(url + path, {
@@ -88,7 +90,7 @@ describe("every endpoint, asked over HTTP with each scope, an expired token, a r
     return answer;
   }
 
-  /** The cookie of a browser that signed in with the token, or the refusal. */
+  /** Returns the cookie of a browser that signed in with the token, or the refusal. */
   async function signIn(secret: string): Promise<string | Response> {
     const answer = await fetch(`${url}/session`, {
       method: "POST",
@@ -107,7 +109,7 @@ describe("every endpoint, asked over HTTP with each scope, an expired token, a r
     revoked: undefined,
     none: undefined,
   };
-  /** Of a browser: it could not sign in without `read`. */
+  /** A token for a browser, which needs the scope `read` to sign in. */
   const forBrowser = (scopes: readonly TokenScope[]) => toToken("browser-token", { name: "browser", scopes });
   const inForce = Object.values(tokens).filter((token) => token !== undefined);
 
@@ -140,7 +142,7 @@ describe("every endpoint, asked over HTTP with each scope, an expired token, a r
   });
 
   test.each(endpoints)("$method $path answers as the guide says", async ({ method, path }) => {
-    // Wrong tokens are limited by the minute.
+    // Wrong tokens are limited per minute.
     world.now += 60_000;
     const endpoint = `${method} ${path}`;
     const askAs = DOCUMENTED.get(endpoint)!.caller === "session" ? askAsBrowser : askAsProgram;
@@ -166,7 +168,7 @@ describe("one token", () => {
       detail: "The token records clicks of go.example, sho.rt only.",
     });
     expect(await problemIn(refused)).toBe("403 other-domain");
-    // A key does not lead to the answer that the caller's other token got.
+    // An idempotency key does not give access to the answer that another token of the caller received.
     const headers = { "idempotency-key": "k1" };
     world.deps.authentication.replace([
       toToken("narrow", { scopes: ["track"], links: ["go.example"] }),

@@ -11,7 +11,7 @@ const TOKENS = [{ name: "t", sha256: createHash("sha256").update(TOKEN).digest("
 const authentication = createAuthentication({ tokens: TOKENS, authPolicy: "spec", openRoutes: [] }, Date.now);
 const SIGNED_IN_MS = 12 * 3_600_000;
 
-/** A browser's request, with the cookie of a sign-in. */
+/** A browser's request with the cookie of its sign-in. */
 const requestWith = (setCookie = ""): Request =>
   new Request("http://localhost/", { headers: { cookie: setCookie.split(";")[0] ?? "" } });
 

@@ -10,7 +10,7 @@ const MIDNIGHT = Date.parse("2026-03-01T00:00:00.000Z");
 const WEB: ApiToken = { name: "web", sha256: "3f2a9c".padEnd(64, "0") };
 const OPS: ApiToken = { name: "ops", sha256: "9c3f2a".padEnd(64, "0") };
 
-/** Recorders on one log, as instances have them. `replaced` stands for a part of the log. */
+/** Recorders that share a log, like those of several instances. `replaced` overrides a part of the log. */
 async function openWorld(replaced: Partial<EventLog> = {}) {
   const world = await openCommands();
   const clock = { now: MIDNIGHT };

@@ -11,7 +11,7 @@ const OTHER = "other-token-0123456789";
 const of = (name: string, token: string) => ({ name, sha256: createHash("sha256").update(token).digest("hex") });
 const line = (name: string, token: string) => `${name}:sha256:${of(name, token).sha256}\n`;
 
-/** A file as the reader finds it, and a clock that goes from reading to reading. */
+/** Follows a tokens file with simulated contents, and a clock that advances with each read. */
 function follow(first: string) {
   const tokens = [of("ops", OTHER), of("web", OLD)];
   const authentication = createAuthentication({ tokens, authPolicy: "strict", openRoutes: [] }, Date.now);
@@ -39,7 +39,7 @@ function follow(first: string) {
   });
   return {
     logged,
-    /** The file changes, and is read so many times. */
+    /** Changes the file and waits for this number of reads. */
     async becomes(content: string | undefined, readings = 2): Promise<void> {
       world.content = content;
       for (let reading = 0; reading < readings; reading++) {

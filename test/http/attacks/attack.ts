@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import type { Target } from "./target.ts";
 
-/** What an attack did, and what it saw. */
+/** The result of an attack. */
 export interface Outcome {
   readonly tried: number;
   readonly seen: string;
-  /** Whatever was not as it should be. */
+  /** Descriptions of everything unexpected. */
   readonly wrong: readonly string[];
 }
 
@@ -15,7 +15,7 @@ export interface Attack<T = Target> {
   run(target: T): Promise<Outcome>;
 }
 
-/** A test for each attack; it prints a row of a table. */
+/** Declares a test for each attack, which prints a row of a table. */
 export function testAttacks<T>(attacks: readonly Attack<T>[], target: () => T, timeoutMs = 1_200_000): void {
   for (const { name, expected, run } of attacks) {
     test(
@@ -24,7 +24,7 @@ export function testAttacks<T>(attacks: readonly Attack<T>[], target: () => T, t
         const { tried, seen, wrong } = await run(target());
         console.log(`| ${name} | ${tried} | ${expected} | ${seen} |`);
         expect(wrong).toEqual([]);
-        // An attack that tried nothing has shown nothing.
+        // An attack that tried nothing proves nothing.
         expect(tried).toBeGreaterThan(0);
       },
       timeoutMs,
@@ -32,7 +32,7 @@ export function testAttacks<T>(attacks: readonly Attack<T>[], target: () => T, t
   }
 }
 
-/** How often each was met, such as `400 × 12, 413 × 3`. */
+/** Formats how often each value occurred, such as `400 × 12, 413 × 3`. */
 export function tally(met: readonly (string | number)[]): string {
   const counts = new Map<string | number, number>();
   for (const each of met) counts.set(each, (counts.get(each) ?? 0) + 1);

@@ -28,7 +28,7 @@ const TYPES = [
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 const inObjects = (depth: number): string => '{"a":'.repeat(depth) + "1" + "}".repeat(depth);
 
-/** No endpoint can mean any of these by anything. */
+/** Bodies that are invalid for every endpoint. */
 const MALFORMED: readonly (readonly [string, string | Uint8Array])[] = [
   ["a tower of 32,000 brackets", nested(32_000)],
   ["a tower in a field", `{"text":${nested(30_000)}}`],
@@ -56,7 +56,7 @@ const MALFORMED: readonly (readonly [string, string | Uint8Array])[] = [
   ),
 ];
 
-/** JSON, and not what any endpoint takes. */
+/** Valid JSON that no endpoint accepts. */
 const UNFIT: readonly (readonly [string, string])[] = [
   ["a prototype", '{"__proto__":{"message":"a","text":"a","dry_run":true}}'],
   ["a constructor", '{"constructor":{"prototype":{"message":"a","text":"a"}}}'],
@@ -74,7 +74,7 @@ const UNFIT: readonly (readonly [string, string])[] = [
   ["true", "true"],
 ];
 
-/** Texts that must come out of the log as they went in. */
+/** Texts that the log must return unchanged. */
 const TEXTS = [
   "größer 日本 👋🏽 🏴󠁧󠁢󠁥󠁮󠁧󠁿",
   "\u202Eright to left\u202C \u2066isolated\u2069 \u200F",
@@ -88,7 +88,7 @@ async function post(target: Target, path: string, body: string | Uint8Array, typ
   return target.ask({ method: "POST", path, headers: [type, WITH_TOKEN], body });
 }
 
-/** Whether every path answers every body with a problem of this name, and that nothing got recorded. */
+/** Checks that every path answers every body with a problem of this name, and that nothing is recorded. */
 async function refuse(target: Target, cases: readonly (readonly [string, string | Uint8Array])[], slug: string) {
   await target.recorded();
   const wrong: string[] = [];
@@ -105,7 +105,7 @@ async function refuse(target: Target, cases: readonly (readonly [string, string 
   }
   const recorded = (await target.recorded()).length;
   if (recorded > 0) wrong.push(`recorded ${recorded}`);
-  // For people to see: an answer that takes long was computed, and held up all others. These take a millisecond.
+  // Reported because an answer that needs a long computation delays all others. These take a millisecond.
   const seen = `${tally(statuses)}, recorded ${recorded}, slowest ${slowestMs.toFixed()} ms`;
   return { tried: statuses.length, seen, wrong };
 }

@@ -6,7 +6,7 @@ import { slugOf } from "./target.ts";
 
 const swapped = (at: number): string => TOKEN.slice(0, at) + (TOKEN[at] === "x" ? "y" : "x") + TOKEN.slice(at + 1);
 
-/** Lines of a request, none of which holds the right token in the right place. */
+/** Header lines without the right token in the right place. */
 const NO_CREDENTIALS: readonly (readonly string[])[] = [
   [],
   ["Authorization:"],
@@ -43,10 +43,10 @@ const NO_CREDENTIALS: readonly (readonly string[])[] = [
   ["X-Forwarded-User: tester", "X-Remote-User: tester"],
 ];
 
-/** Failed authentications a minute from one address. */
+/** Allowed failed authentications per minute from one address. */
 const FAILURES_MAX = 10;
 
-/** RFC 6750: the error only where a token was sent. */
+/** RFC 6750: the error is present only if a token was sent. */
 const CHALLENGE = /^Bearer realm="reachlog"(?:, error="invalid_token")?$/;
 
 export const callers: readonly Attack[] = [
@@ -60,7 +60,7 @@ export const callers: readonly Attack[] = [
       const guarded = PATHS.filter(({ protection }) => protection === "strict" || protection === "token");
       for (const { path, method } of guarded) {
         for (const headers of NO_CREDENTIALS) {
-          // The token in the address comes with each of them.
+          // Each request has the token in its address too.
           const sent = {
             method,
             path: `${path}?access_token=${TOKEN}&token=${TOKEN}&=${TOKEN}`,

@@ -11,7 +11,7 @@ const HEX = SIZE.toString(16);
 const CHUNKED = `${HEX}\r\n${BODY}\r\n0\r\n\r\n`;
 const AUTHORIZATION = `Authorization: ${BEARER.authorization}`;
 
-/** A click that would be recorded, if its framing were taken. */
+/** A click that would be recorded if its framing were accepted. */
 const framed = (lines: readonly string[], body = BODY): Sent => ({
   method: "POST",
   path: PATH,
@@ -19,7 +19,7 @@ const framed = (lines: readonly string[], body = BODY): Sent => ({
   body,
 });
 
-/** Two who read one of these may see different requests. */
+/** Requests that two parsers may interpret differently. */
 const AMBIGUOUS: readonly Sent[] = [
   framed([`Content-Length: ${SIZE}`, "Transfer-Encoding: chunked"], CHUNKED),
   framed(["Transfer-Encoding: chunked", `Content-Length: ${CHUNKED.length}`], CHUNKED),
@@ -55,7 +55,7 @@ const AMBIGUOUS: readonly Sent[] = [
   framed(["X Spaced: a", `Content-Length: ${SIZE}`]),
 ];
 
-/** Request lines and openings that are no HTTP/1.1. */
+/** Request lines and first bytes that are not HTTP/1.1. */
 const LINES = [
   `POST ${PATH} HTTP/2.0\r\n`,
   `POST ${PATH} HTTP/1.2\r\n`,
@@ -68,7 +68,7 @@ const LINES = [
   "OPTIONS * HTTP/1.1\r\n",
   "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n",
   "SSH-2.0-OpenSSH_9.7\r\n",
-  // Of these a server may take the one meaning that they have (RFC 9112, sections 2.2 and 3), as `node:http` does.
+  // A server may accept these in their only meaning (RFC 9112, sections 2.2 and 3), as `node:http` does.
   ...(RUNTIME === "deno" ? [] : [`\r\n\r\nPOST ${PATH} HTTP/1.1\r\n`, `POST  ${PATH} HTTP/1.1\r\n`]),
 ];
 

@@ -3,19 +3,19 @@ import { JSON_TYPE } from "../wire/bytes.ts";
 import type { Attack } from "./attack.ts";
 import { PATHS } from "./routes.ts";
 
-/** What a caller sent, which no refusal may repeat. */
+/** A text in the requests that no refusal may repeat. */
 const CANARY = "canary-7f3a";
 
-/** Words of the inside: stacks, files, libraries, statements. */
+/** Internal details: stacks, files, libraries, statements. */
 const INSIDE =
   /node_modules|\.ts\b|\.js\b|\bat [\w$.<>]+ \(|TypeError|SyntaxError|SQLITE|sqlite|elysia|typebox|JSON Parse|bun:/i;
 
-/** What the console's pages load was written before any request, libraries among it. */
+/** True for a static file of the console; it predates every request and contains libraries. */
 function isAsset(headers: ReadonlyMap<string, readonly string[]>): boolean {
   return /^text\/(css|javascript)/.test(headers.get("content-type")?.[0] ?? "");
 }
 
-/** The last: it looks through all that was answered before. */
+/** Runs last, because it searches all earlier answers. */
 export const leaks: readonly Attack[] = [
   {
     name: "answers searched for what callers sent, for the inside and for secrets",
@@ -31,7 +31,8 @@ export const leaks: readonly Attack[] = [
       const values = [TOKEN, world.directory, ...secrets.map(([, value]) => value)];
       const found = heard.filter(({ body, headers }) => {
         const all = `${body}\n${JSON.stringify([...headers])}`;
-        // A member that is not known is named to who sent it; its value is not. A former address leads on with its query, and so does the form to sign in. The document and the figures name what the console loads.
+        // Allowed texts: the sender's unknown member without its value, the query of a former address or of the sign-in
+        // form, and the console's files in the document and the figures.
         const named = all
           .replaceAll(`"path":"/${CANARY}"`, "")
           .replaceAll(new RegExp(`"/activity(/:position)?\\?${CANARY}"`, "g"), "")

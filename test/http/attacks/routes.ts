@@ -1,10 +1,10 @@
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { GOOD } from "../../harness/memory/app.ts";
 
-/** Every path with its method, as the service knows them. */
+/** Every path with its method and protection, as the service declares them. */
 export const PATHS = describeEndpoints().map(({ path, method, protection }) => ({ path, method, protection }));
 
-/** What a path answers, as `Allow` has it. */
+/** The value of `Allow` for a path. */
 export function allowOf(path: string): string {
   const methods = ["POST", "GET"].filter((method) => PATHS.some((one) => one.path === path && one.method === method));
   return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
@@ -12,7 +12,7 @@ export function allowOf(path: string): string {
 
 export const POSTS = Object.keys(GOOD) as (keyof typeof GOOD)[];
 
-/** Paths that a stranger may ask when the policy is strict. */
+/** Paths that need no token under the strict policy. */
 export const OPEN: readonly string[] = PATHS.filter(({ protection }) => protection === "open").map(({ path }) => path);
 
 export function goodBody(path: keyof typeof GOOD): string {

@@ -29,7 +29,7 @@ const HOSTS = (port: string): readonly string[] => [
   "..",
 ];
 
-/** Other ways to write a path, some of which a lax server or a proxy before it takes for the same. */
+/** Other spellings of a path; a lax server or proxy considers some of them equal to it. */
 const DISGUISES: readonly ((path: string) => string)[] = [
   (path) => `/${path}`,
   (path) => `${path}/`,
@@ -202,7 +202,10 @@ export const routing: readonly Attack[] = [
   },
 ];
 
-/** Dot segments, backslashes and surplus slashes are resolved before a path is looked up: the answer is that of the path meant. */
+/**
+ * True if the path is open after resolution: the service resolves dot segments, backslashes and surplus slashes before
+ * it looks a path up.
+ */
 function isOpenNow(disguised: string): boolean {
   const { pathname } = new URL(disguised, "http://127.0.0.1");
   return OPEN.includes(pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, ""));

@@ -3,9 +3,9 @@ import type { WireAnswer } from "../wire/answers.ts";
 import { requestBytes, type Sent } from "../wire/bytes.ts";
 import { openConnection, type Connection } from "../wire/connection.ts";
 
-/** What came back on a connection of its own. */
+/** The answers on a separate connection. */
 export interface Heard {
-  /** Of the first answer; 0: it was hung up without one. */
+  /** Status of the first answer; 0 if the service closed the connection without one. */
   readonly status: number;
   readonly answers: readonly WireAnswer[];
 }
@@ -15,7 +15,7 @@ export interface RecordedRequest {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The events that a request causes at once. */
+/** Types of the events that a request causes immediately. */
 const CAUSED: ReadonlySet<string> = new Set([
   "LinkClicked",
   "NotificationRequested",
@@ -24,20 +24,20 @@ const CAUSED: ReadonlySet<string> = new Set([
   "RunStarted",
 ]);
 
-/** A real service under attack. All but health and the way of authorization wants a token. */
+/** A real service under attack. Everything except health and the authorization requires a token. */
 export interface Target extends AsyncDisposable {
   readonly world: Installation;
   readonly service: Running;
   readonly url: string;
-  /** All that was ever answered, for a look for what must not be in it. */
+  /** All answers so far, which are searched for leaks. */
   readonly heard: WireAnswer[];
-  /** An address from which no call has come yet. */
+  /** Returns an address that has not called yet. */
   stranger(): string;
   open(from?: string): Promise<Connection>;
-  /** Sends bytes as they are, and listens until an answer comes or the service hangs up. */
+  /** Sends bytes unchanged and waits until an answer arrives or the service closes the connection. */
   send(bytes: string | Uint8Array, from?: string): Promise<Heard>;
   ask(sent: Sent, from?: string): Promise<Heard>;
-  /** What requests got recorded since this was asked last, by type; not its outcomes. */
+  /** Returns the requests recorded since the last call, without their outcomes. */
   recorded(): Promise<readonly RecordedRequest[]>;
 }
 

@@ -20,10 +20,10 @@ const JSON_WANTED = { accept: "application/json" };
 
 const disposed = disposedAfterEach();
 
-/** A world with X configured; `faults` are thrown by the next exchanges, `who` is whose tokens they are. */
+/** A world with X configured. The next exchanges throw `faults`, and return the tokens of the account `who`. */
 async function openX() {
   const faults: Error[] = [];
-  // `asked`: the network has a code; it answers once `answered` is over.
+  // `asked` resolves when the network receives a code; it answers after `answered`.
   const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
   const world = disposed(
     await openApp({
@@ -79,7 +79,7 @@ test("a browser that asks under another name of the host is led to PUBLIC_URL fi
   const led = await under("127.0.0.1:3000");
   expect([led.status, led.headers.get("location")]).toEqual([303, "http://localhost/social/auth?led=1"]);
   expect(led.headers.get("set-cookie")).toBeNull();
-  // A proxy that renames the host would lead there for ever.
+  // Behind a proxy that renames the host, a second redirect would never end.
   for (const answer of [await under("LOCALHOST"), await under("127.0.0.1:3000", "/social/auth?led=1")]) {
     expect(answer.headers.get("location")).toStartWith("https://x.example/authorize");
   }
@@ -104,7 +104,7 @@ test("the repeat of a finished callback by the same browser shows its success, a
   const { world, x, begin, callback } = await openX();
   const cookie = await begin();
   await callback("state=the-state&code=c", { cookie });
-  // A browser that did not get the answer: the connection broke.
+  // The browser did not receive the answer, because its connection broke.
   for (const _ of [1, 2]) {
     const again = await callback("state=the-state&code=c", { cookie });
     expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);
@@ -163,7 +163,10 @@ describe("a used state is refused", () => {
 });
 
 describe("a network that takes its time with the tokens", () => {
-  /** The service on a socket, hanging up on clients that are idle for a second; a code waits for its tokens there. */
+  /**
+   * The service on a real socket; it closes connections idle for a second, and the exchange of a code waits for
+   * `answer`.
+   */
   async function slow() {
     const opened = await openX();
     const { world, x } = opened;
@@ -178,7 +181,7 @@ describe("a network that takes its time with the tokens", () => {
         redirect: "manual",
         ...init,
       });
-    /** Until the server has hung up on a client that came later, and says nothing more. */
+    /** Waits until the server has closed a connection that was opened later and went idle. */
     const idle = async (): Promise<void> => {
       using silent = await openConnection(url);
       await silent.write(requestBytes(url, { path: "/api/health" }));
@@ -288,7 +291,7 @@ describe("nothing is stored, and the answer is 400, when", () => {
 
 describe("a browser gets a page that says what happened and leads on, with the status of the problem", () => {
   const ACCEPT = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
-  /** What a browser is shown in place of a problem; the problem itself is asked for with another accept. */
+  /** The parts of the page that a browser gets instead of a problem; another Accept header gets the problem itself. */
   const shown = async (response: Response): Promise<[number, string, readonly string[]]> => {
     const page = await response.text();
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -315,7 +318,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
     expect(main).not.toContain("canary");
     expect(ways).toEqual(["/social/auth", "/"]);
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
-    // As for programs: only what is over ends the authorization that this browser has begun.
+    // As for programs, only a final outcome ends the authorization that this browser began.
     expect(answer.headers.has("set-cookie")).toBe(fault !== undefined);
   });
 

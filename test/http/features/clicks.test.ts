@@ -60,7 +60,7 @@ test("a link is recorded under one name, whatever the spelling of its domain and
   );
 });
 
-/** Every member that a body may have, by its type. */
+/** Generators of values for every member of a body. */
 const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<string | null>>> = {
   event: fc.string({ minLength: 1, maxLength: 64 }),
   domain: fc.string({ maxLength: 253 }),
@@ -81,7 +81,7 @@ test.each(LOG_ENGINES)("results and clicks count all spellings of a message's li
     { type: "DirectMessageAttempted", data: { ...about, text: "Hi", variant: "A", day: "2026-03-01", links } },
     { type: "DirectMessageSent", data: { ...about, message_id: "m", settled_by: "answer" } },
   );
-  // A click at once is suspected to be a machine's.
+  // An immediate click is suspected to be a machine's.
   now += 60_000;
   const spellings = [
     { domain: "go.example", short_code: "spring", ip: "203.0.113.1" },

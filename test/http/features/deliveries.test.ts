@@ -19,7 +19,9 @@ const CLICK: NewEvent = clickOf({ channels: ["chat", "ads"] });
 const gaveUp = (source: number, channel: ChannelName, more: object = {}): NewEvent =>
   outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
 
-/** Two dead letters of chat, and one of ads that may have arrived so long ago; the ids of what they are about. */
+/**
+ * Adds two dead letters of chat, and one of ads that may have arrived `agoMs` ago. Returns the ids of their sources.
+ */
 async function openWithLetters(agoMs = HOUR_MS) {
   const harness = disposed(await openApp());
   await harness.append(STREAMS.requests, CLICK, CLICK, CLICK);
@@ -122,7 +124,7 @@ async function list({ app }: AppHarness, query: Record<string, string> = {}): Pr
   return (await answer.json()) as Listing;
 }
 
-/** All of its pages. */
+/** Lists all pages. */
 async function listAll(harness: AppHarness, query: Record<string, string>) {
   const pages: Listing[] = [await list(harness, query)];
   for (let next = pages[0]?.next; next !== null && next !== undefined; next = pages.at(-1)?.next) {
@@ -191,7 +193,7 @@ const filters = fc.record(
 type Given = typeof endings extends fc.Arbitrary<infer One> ? One : never;
 type Query = typeof filters extends fc.Arbitrary<infer One> ? One : never;
 
-/** What an operator means by the filter. All ended in this century, and before the next. */
+/** The intended meaning of the filter. All deliveries ended in this century. */
 function isMeant({ domain, short_code, channel, failure, refused }: Given, query: Query): boolean {
   const { error, link } = query;
   const status = "status" in failure ? String(failure.status) : "";
@@ -271,7 +273,7 @@ test("nothing is done where it would be another number than the one that was nam
   expect(await asked("retry", { ...named, until_position: 8 })).toBe("409 number-changed");
   expect(await kinds()).toHaveLength(2);
   expect(await asked("retry", named)).toEqual({ done: 2, ...NONE_LEFT });
-  // Pressed a second time.
+  // The operator presses the button a second time.
   expect(await asked("retry", named)).toBe("409 number-changed");
   expect((await kinds()).filter((kind) => kind.startsWith("DispatchRetry"))).toHaveLength(2);
 });
@@ -347,7 +349,7 @@ test("one dispatch in doubt is retried by hand, once, and the log says that it m
   const { chat, ads } = harness.projector.state("deliveries");
   expect([chat.in_doubt, ads.in_doubt, chat.dead, ads.dead]).toEqual([0, 1, 0, 0]);
   expect([chat.lanes.direct.pending, ads.lanes.direct.pending]).toEqual([1, 1]);
-  // In doubt again, which is another doubt.
+  // The retry is in doubt again, which is a new doubt.
   expect(events[0]?.position).toBe(6);
   const again = outcomeOf("DispatchInDoubt", { source: 6, channel: "chat", lane: "direct", detail: "again" });
   await harness.append(STREAMS.delivery("chat"), again);

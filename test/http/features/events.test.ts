@@ -13,7 +13,7 @@ async function openEvents(given: Parameters<typeof openApp>[0] = {}): Promise<Ap
 
 const MESSAGE: NewEvent = { type: "MessageRequested", data: { text: "hello" } };
 
-/** The positions of the first `count` events of a stream that is open; closes it then. */
+/** Reads the positions of the first `count` events of an open stream, then closes it. */
 async function positionsIn(response: Response, count: number): Promise<readonly number[]> {
   expect(response.headers.get("content-type")).toBe("text/event-stream");
   const positions: number[] = [];

@@ -13,7 +13,7 @@ const world = await openApp();
 afterAll(() => world[Symbol.asyncDispose]());
 await world.authorize();
 
-/** Posts the good body with some fields replaced; `undefined` takes a field away. */
+/** Posts the valid body with some fields replaced; `undefined` removes a field. */
 async function send(path: Path, fields: Record<string, unknown>) {
   const { position } = await world.store.head();
   const response = await post(world.app, path, { ...GOOD[path], ...fields }, { token: TOKEN });

@@ -41,7 +41,7 @@ test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again on
   expect(await health()).toEqual([503, "degraded"]);
   expect(await health()).toEqual([503, "degraded"]);
   expect((await ask(world.app, "/social/stats")).status).toBe(200);
-  // No caller has to post first: an idle service recovers too.
+  // No caller must post first: an idle service recovers too.
   disk.isFull = false;
   expect(await health()).toEqual([200, "ok"]);
   expect((await send()).ok).toBe(true);
@@ -104,14 +104,14 @@ test("a full disk that takes what is small and refuses what is large is one line
   expect(lines).toEqual(["requests are refused: they cannot be recorded"]);
   isFull = false;
   await eventIntake.append([MESSAGE], by);
-  // The probe is written between these two, one after the other.
+  // The probe is written between these two, because writes happen in order.
   for (const name of ["one", "two"]) await store.snapshots.save(name, { version: 1, position: 0, state: "" });
   expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
 });
 
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
 
-/** A log, or a part of it, whose every question is in vain while `isAway` says so. */
+/** A log, or a part of one, whose calls fail while `isAway` returns true. */
 function gated<Part extends object>(part: Part, isAway: () => boolean): Part {
   const away = () => Promise.reject(new StoreUnavailable("the log does not answer"));
   async function* none(): AsyncGenerator {
@@ -127,17 +127,17 @@ function gated<Part extends object>(part: Part, isAway: () => boolean): Part {
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** A run is simulated here, no account is configured, and which channels are suspended is in memory. */
+/** They work without the log: a run is simulated, no account is configured, and suspended channels are in memory. */
 const WITHOUT_LOG = ["POST /social/run", "POST /social/account/unlink", "POST /api/deliveries/resume"];
 
-/** Bodies of decisions: their examples show all members, of which some do not go together. */
+/** Bodies of decisions; the examples contain all members, some of which exclude each other. */
 const DECISIONS: Readonly<Record<string, object>> = {
   "/api/deliveries/retry": { all: true },
   "/api/deliveries/discard": { all: true, why: "over" },
   "/api/deliveries/settle": { all: true, why: "over", as: "left" },
 };
 
-/** They answer 503 here in any case: there is no account at X. */
+/** These always answer 503 here, because no account at X is configured. */
 const OF_X = ["/social/auth", "/social/callback"];
 
 test("a log out of reach: whatever endpoint refuses for it says when to ask again, and none answers 500", async () => {

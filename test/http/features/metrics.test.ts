@@ -17,7 +17,7 @@ async function samplesOf({ app }: Pick<AppHarness, "app">): Promise<readonly Sam
   return parseExposition(await response.text());
 }
 
-/** The value of the only figure with these labels. */
+/** The value of the only sample with these labels. */
 function valueOf(samples: readonly Sample[], name: string, labels: Readonly<Record<string, string>> = {}): number {
   const fits = samples.filter(
     (sample) =>

@@ -9,7 +9,7 @@ async function probed({ app }: Pick<AppHarness, "app">, path: string): Promise<u
   return [response.status, await response.json()];
 }
 
-/** Says which log it is to callers who know its id, and to no others. */
+/** Identifies the log to callers who know its id, and to no others. */
 const LOG: unknown = expect.stringMatching(/^[0-9a-f]{32}$/);
 
 const WELL = { running: true, log_writable: true, projections_caught_up: true };

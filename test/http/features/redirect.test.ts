@@ -9,10 +9,10 @@ const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const TARGET = "https://shop.example/offer?a=b";
 const ANN = { id: "101", username: "ann" };
 const SHARED: NewEvent = { type: "LinkAdded", data: { domain: "go.example", code: "spring", target: TARGET } };
-/** As codes of recipients' own links are. */
+/** A code in the form of recipients' own links. */
 const OWN = "7HxQp2MvkZ9bC";
 
-/** A message to Ann with a link of her own. */
+/** A message to Ann with her own link. */
 const INTENT: NewEvent = {
   type: "DirectMessageAttempted",
   data: {
@@ -117,7 +117,7 @@ describe("the redirect", () => {
   });
 });
 
-/** Events as they are on disk that hold this text. */
+/** Stored events, as they are on disk, that contain this text. */
 async function storedWith(world: AppHarness, text: string): Promise<readonly string[]> {
   const stored = await Array.fromAsync(world.store.readStored({}), (event) => JSON.stringify(event));
   return stored.filter((event) => event.includes(text));

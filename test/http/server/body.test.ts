@@ -8,10 +8,10 @@ const text = new TextEncoder();
 const notify = (world: AppHarness, body: unknown, headers: Record<string, string> = {}) =>
   post(world.app, "/api/notify", body, { token: TOKEN, headers });
 
-/** A body of so many bytes: too long a message, but JSON. */
+/** A body of this size in bytes: valid JSON with a message that is too long. */
 const ofBytes = (bytes: number): string => JSON.stringify({ message: "x".repeat(bytes - '{"message":""}'.length) });
 
-/** In pieces and without a length, as a chunked request comes. */
+/** A body in pieces without a length, like that of a chunked request. */
 function chunked(body: string): ReadableStream<Uint8Array> {
   const bytes = text.encode(body);
   let at = 0;

@@ -49,7 +49,7 @@ test("a click's own event gives its answer: none is kept beside it, and a full l
   expect(await world.events("RequestAnswered")).toEqual([]);
 });
 
-/** A log that takes events, and not the answers to those who asked for them. */
+/** A log that accepts events, but not the answers to keyed requests. */
 function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["store"]> {
   return (store) => ({
     ...store,
@@ -172,7 +172,7 @@ describe("two instances that get the same key at once", () => {
     const first = Promise.withResolvers<Settlement | undefined>();
     const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
     world.settlement = { status: "failed", detail: "no such channel" };
-    // A problem names the request, which is the first one's in both answers.
+    // A problem contains the request's id, which is the first request's in both answers.
     const headers = { "x-request-id": "request-1" };
     const send = (app: App) => post(app, "/api/notify", GOOD["/api/notify"], keyed("k-1", { headers }));
     const waiting = send(slow);
@@ -200,7 +200,7 @@ describe("two instances that get the same key at once", () => {
     const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=60" } }));
     const first = send(world.app);
     while (world.triggers.length === 0) await new Promise(setImmediate);
-    // What it would be told: that a run is in progress.
+    // Without the key, the second request would be told that a run is in progress.
     world.triggered = { kind: "running", run_id: "run-1" };
     const second = send(other);
     await polled.promise;
@@ -332,7 +332,7 @@ describe("what is kept", () => {
 describe("the answer of a run", () => {
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
 
-  /** Asks for a run, lets it end, and asks again with the same key. */
+  /** Requests a run, ends it, and requests it again with the same key. */
   async function repeatAfter(end: NewEvent | undefined, prefer: Record<string, string> = {}) {
     await using world = await openApp();
     await world.authorize();
@@ -359,7 +359,7 @@ describe("the answer of a run", () => {
     ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies NewEvent],
   ])("that ended because %s is not given again: the day would be lost", async (_why, end) => {
     for (const prefer of [{}, { prefer: "wait=10" }]) {
-      // The second run did not end so, and is the answer from then on.
+      // The second run ended differently, and is the answer from then on.
       expect(await repeatAfter(end, prefer)).toEqual({ triggers: 2, answered: ["run-2", "run-2"] });
     }
   });

@@ -42,7 +42,7 @@ test("every problem that there is stands somewhere, under its own status", async
     }
   }
   const made = Object.values(problems).map((make) => (make as (...words: unknown[]) => Problem)());
-  // Of a method that is not there to be documented.
+  // Refusals of methods that do not exist, and so are not documented.
   const nowhere = ["method-not-allowed"];
   const declared = ENDPOINTS.flatMap(({ refusals = {} }) =>
     Object.entries(refusals).map(([name, one]) => declaredProblem({ ...one, name, more: {} })),
@@ -60,7 +60,7 @@ interface Described {
   readonly components: Readonly<Record<string, object>>;
 }
 
-/** What the linters of OpenAPI ask for (Redocly's and Spectral's own rules): both are too large to be installed here. */
+/** The rules of the OpenAPI linters Redocly and Spectral, which are too large to be installed here. */
 test("it leaves no linter anything to warn of", async () => {
   const text = await documentOf();
   const { info, tags, paths, components } = JSON.parse(text) as Described;
@@ -90,17 +90,17 @@ test("every JSON body and answer has an example, which fits", async () => {
   for (const [where, { schema, example }] of contents) {
     expect([where, ajv.validate({ ...schema, components }, example), ajv.errors]).toEqual([where, true, null]);
     const { properties = {} } = (components["schemas"] as Record<string, Schema>)[nameOf(schema)] ?? schema;
-    // Whatever may be there is shown: only a text of the caller's own has no example of its own.
+    // The example contains every optional member; only a text of the caller's own has no example of its own.
     expect([where, Object.keys(example as object)]).toEqual([where, Object.keys(properties)]);
   }
 });
 
-/** A schema, or a reference to a named one. */
+/** A schema or a reference to a named one. */
 type Referring = Schema & { readonly $ref?: string };
 
 const nameOf = ({ $ref = "" }: Referring): string => $ref.split("/").at(-1)!;
 
-/** What an operation takes and answers as JSON, but for problems. */
+/** The JSON bodies and answers of an operation, except problems. */
 function contentsOf({ operationId, requestBody, responses }: Readonly<Record<string, unknown>>) {
   const holders = { body: requestBody, ...(responses as object) } as Readonly<Record<string, Holder | undefined>>;
   return Object.entries(holders).flatMap(([name, holder]) => {
@@ -134,7 +134,7 @@ test("the limits are documented wherever they are sent", async () => {
     [...(strict.find((each) => each.id === id)?.answers ?? [])]
       .filter(([, answer]) => answer[kind].includes("ratelimit") && answer[kind].includes("ratelimit-policy"))
       .map(([status]) => status);
-  // A caller with a token has no limit but the day's.
+  // A caller with a token has only the daily limit.
   expect([namesAt("notify", "headers"), namesAt("notify", "optional")]).toEqual([[], []]);
   expect([namesAt("startRun", "headers"), namesAt("startRun", "optional")]).toEqual([
     [200, 202],
@@ -183,7 +183,7 @@ test("each credential that an operation takes is in the document, and none that 
       none: await takes({}),
     };
     const named = get?.security.map((scheme) => Object.keys(scheme)[0] ?? "none") ?? [];
-    // An open path refuses a wrong token only, and what it does needs no session.
+    // An open path refuses only a wrong token, and needs no session.
     const wanted = Object.entries(taken).filter(([name, isTaken]) => isTaken && (name !== "session" || !taken.none));
     expect([path, named.toSorted()]).toEqual([path, wanted.map(([name]) => name).toSorted()]);
     checked++;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createApp } from "../../../src/http/app.ts";
 import { ask, GOOD, openApp, post, problemIn } from "../../harness/memory/app.ts";
 
-/** What a page is asked for, as its path has it in the place of each name. */
+/** Returns the parameters that a page receives from its path. */
 async function parametersAt(path: string): Promise<unknown> {
   await using world = await openApp({ tokens: false });
   let parameters: unknown;

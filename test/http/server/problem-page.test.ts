@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { ask, openApp, post, problemIn } from "../../harness/memory/app.ts";
 import { oddIn } from "../../harness/page.ts";
 
-/** What browsers send when a person follows a link. */
+/** The Accept header of a browser that follows a link. */
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
 const REFUSED = [

@@ -18,7 +18,7 @@ test("the page shows each operation for programs, with its example, and runs not
     programs.map(({ method, path, id }) => `${id} ${method} ${documentedPath(path)}`).sort(),
   );
   expect(page).toContain("&quot;original_url&quot;: &quot;https://shop.example/?utm_source=dm&quot;");
-  // A schema that several answers share stands in each of them.
+  // A schema that several answers share is printed in each of them.
   expect(page.match(/aria-label="\d+ of getReadiness"/g)).toHaveLength(2);
   expect(page.match(/<script|style=|javascript:/g)).toBeNull();
 });

@@ -25,7 +25,7 @@ async function addClicks(store: EventStore<Event>, count: number, code = "a"): P
   await store.append(`link-go.example/${code}`, clicks);
 }
 
-/** Reads messages as a client does: `upTo` of them, or to the end; what comes beside them is in `others`. */
+/** Reads messages as a client does: `upTo` of them, or all. Other parts of the stream go to `others`. */
 function follow(
   store: EventStore<Event>,
   query: EventStreamQuery,
@@ -148,7 +148,7 @@ test("a log that cannot be read any further ends the stream, and its reader coun
   };
   const onGone = () => void goneTimes++;
   const reader = openEventStream(failing, { from: 1 }, new AbortController().signal, { onGone }).getReader();
-  // How long to wait before connecting again, then the click.
+  // The reconnection delay, then the click.
   for (let message = 0; message < 2; message++) expect((await reader.read()).done).toBe(false);
   expect(await reader.read().catch((fault: unknown) => fault)).toEqual(new Error("disk I/O error"));
   expect(goneTimes).toBe(1);

@@ -4,7 +4,7 @@ import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
 
 const START = Date.UTC(2026, 2, 1);
 
-/** A pace on a clock that its waits move; `perMs`: requests that come. */
+/** A pace whose clock is moved by its waits. `perMs` is the number of requests per millisecond. */
 function openPace(perMs: number) {
   const state = { now: START, requests: 0, perMs };
   const pass = (ms: number): void => {
@@ -16,7 +16,7 @@ function openPace(perMs: number) {
     () => state.now,
     async (ms) => pass(ms),
   );
-  /** Milliseconds until so many events in batches of so many were sent. */
+  /** Returns the milliseconds that it takes to send the events in batches. */
   const send = async (events: number, batch = 100): Promise<number> => {
     const startedAt = state.now;
     for (let left = events; left > 0; left -= batch) {
@@ -26,12 +26,12 @@ function openPace(perMs: number) {
     }
     return state.now - startedAt;
   };
-  // From here on it knows how many came.
+  // From here on the pace knows the number of requests.
   void pace.turn(new AbortController().signal);
   return { state, pass, pace, send };
 }
 
-/** A pace whose streams wait beside each other, while requests come without end. */
+/** A pace with several waiting streams, while requests never stop. */
 function openBusyPace() {
   const waiting: { readonly at: number; readonly wake: () => void }[] = [];
   let now = START;
@@ -79,7 +79,7 @@ test("streams that wait go on one after the other, in the order in which they as
   for (let stream = 1; stream <= 20; stream++) {
     void pace.turn(new AbortController().signal).then((sent) => {
       gone.push(stream);
-      // Events are read first.
+      // A stream reads its events before it sends them.
       setImmediate(() => sent(128));
     });
   }

@@ -25,7 +25,7 @@ const CALLERS = {
   "a session": sessionOf,
 } satisfies Record<string, (harness: AppHarness) => Promise<Record<string, string>>>;
 
-/** What a stream says from now on, until it ends; `cut off` where it does so without an end. */
+/** Returns the rest of a stream; it ends with `cut off` if the stream fails. */
 async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   let text = "";
   try {
@@ -142,7 +142,7 @@ test("no caller takes all streams: by token and session together, and by address
   const ends = Array.from({ length: STREAMS_PER_READER_MAX }, () => openly.deps.load.openStream("address 127.0.0.1"));
   expect(await problemIn(await ask(openly.app, "/events"))).toBe("429 too-many-streams");
   ends[0]?.();
-  // What has ended ends once.
+  // Ending a stream twice has no effect.
   ends[0]?.();
   expect(openly.deps.load.streams).toBe(STREAMS_PER_READER_MAX - 1);
   const response = await ask(openly.app, "/events");

@@ -1,22 +1,22 @@
-/** An answer as it came over the wire. */
+/** An answer as received over the wire. */
 export interface WireAnswer {
   readonly status: number;
-  /** Names in lower case; of a repeated header, all values. */
+  /** Header names in lower case, each with all of its values. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly body: string;
 }
 
 export interface AnswerReader {
   readonly answers: readonly WireAnswer[];
-  /** Takes the bytes that came next. */
+  /** Adds received bytes. */
   take(bytes: Uint8Array): void;
-  /** The next answer is one to HEAD: it has a length and no body. */
+  /** Declares that the next answer is to HEAD: it has a length but no body. */
   expectNoBody(): void;
 }
 
 /**
- * Reads answers as the service writes them, one behind the other: each with a length, or in chunks. Interim ones (1xx) are
- * skipped.
+ * Reads consecutive answers in the forms that the service writes: with a length or in chunks. Skips interim answers
+ * (1xx).
  */
 export function createReader(): AnswerReader {
   const answers: WireAnswer[] = [];
@@ -24,13 +24,13 @@ export function createReader(): AnswerReader {
   let seen: Buffer = Buffer.alloc(0);
   let isStreaming = false;
 
-  /** The first whole answer of what was seen, taken off it. */
+  /** Removes and returns the first complete answer of the received bytes. */
   const next = (): WireAnswer | undefined => {
     const headEnds = seen.indexOf("\r\n\r\n");
     if (headEnds === -1) return undefined;
     const { status, headers } = headOf(seen.toString("latin1", 0, headEnds));
     const isBodiless = bodiless.has(answers.length) || status < 200 || status === 204 || status === 304;
-    // A stream of events has no end: its head is all of it, and nothing comes behind it.
+    // An event stream never ends, so it consists of its head, and no answer follows.
     isStreaming = headers.get("content-type")?.[0] === "text/event-stream";
     if (isStreaming) return { status, headers, body: "" };
     const isChunked = headers.get("transfer-encoding")?.[0] === "chunked" && !isBodiless;
@@ -55,7 +55,7 @@ export function createReader(): AnswerReader {
   };
 }
 
-/** A body, and where the next answer begins; undefined: not all of it has come. */
+/** A body and the offset of the next answer; undefined if it is incomplete. */
 type Read = { readonly body: string; readonly end: number } | undefined;
 
 function ofLength(bytes: Buffer, start: number, length: number): Read {
@@ -63,7 +63,7 @@ function ofLength(bytes: Buffer, start: number, length: number): Read {
   return bytes.length < end ? undefined : { body: bytes.toString("utf8", start, end), end };
 }
 
-/** RFC 9112, section 7.1, without trailers. */
+/** Decodes chunks (RFC 9112, section 7.1) without trailers. */
 function unchunked(bytes: Buffer, start: number): Read {
   const chunks: Buffer[] = [];
   for (let at = start; ;) {

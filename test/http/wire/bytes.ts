@@ -1,13 +1,13 @@
 export interface Sent {
   readonly method?: string;
   readonly path?: string;
-  /** Lines between the request line and the empty one, in this order. `Host` comes first unless it is among them. */
+  /** Header lines in order. `Host` is added first unless it is present. */
   readonly headers?: readonly string[];
-  /** Sent with its length, unless the headers give a length or an encoding. */
+  /** Sent with its length, unless the headers contain a length or an encoding. */
   readonly body?: string | Uint8Array;
 }
 
-/** A request as it goes over the wire; nothing in it is checked or escaped. Headers are latin1. */
+/** The bytes of a request; nothing is checked or escaped. Headers are latin1. */
 export function requestBytes(url: string, { method = "GET", path = "/", headers = [], body }: Sent): Buffer {
   const host = headers.some((line) => /^host\s*:/i.test(line)) ? [] : [`Host: ${new URL(url).host}`];
   const framed = headers.some((line) => /^(content-length|transfer-encoding)\s*:/i.test(line));

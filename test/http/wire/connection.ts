@@ -1,28 +1,31 @@
 import { connect } from "node:net";
 import { createReader, type WireAnswer } from "./answers.ts";
 
-/** Longer than the service gives any client, so that a connection it never closes fails a test instead of hanging it. */
+/**
+ * Longer than any time-out of the service, so that a connection that it never closes fails a test instead of hanging
+ * it.
+ */
 const PATIENCE_MS = 600_000;
 
-/** One TCP connection to a service, of which every byte is the test's own. Disposing it breaks it off. */
+/** One TCP connection to a service, with full control over its bytes. Disposing it breaks it off. */
 export interface Connection extends Disposable {
   readonly answers: readonly WireAnswer[];
   readonly isClosed: boolean;
-  /** Writes bytes; resolves once the system took them, or the connection is gone. */
+  /** Writes bytes; resolves once the system has accepted them or the connection is gone. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** The next answer is one to HEAD. */
+  /** Declares that the next answer is to HEAD. */
   expectNoBody(): void;
-  /** Tells the other side that nothing more comes. */
+  /** Signals to the service that no more bytes follow. */
   end(): void;
-  /** Takes nothing more of what the service writes. */
+  /** Stops reading from the service. */
   stopReading(): void;
-  /** Resolves once so many whole answers came, or the connection closed before. */
+  /** Resolves once `count` complete answers have arrived or the connection is closed. */
   answered(count: number): Promise<readonly WireAnswer[]>;
-  /** Resolves with the ms since it was opened once the connection is closed by the service. */
+  /** Resolves when the service closes the connection, with the ms since it was opened. */
   closed(): Promise<number>;
 }
 
-/** `from` is this machine's address to call from: each of 127.0.0.0/8 is a caller of its own. */
+/** Opens a connection. `from` is the local address to call from; each address of 127.0.0.0/8 is a separate caller. */
 export async function openConnection(url: string, from = "127.0.0.1"): Promise<Connection> {
   const { hostname, port } = new URL(url);
   const openedAt = performance.now();
@@ -34,7 +37,7 @@ export async function openConnection(url: string, from = "127.0.0.1"): Promise<C
     changed = Promise.withResolvers();
   };
   socket.on("connect", change).on("close", change);
-  // A reset closes it too.
+  // A reset also closes the connection.
   socket.on("error", () => {});
   socket.on("data", (bytes) => {
     reader.take(Buffer.from(bytes));

@@ -19,7 +19,7 @@ const REFUSED: DispatchResult = {
   channel: false,
 };
 
-/** Meta as its reference has it: one bad event, and none is taken. */
+/** Behaves as Meta's reference says: one bad event makes it refuse the whole batch. */
 function metaThatRefuses(isBad: (event: string) => boolean) {
   const requests: (readonly string[])[] = [];
   const accepted: string[] = [];
@@ -37,7 +37,7 @@ function metaThatRefuses(isBad: (event: string) => boolean) {
 
 const named = (count: number): string[] => Array.from({ length: count }, (_, index) => `"event ${index}"`);
 
-/** Some of up to a thousand, often few, sometimes most. */
+/** Batches of up to a thousand events, of which often few and sometimes most are bad. */
 const batches = fc.integer({ min: 1, max: EVENTS_MAX }).chain((count) =>
   fc.record({
     events: fc.constant(named(count)),

@@ -1,4 +1,4 @@
-// Makes the calls that are asked for, a line of JSON each, and tells how each ended. For any runtime.
+// Makes the calls that it reads as lines of JSON, and prints how each ended. Runs on any runtime.
 import { createInterface } from "node:readline";
 import { inspect } from "node:util";
 import { createSafeFetch, NetworkFault } from "../../../src/networks/safe-fetch.ts";

@@ -1,4 +1,5 @@
-// Writes, lists, reads and removes files of an S3-compatible store, and tells what it saw as JSON. For any runtime.
+// Writes, lists, reads and removes files in an S3-compatible store, and prints the results as JSON. Runs on any
+// runtime.
 import { createObjectFetch } from "../../../src/networks/safe-fetch.ts";
 import { createS3Client } from "../../../src/networks/s3/client.ts";
 import { createS3Storage } from "../../../src/networks/s3/storage.ts";

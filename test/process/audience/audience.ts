@@ -7,16 +7,16 @@ import type { Running } from "../../harness/process.ts";
 
 export const READERS = 300;
 
-/** Fixed in length, so that none is a part of another; each begins or ends with what stands nowhere else. */
+/** Marks ids and usernames of readers; occurs nowhere else. Both have a fixed length, so that none contains another. */
 export const ID_PREFIX = "88442211";
 export const HANDLE_SUFFIX = "_reads";
 
-/** Begins the address of each visitor (RFC 2544). */
+/** Prefix of each visitor's address (RFC 2544). */
 export const ADDRESS_PREFIX = "198.18.";
-/** Ends the user agent of each visitor's browser. */
+/** End of each visitor's user agent. */
 export const AGENT_SUFFIX = "Audience/7";
 
-/** What each variant links to, in its order. */
+/** The links of each variant, in order. */
 const TARGETS: Readonly<Record<string, readonly string[]>> = {
   A: ["https://shop.example/offer?from=a"],
   B: ["https://shop.example/offer", "https://shop.example/help"],
@@ -27,15 +27,15 @@ export const TEMPLATE = Object.entries(TARGETS)
   .map(([variant, targets]) => `${variant} for {{name}}: ${targets.map((target) => `{{link ${target}}}`).join(" or ")}`)
   .join("\n---\n");
 
-/** A recipient of a message, who has read it. */
+/** A recipient who has read their message. */
 export interface Reader {
   readonly number: number;
   readonly id: string;
   readonly username: string;
   readonly tracking: Tracking;
-  /** Of the message; empty: none came yet. */
+  /** Variant of the message; empty if none has arrived. */
   variant: string;
-  /** The codes of its links. */
+  /** Codes of the message's links. */
   codes: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export function createReaders(): readonly Reader[] {
   });
 }
 
-/** Puts the readers on X, and returns what the log holds of them. */
+/** Adds the readers to X, and returns the events that import them. */
 export function listReaders(readers: readonly Reader[], { x }: Sandbox): NewEvent[] {
   const evidence = { consent_at: "2026-01-05", consent_source: "https://shop.example/form" };
   return readers.map(({ id, username, tracking }) => {
@@ -57,7 +57,7 @@ export function listReaders(readers: readonly Reader[], { x }: Sandbox): NewEven
   });
 }
 
-/** Reads the messages that X took: the audience knows of links what stands in them, and nothing else. */
+/** Reads the messages that X accepted; they are the audience's only source of links. */
 export function readMessages(readers: readonly Reader[], { x }: Sandbox): void {
   const byId = new Map(readers.map((reader) => [reader.id, reader]));
   for (const { recipient_id, text } of x.messages.kept) {
@@ -73,14 +73,14 @@ export type Kind = "person" | "gpc" | "dnt" | "bot" | "head" | "prefetch" | "fet
 
 export interface Visit {
   readonly reader: Reader;
-  /** Which link of the message. */
+  /** Index of the link in the message. */
   readonly link: number;
   readonly kind: Kind;
   readonly address: string;
   readonly agent: string;
 }
 
-/** Clicks of one link of a variant, whichever codes it has. */
+/** Clicks on one link of a variant, under any of its codes. */
 export interface LinkBook {
   clicks: number;
   suspected: number;
@@ -90,11 +90,11 @@ export interface LinkBook {
   readonly visitors: Set<string>;
 }
 
-/** What the audience did, as it wrote it down. */
+/** The audience's own record of what it did. */
 export interface Books {
-  /** `A0`: the first link of variant A. */
+  /** Counts by link; `A0` is the first link of variant A. */
   readonly links: Map<string, LinkBook>;
-  /** Code of a link of a reader's own -> clicks that are theirs. */
+  /** Counts by the code of a reader's own link. */
   readonly own: Map<string, { clicks: number; suspected: number }>;
   requests: number;
 }
@@ -113,7 +113,7 @@ const HEADERS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
   fetched: {},
 };
 
-/** Asks for the link of a message as its visitor does, and notes it. */
+/** Requests the link of a message as its visitor does, and records the visit. */
 export async function follow(service: Running, books: Books, visit: Visit): Promise<void> {
   const { reader, link, kind, address, agent } = visit;
   const headers = { "user-agent": agent, "x-forwarded-for": address, ...HEADERS[kind] };
@@ -134,7 +134,7 @@ function note(books: Books, { reader, link, kind, address, agent }: Visit): void
   else book.clicks++;
   if (kind === "gpc" || kind === "dnt") book.anonymous++;
   if (kind === "fetched") book.suspected++;
-  // A visitor counts once a day of UTC: the test may run over midnight.
+  // A visitor is counted once per UTC day, and midnight may pass during the test.
   if (kind === "person") book.visitors.add(`${new Date().toISOString().slice(0, 10)} ${address} ${agent}`);
   if (reader.tracking !== "granted" || (kind !== "person" && kind !== "fetched")) return;
   const code = reader.codes[link]!;
@@ -144,7 +144,7 @@ function note(books: Books, { reader, link, kind, address, agent }: Visit): void
   else own.suspected++;
 }
 
-/** A generator of numbers from 0 to below `limit`, the same each time (Lehmer 1951, with Park and Miller's factor). */
+/** Returns a reproducible generator of numbers from 0 to below `limit` (Lehmer 1951, with Park and Miller's factor). */
 export function createRandom(seed: number): (limit: number) => number {
   let state = seed;
   return (limit) => {
@@ -153,7 +153,7 @@ export function createRandom(seed: number): (limit: number) => number {
   };
 }
 
-/** Browsers of people, without the version. */
+/** User agents of browsers, without the version. */
 const BROWSERS = [
   "X11; Linux x86_64; rv:140.0",
   "Windows NT 10.0; Win64; x64; rv:141.0",
@@ -169,10 +169,10 @@ function toAgent(device: number): string {
   return `Mozilla/5.0 (${BROWSERS[device % BROWSERS.length]}) Gecko/20100101 Firefox/140.0 ${AGENT_SUFFIX}`;
 }
 
-/** The visitors by one reader's link: the reader, and three friends who were shown the message. */
+/** Visitors of one reader's link: the reader and three friends who saw the message. */
 const VISITORS_PER_READER = 4;
 
-/** A visit of this kind to a link of a reader's message, by the reader or a friend. */
+/** Creates a visit of this kind to a link in a reader's message, by the reader or a friend. */
 export function createVisit(random: (limit: number) => number, readers: readonly Reader[], kind: Kind): Visit {
   const reader = readers[random(readers.length)]!;
   const visitor = reader.number * VISITORS_PER_READER + random(VISITORS_PER_READER);
@@ -181,10 +181,10 @@ export function createVisit(random: (limit: number) => number, readers: readonly
   return { reader, link: random(reader.codes.length), kind, address, agent };
 }
 
-/** Browsers as which X fetches a link after its own bot. */
+/** Number of browsers that X imitates when it fetches a link after its own bot. */
 const FETCHES = 3;
 
-/** X looks at each link of a message that it takes: once by its own name, then as browsers. */
+/** X fetches each link of a message that it accepts: once as its own bot, then as browsers. */
 export async function fetchAsX(service: Running, books: Books, reader: Reader): Promise<void> {
   for (const link of reader.codes.keys()) {
     const address = "199.16.156.120";
@@ -194,7 +194,7 @@ export async function fetchAsX(service: Running, books: Books, reader: Reader): 
   }
 }
 
-/** Visits under way at once. */
+/** Number of simultaneous visits. */
 const AT_ONCE = 40;
 
 export async function followAll(service: Running, books: Books, visits: readonly Visit[]): Promise<void> {

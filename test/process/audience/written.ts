@@ -13,17 +13,17 @@ import { openLog } from "../../../src/privacy/open-log.ts";
 import { capture } from "../../harness/capture.ts";
 import { BEARER, type Installation, type Running } from "../../harness/process.ts";
 
-/** Texts by where they stand. */
+/** Texts by their source. */
 export type Texts = Readonly<Record<string, string>>;
 
-/** The output of a command that is run in this process. */
+/** Returns the output of a command that runs in this process. */
 export async function outputOf({ env }: Installation, command: MakeCommand, ...args: string[]): Promise<string> {
   const { code, out, err } = await capture(command, args, { env });
   if (code !== 0) throw new Error(`${args.join(" ")} failed: ${err}`);
   return out;
 }
 
-/** Every byte of every file in the service's folder, and what needs no key to be read. */
+/** Every byte of every file in the service's folder, and everything that can be read without a key. */
 export async function readBytes(world: Installation): Promise<Texts> {
   const { directory } = world;
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -33,7 +33,7 @@ export async function readBytes(world: Installation): Promise<Texts> {
   return { ...Object.fromEntries(bytes), encrypted: await outputOf(world, audit, "export", "--encrypted") };
 }
 
-/** The keys of personal data by name, as the bytes in which a file holds them; those on a server are not looked at. */
+/** The bytes of the encryption keys in a file, by name. Keys on a server are not included. */
 export function readKeys({ directory }: Installation): ReadonlyMap<string, string> {
   using database = new DatabaseSync(join(directory, "reachlog.keys.sqlite"), { readOnly: true });
   const rows = database.prepare("SELECT name, ciphertext FROM secrets JOIN ciphertexts USING (slot)").all();
@@ -44,7 +44,7 @@ function toText(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("latin1");
 }
 
-/** What the service says of itself and of clicks, to operators and to other programs. */
+/** Everything that the service reports to operators and to other programs. */
 export async function readFigures(world: Installation, service: Running): Promise<Texts> {
   return {
     log: service.log(),
@@ -55,7 +55,7 @@ export async function readFigures(world: Installation, service: Running): Promis
   };
 }
 
-/** What the networks were told, which hear of each click by what browser, and Meta from which address. */
+/** Everything that the networks received; they learn the browser of each click, and Meta also the address. */
 export function readNetworks({ sandbox }: Installation): Texts {
   const { meta, slack, telegram } = sandbox;
   return {
@@ -65,7 +65,7 @@ export function readNetworks({ sandbox }: Installation): Texts {
   };
 }
 
-/** All events, decrypted, in each form of the export, and what is shown of contacts. */
+/** All events, decrypted, in each export format, and the contacts as they are shown. */
 export async function readDecrypted(world: Installation): Promise<Texts> {
   return {
     events: await outputOf(world, audit, "export"),
@@ -76,7 +76,7 @@ export async function readDecrypted(world: Installation): Promise<Texts> {
   };
 }
 
-/** The stored states of all projections, decrypted, those of the past among them. */
+/** The stored states of all projections, decrypted, including past states. */
 export async function readStates({ env }: Installation): Promise<Texts> {
   await using log = await openLog(loadConfig(env, () => ""));
   const texts: Record<string, string> = {};
@@ -89,7 +89,7 @@ export async function readStates({ env }: Installation): Promise<Texts> {
   return texts;
 }
 
-/** Those of the links of a reader's own whose clicks can still be decrypted. */
+/** The codes of readers' own links whose clicks can still be decrypted. */
 export async function readableLinks({ env }: Installation, codes: readonly string[]): Promise<readonly string[]> {
   await using log = await openLog(loadConfig(env, () => ""));
   const { keyring } = log;
@@ -99,7 +99,7 @@ export async function readableLinks({ env }: Installation, codes: readonly strin
   return readable;
 }
 
-/** Each needle that a text holds, and where. */
+/** Returns each needle that a text contains, with its source. */
 export function find(needles: readonly string[], texts: Texts): readonly string[] {
   return Object.entries(texts).flatMap(([where, text]) =>
     needles.filter((needle) => text.includes(needle)).map((needle) => `${needle} in ${where}`),

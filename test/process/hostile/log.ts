@@ -8,7 +8,7 @@ import { HOSTILE } from "./texts.ts";
 const DAY = "2026-11-20";
 const TIME = `${DAY}T10:00:00.000Z`;
 
-/** Writes a log in which every text of others is hostile, past all checks of requests and files. */
+/** Writes a log in which every text from others is hostile, without the checks of requests and files. */
 export async function writeHostileLog(world: Installation): Promise<void> {
   await using store = await openLog(loadConfig(world.env, () => ""));
   const eventLog = createEventLog(store, makeId);

@@ -1,7 +1,7 @@
-/** Stands at the beginning of a line only where a line was forged. */
+/** Begins a line only if a text has forged that line. */
 export const FORGED = "FORGED";
 
-/** What others may write wherever they may write something, and what it is after. */
+/** Hostile texts by their aim; others may write them in any text field. */
 export const HOSTILE = {
   "clears the screen": "\u001b[2J\u001b[H",
   "colours by a sequence": "\u001b[31mred",
@@ -37,10 +37,10 @@ export const STEERING =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)/;
 
-/** Enough of a line to find it by. */
+/** Length of the part of a line that is reported, enough to find it. */
 const TOLD_CHARS = 120;
 
-/** What of an output steers a terminal or is a line of another program. */
+/** Returns the lines of an output that control a terminal or imitate another program's line. */
 export function badLines(output: string): string[] {
   const isBad = (line: string): boolean =>
     STEERING.test(line) || line.startsWith(FORGED) || line.startsWith('{"level":"error","message":"FORGED"');

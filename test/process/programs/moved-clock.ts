@@ -1,6 +1,6 @@
 /**
- * The service on a machine whose clock is ahead by MOVED_MS. At each SIGUSR2 the wall clock alone jumps by JUMP_MS; without
- * that, ten minutes pass. A test starts it as a process.
+ * Program for tests: the service on a machine whose clock is MOVED_MS ahead. At each SIGUSR2 the wall clock alone jumps
+ * by JUMP_MS; without that setting, ten minutes pass on all clocks.
  */
 import { loadConfig } from "../../../src/config/config.ts";
 import { createLogger } from "../../../src/platform/logger.ts";

@@ -1,4 +1,4 @@
-// Tries what a service that an attacker controls would be made to do, and tells how each ended. For Deno.
+// Attempts what an attacker in control of the service would try, and prints how each attempt ended. Runs on Deno.
 import { spawn } from "node:child_process";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { networkInterfaces } from "node:os";
 
 const [given = ""] = process.argv.slice(2);
 
-/** The other end of a connection that was allowed. */
+/** Addresses that the settings allow and forbid, and folders that the service may and may not write to. */
 const { allowed, other, writable, outside } = JSON.parse(given) as Record<string, string>;
 
 const TRIES: Readonly<Record<string, () => unknown>> = {
@@ -49,7 +49,7 @@ function connected({ hostname, port }: URL): Promise<void> {
 function listened(): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
-    // Deno throws where no handler can catch it.
+    // Deno throws this error where no handler can catch it.
     process.once("uncaughtException", reject);
     server.listen(0, "127.0.0.1", () => server.close(() => resolve()));
   });

@@ -1,4 +1,7 @@
-/** The service as one of several on a log in a file, with leases of a tenth of their time. A test starts it as a process. */
+/**
+ * Program for tests: the service as one of several instances on a log in a file, with leases of a tenth of their usual
+ * duration.
+ */
 import { loadConfig } from "../../../src/config/config.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
 import { startService } from "../../../src/service/service.ts";

@@ -5,7 +5,7 @@ import { canary, type Canaries } from "./canaries.ts";
 import { hunted } from "./hunt.ts";
 import type { WatchedWorld } from "./watched-world.ts";
 
-/** Who asks a service, and with what. */
+/** The world and credentials that callers of a service use. */
 export interface Callers {
   readonly world: WatchedWorld;
   readonly canaries: Canaries;
@@ -18,7 +18,7 @@ const VISITOR = { ip: "203.0.113.7", user_agent: "Mozilla/5.0 (X11)" };
 
 const TYPED = { "content-type": "application/json" };
 
-/** The dance with X in all its ways, and calls with a token that is new, refused or dead. */
+/** Authorizes at X in all ways, and makes calls with a new, a refused and a dead token. */
 export async function authorizeInAllWays(callers: Callers, service: Running): Promise<void> {
   const { world, canaries } = callers;
   const { faults } = world.sandbox;
@@ -34,7 +34,7 @@ export async function authorizeInAllWays(callers: Callers, service: Running): Pr
   await world.keepAnswer("/social/me", await service.get("/social/me"));
 }
 
-/** An authorization that is begun; a caller that guesses its end is told nothing. */
+/** Begins an authorization and never completes it; a caller that guesses its end learns nothing. */
 async function giveUp({ world, canaries, masterKey }: Callers, service: Running): Promise<void> {
   const begun = await service.get("/social/auth");
   const [pair = ""] = (begun.headers.get("set-cookie") ?? "").split(";");
@@ -53,7 +53,7 @@ async function giveUp({ world, canaries, masterKey }: Callers, service: Running)
   }
 }
 
-/** Runs that go well, whose token is refused, whose message is in doubt, and one whose grant is dead. */
+/** Runs that succeed, whose token is refused, whose message is in doubt, and whose grant is dead. */
 export async function runInAllWays(callers: Callers, service: Running): Promise<void> {
   const { world, token } = callers;
   const { faults, x } = world.sandbox;
@@ -64,7 +64,7 @@ export async function runInAllWays(callers: Callers, service: Running): Promise<
   await run({ dry_run: true });
   faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
   await run({});
-  // Refused at once, so that a refresh is made: by a network that first is not to be had.
+  // A refused token causes a refresh, which first fails because X is unavailable.
   x.access.clear();
   faults.add({ network: "x", kind: "502_html", path: "/oauth2/token", count: 1 });
   await run({});
@@ -74,7 +74,7 @@ export async function runInAllWays(callers: Callers, service: Running): Promise<
   await world.keepAnswer("/social/me", await service.get("/social/me"));
 }
 
-/** Requests of all kinds, with credentials where they belong and where they do not. */
+/** Sends requests of all kinds, with credentials in the right and in wrong places. */
 export async function askInAllWays({ world, canaries, token }: Callers, service: Running): Promise<void> {
   const wrong = canary();
   canaries.push(hunted("a wrong token", wrong));
@@ -103,7 +103,7 @@ export async function askInAllWays({ world, canaries, token }: Callers, service:
       { ...CLICK, ...VISITOR },
       { ...headers, "idempotency-key": `"${authorization.length}"` },
     );
-    // What does not fit is not repeated, wherever it stands.
+    // An invalid value is not repeated in the answer, wherever it is.
     await post("/api/messaging", { text: 1, token, access_token: wrong }, headers);
     await post("/api/messaging", `{"text": "${token}`, headers);
   }

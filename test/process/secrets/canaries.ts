@@ -9,15 +9,15 @@ import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../sandbox/settings.ts";
 import { hunted, type Hunted } from "./hunt.ts";
 
-/** A secret that stands nowhere else: 256 random bits, in characters that any token may have. */
+/** Creates a unique secret: 256 random bits, in characters that any token may have. */
 export function canary(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Every secret in use, to be hunted for; grows as more of them come to be. */
+/** Every secret in use, to be searched for; grows as secrets are created. */
 export type Canaries = Hunted[];
 
-/** Gives the sandbox's networks secrets of this run alone. */
+/** Gives the sandbox's networks secrets that are unique to this run. */
 export function secureSandbox(sandbox: Sandbox, canaries: Canaries): void {
   const made = (name: string): string => {
     const value = canary();
@@ -35,12 +35,12 @@ export function secureSandbox(sandbox: Sandbox, canaries: Canaries): void {
   Object.assign(sandbox.whatsapp, { accessToken: made("WhatsApp's token") });
 }
 
-/** The settings for these networks, as the sandbox is now. */
+/** The settings of these networks for the sandbox's current credentials. */
 export function settingsFor(sandbox: Sandbox, choice: Choice = {}): Record<string, string> {
   return settingsOf({ urls: urlsOf(sandbox.url, sandbox), credentials: credentialsOf(sandbox) }, choice);
 }
 
-/** Every setting of it that is a secret, with a wrong value of the right form. */
+/** The secret settings with wrong values of the right form. */
 export function wrongSettings(settings: Readonly<Record<string, string>>, canaries: Canaries): Record<string, string> {
   const wrong = Object.entries(settings).flatMap(([name, value]) => {
     const known = canaries.find(({ bytes }) => value.includes(bytes.toString()));
@@ -52,24 +52,24 @@ export function wrongSettings(settings: Readonly<Record<string, string>>, canari
   return Object.fromEntries(wrong);
 }
 
-/** What keys are made for; each would open something. */
+/** Purposes of the derived keys; each opens something. */
 const PURPOSES = ["vault", "oauth-cookie", "console-session", "credentials", "suppression", "personal-keys"];
 
-/** A master key and all that is derived from it. */
+/** A master key and all keys derived from it. */
 export function huntedKeys(name: string, key: Uint8Array): Hunted[] {
   return [hunted(name, key), ...PURPOSES.map((purpose) => hunted(`${name} for ${purpose}`, deriveKey(key, purpose)))];
 }
 
-/** What the first digits of a token's hash are shown for: the token's id. */
+/** Length of the part of a token's hash that is shown as the token's id. */
 const ID_BYTES = 6;
 
-/** A token of a caller, and its hash: with the hash guesses could be tried. */
+/** The token of a caller and its hash, which would allow guesses to be checked. */
 export function huntedToken(name: string, token: string): Hunted[] {
   const hash = createHash("sha256").update(token).digest();
   return [hunted(name, token), hunted(`the hash of ${name}`, hash.subarray(ID_BYTES))];
 }
 
-/** The keys that the files beside a log hold encrypted. */
+/** The keys that the files next to a log contain in encrypted form. */
 export async function huntedFileKeys(
   { vault, keys }: Pick<LogFiles, "vault" | "keys">,
   master: Uint8Array,
@@ -82,7 +82,7 @@ export async function huntedFileKeys(
   return [...personal, hunted("the vault's data key", unwrap(await database.dataKeys(), master, vault).bytes)];
 }
 
-/** Adds all that X gives away from now on, whatever becomes of it. */
+/** Adds all tokens that X issues from now on, even if they are never used. */
 export function huntGrants({ x }: Sandbox, canaries: Canaries): void {
   const issued: readonly (readonly [string, Map<string, unknown>])[] = [
     ["an access token", x.access],

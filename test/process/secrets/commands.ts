@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { WatchedWorld } from "./watched-world.ts";
 
-/** Command lines of every command; a word in capitals stands for what only the world knows. */
+/** Command lines of every command; a word in capitals is a placeholder for a value of the world. */
 const LINES: Readonly<Record<string, readonly string[]>> = {
   serve: [],
   init: ["init --set DAILY_LIMIT=500"],
@@ -45,17 +45,17 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "audit export --format csv --out DIRECTORY/export.csv",
     "audit export --format cloudevents",
   ],
-  // It would run until it is stopped.
+  // A valid command would run until it is stopped.
   witness: ["witness serve --data DIRECTORY/witness --log-key nothing"],
   backup: ["backup DIRECTORY/backup"],
   archive: ["archive --before 2", "archive --before 2 --json"],
   "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
-  // Beside a living service it is refused.
+  // Refused while a service is running.
   restored: ["restored", "restored --json"],
   "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
-  // They show or exchange a secret, each in a way of its own.
+  // These show or exchange a secret and are tested separately.
   token: ["token list", "token list --json", "token remove ffff"],
   key: ["key show", "key show --json"],
   deliveries: [
@@ -68,11 +68,11 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   ],
   account: ["account show", "account show --json", "account unlink"],
   completion: ["completion bash"],
-  // Its input ends at once.
+  // Its input ends immediately.
   mcp: ["mcp"],
 };
 
-/** Runs every command that the overview names. Throws for one that has no line here. */
+/** Runs every command in the overview. Throws for a command without a line here. */
 export async function runEveryCommand(world: WatchedWorld): Promise<number> {
   world.file("elsewhere.env", `DATABASE_URL=sqlite:${join(world.directory, "elsewhere.sqlite")}\n`);
   const { out } = await world.command("--help");
@@ -89,7 +89,7 @@ export async function runEveryCommand(world: WatchedWorld): Promise<number> {
   return count;
 }
 
-/** Settings of a secret that are not of its form: told as faults, and never repeated. */
+/** Malformed settings that contain a secret: reported as faults without the value. */
 export function misformed(secret: string): Record<string, string> {
   return {
     API_TOKENS: `name:${secret} ${secret},${secret},a:sha256:${secret}`,

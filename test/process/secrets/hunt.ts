@@ -1,10 +1,10 @@
-/** A value that nothing may show. */
+/** A value that must not appear anywhere. */
 export interface Hunted {
   readonly name: string;
   readonly bytes: Buffer;
 }
 
-/** What was written somewhere, a character a byte. */
+/** An output, one character per byte. */
 export interface Written {
   readonly where: string;
   readonly bytes: Buffer;
@@ -12,23 +12,23 @@ export interface Written {
 
 export function hunted(name: string, value: string | Uint8Array): Hunted {
   const bytes = typeof value === "string" ? Buffer.from(value) : Buffer.from(value);
-  // A shorter one would be found by chance.
+  // A shorter secret would be found by chance.
   if (bytes.length < PART_CHARS) throw new Error(`${name} has only ${bytes.length} bytes`);
   return { name, bytes };
 }
 
-/** So much of a secret, in whatever form, gives it away. */
+/** A part of a secret of this length, in any encoding, gives it away. */
 const PART_CHARS = 12;
 
 /**
- * Every place where a part of a secret was written: of the secret itself, of its hex digits, its base64 at any offset
- * within a longer text, its UTF-16, or the form it has in a URL. Each is told once a place.
+ * Finds every place that contains a part of a secret, plain, as hex, base64 at any offset within a longer text, UTF-16,
+ * or in its form in a URL. Reports each secret once per place.
  */
 export function findSecrets(secrets: readonly Hunted[], written: Iterable<Written>): string[] {
   const parts = new Map<string, string>();
   for (const { name, bytes } of secrets) {
     for (const [form, text] of formsOf(bytes)) {
-      // Forms of the same letters are told as the plainest of them.
+      // Forms with the same characters are reported as the plainest one.
       for (const part of partsOf(text)) if (!parts.has(part)) parts.set(part, `${name} (${form})`);
     }
   }
@@ -47,7 +47,7 @@ function* partsOf(text: string): Generator<string> {
   for (let at = 0; at + PART_CHARS <= text.length; at++) yield text.slice(at, at + PART_CHARS);
 }
 
-/** Base64 takes three bytes at a time, so what stands before the secret decides how it looks. */
+/** Base64 encodes three bytes at a time, so the text before the secret changes its form. */
 const BASE64_OFFSETS = [0, 1, 2];
 
 function* formsOf(bytes: Buffer): Generator<readonly [form: string, text: string]> {

@@ -5,15 +5,15 @@ import { ended, openInstallation, type Running, type Installation } from "../../
 import { readStoredStates } from "../../harness/stored-states.ts";
 import type { Written } from "./hunt.ts";
 
-/** A world that keeps all that its processes wrote, showed or were answered. */
+/** A world that keeps everything that its processes wrote, showed or were answered. */
 export interface WatchedWorld extends Installation {
   readonly written: Written[];
   keep(where: string, text: string | Buffer): void;
-  /** Keeps all files as they are now, and what is packed in the log's. */
+  /** Keeps all current files, and the uncompressed content of the log's. */
   keepFiles(moment: string): Promise<void>;
-  /** Keeps an answer but for `meant`: the headers that exist to carry a secret to this very caller. */
+  /** Keeps an answer without the headers in `meant`, whose purpose is to carry a secret to this caller. */
   keepAnswer(where: string, answer: Response, meant?: readonly string[]): Promise<string>;
-  /** Ends a service in some way and keeps what it wrote. */
+  /** Ends a service with a signal and keeps what it wrote. */
   end(service: Running, signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
   const written: Written[] = [];
   const keep = (where: string, text: string | Buffer): void => void written.push({ where, bytes: Buffer.from(text) });
 
-  // Whatever a runtime or a library puts aside is to be found too.
+  // Within the world's folder, so that files which a runtime or a library stores there are searched too.
   const temporary = join(world.directory, "temporary");
   mkdirSync(temporary);
   Object.assign(world.env, { TMPDIR: temporary, HOME: temporary });

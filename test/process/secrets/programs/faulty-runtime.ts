@@ -1,4 +1,6 @@
-/** Preloaded: a runtime whose faults repeat all that they were given, and that throws on SIGUSR2 out of any order. */
+/**
+ * Preload that makes runtime errors repeat everything they were given, and throws on SIGUSR2 outside of any request.
+ */
 import { ClientRequest } from "node:http";
 
 function repeating(url: string, headers: object, body: unknown): Error {
@@ -7,7 +9,7 @@ function repeating(url: string, headers: object, body: unknown): Error {
   return Object.assign(new TypeError(`cannot fetch ${told}`, { cause }), { url, told });
 }
 
-// What is replaced is what the service calls, with Bun and without.
+// Replaces the functions that the service calls, on Bun and elsewhere.
 // oxlint-disable-next-line no-restricted-properties
 globalThis.fetch = Object.assign(
   (url: string, { headers, body }: RequestInit = {}) => Promise.reject(repeating(url, [...new Headers(headers)], body)),
