@@ -43,11 +43,11 @@ export const append1000: Bench = async (options) => {
   ];
 };
 
-/** Appends batch after batch to one stream, each at the version that the one before it left. */
+/** Appends batch after batch to one stream, each with the version that the previous one left. */
 export function createCaller(store: EventStore, stream: string, batchEvents: number) {
   let version = 0;
   return {
-    /** Makes the events, and answers what appends them. */
+    /** Makes the events, and returns the function that appends them. */
     prepare(batches: number): () => Promise<void> {
       const made = Array.from({ length: batches }, () => makeEvents(batchEvents));
       return async () => {

@@ -9,7 +9,7 @@ const CALLERS = 64;
 const EVENTS_PER_CALLER = 400;
 const EVENTS_PER_CALLER_QUICK = 50;
 
-/** Concurrent callers of one event each, every one of which waits until its event is durable. */
+/** Concurrent callers that append one event at a time, and wait until it is durable. */
 export const append64: Bench = async (options) => {
   const each = options.quick ? EVENTS_PER_CALLER_QUICK : EVENTS_PER_CALLER;
   const file = join(options.directory, "append-64.sqlite");
@@ -33,12 +33,12 @@ export const append64: Bench = async (options) => {
   ];
 };
 
-/** Durable events a second. */
+/** Returns durable events a second. */
 export function appendConcurrently(store: EventStore, callers: number, each: number): Promise<number> {
   return perSecond(callers * each, prepareAppends(store, callers, each));
 }
 
-/** Makes the events of concurrent callers, each of whom has a stream of its own, and answers what appends them. */
+/** Makes the events of concurrent callers with a stream each, and returns the function that appends them. */
 function prepareAppends(store: EventStore, callers: number, each: number): () => Promise<unknown> {
   const events = Array.from({ length: callers }, () => makeEvents(each));
   return () => Promise.all(events.map((mine, caller) => appendEach(store, caller, mine)));

@@ -7,7 +7,7 @@ import { timeWithChildren } from "./processor-time.ts";
 import { openRawConnection, type RawConnection } from "./raw-postgres-inserts.ts";
 import { makeEvents } from "./sample-events.ts";
 
-/** Processes of one service, each with a writer of its own; here in one process, which is no advantage. */
+/** Processes of one service, each with its own writer; here in one process, which is no advantage. */
 const CLIENTS = 3;
 const SCHEMA = "eventstore";
 
@@ -18,7 +18,7 @@ interface Contenders {
   readonly raw: readonly RawConnection[];
 }
 
-/** Starts a durable server with a log, and some that append to it and insert beside it. */
+/** Starts a durable server with a log, clients that append to it, and clients that insert into another table. */
 async function openContenders(opening: AsyncDisposableStack): Promise<Contenders> {
   const server = opening.use(await startPostgres({ durable: true }));
   const url = await server.newDatabase();
@@ -31,14 +31,14 @@ async function openContenders(opening: AsyncDisposableStack): Promise<Contenders
   return { pid: server.pid(), stores, raw };
 }
 
-/** Events that clients make durable in a second, and the processor time of one in µs. */
+/** Events that clients make durable in a second, and the processor time of one event in µs. */
 interface Shared {
   readonly perSecond: number;
   readonly clients: number;
   readonly server: number;
 }
 
-/** The work of some clients at once on the server with that first process. */
+/** Measures the work of several clients at once; `pid` is the server's first process. */
 async function together(pid: number, events: number, work: readonly (() => Promise<unknown>)[]): Promise<Shared> {
   const times = () => ({ clients: timeWithChildren(process.pid), server: timeWithChildren(pid) });
   const before = times();

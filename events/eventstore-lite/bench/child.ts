@@ -1,6 +1,6 @@
 type Options = Pick<Bun.SpawnOptions.SpawnOptions<"ignore", "pipe", "pipe">, "cwd" | "env">;
 
-/** Starts a process that does not outlive this one, also when a signal ends this one. */
+/** Starts a process that does not outlive this one, even if a signal ends this one. */
 export function startChild(
   command: readonly string[],
   options: Options = {},
@@ -12,7 +12,7 @@ export function startChild(
   return child;
 }
 
-/** What a program prints. Throws with its last words when it fails. */
+/** Returns the output of a program. Throws with its last lines if it fails. */
 export async function outputOf(command: readonly string[], options: Options = {}): Promise<string> {
   const child = startChild(command, options);
   const [out, err, code] = await Promise.all([

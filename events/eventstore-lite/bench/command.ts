@@ -5,16 +5,14 @@ import { parseArgs } from "node:util";
 import type { Bench, BenchOptions, Row } from "./measure.ts";
 import { plainRow, tableOf } from "./table.ts";
 
-/** What statfs(2) calls a file system in memory. */
+/** The type that statfs(2) gives for a file system in memory. */
 const TMPFS_MAGIC = 0x01021994;
 
 export type Benches = Readonly<Record<string, Bench>>;
 
 /**
- * The command line of a set of benchmarks: runs those that are named, or all, and prints one table.
- * `peers` are other people's software, which has to be installed: they run only when they are asked for.
- * `--logs` names a folder that keeps the long logs for the next run: the longest takes a quarter of an hour to write.
- * `--events` is the length of the log, for those whose log may have any.
+ * Runs the named benchmarks, or all but `peers`, and prints one table. `--logs` names a folder that keeps the long logs
+ * for the next run: the longest takes a quarter of an hour to write. `--events` sets their length where it may vary.
  */
 export async function runBenches(benches: Benches, peers: Benches, args: readonly string[]): Promise<void> {
   const known = { ...benches, ...peers };
@@ -28,6 +26,7 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
     process.exitCode = help === true ? 0 : 2;
     return;
   }
+  // Peers are other people's software that has to be installed, so they run only on request.
   const isWanted = (name: string): boolean =>
     names.includes(name) || (Object.hasOwn(peers, name) ? withPeers === true : names.length === 0);
   const wanted = Object.entries(known).filter(([name]) => isWanted(name));
@@ -46,7 +45,7 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
   );
 }
 
-/** Undefined where there is something that nobody knows. */
+/** Undefined if an option is unknown. */
 function parse(args: readonly string[]) {
   const flag = { type: "boolean" } as const;
   const text = { type: "string" } as const;
@@ -72,7 +71,7 @@ async function runAll(benches: readonly (readonly [string, Bench])[], options: O
     try {
       rows.push(...(await bench({ ...options, note })));
     } catch (error) {
-      // The others took minutes, and are worth their table.
+      // The other benchmarks took minutes, so their rows are printed all the same.
       note(`FAILED: ${error instanceof Error ? error.message : String(error)}`);
       process.exitCode = 1;
     }
@@ -83,7 +82,7 @@ async function runAll(benches: readonly (readonly [string, Bench])[], options: O
 async function inTemporaryFolder<Result>(work: (directory: string) => Promise<Result>): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), "bench-"));
   const remove = (): void => rmSync(directory, { recursive: true, force: true });
-  // It may hold gigabytes by then.
+  // The folder may hold gigabytes by then.
   const onSignal = (): void => {
     remove();
     process.exit(130);

@@ -5,7 +5,10 @@ import { startPostgres } from "../testing/postgres-server.ts";
 import { atMost, compare, type Bench } from "./measure.ts";
 import { makeEvents } from "./sample-events.ts";
 
-/** A dump of a large log takes an hour. What it leaves behind grows with time, so that its end counts. */
+/**
+ * Minutes of a run; a dump of a large log takes an hour. The rows that the server cannot clean up meanwhile grow with
+ * time, so only the last rounds count.
+ */
 const MINUTES = Number(process.env["BENCH_DUMP_MINUTES"] ?? 1);
 const MINUTES_QUICK = 0.1;
 
@@ -14,8 +17,8 @@ const BATCHES_PER_ROUND = 20;
 const PAUSE_MS = 200;
 
 /**
- * How long a batch takes while a dump of the same database has its snapshot open all along, so that the server can
- * clean up nothing there, against a log in another database of the same server. They take turns.
+ * Measures a batch while a dump of the same database keeps its snapshot open, so that the server can clean up nothing
+ * there, against a log in another database of the same server. The two take turns.
  */
 export const dumpPostgres: Bench = async ({ quick, note }) => {
   const minutes = quick ? MINUTES_QUICK : MINUTES;
@@ -35,7 +38,7 @@ export const dumpPostgres: Bench = async ({ quick, note }) => {
       await pause(PAUSE_MS);
     }
   });
-  // Not in order: the driver gives a connection up that is half an hour old, and then waits for its end for ever.
+  // Closes without waiting: the driver drops a connection that is half an hour old, and would wait for its end forever.
   await dump.end({ timeout: 0 });
   const last = Math.ceil(p50s.ours.length / 4);
   note(`${p50s.ours.length} rounds in ${minutes} min (BENCH_DUMP_MINUTES), of which the last ${last} count`);
@@ -45,7 +48,7 @@ export const dumpPostgres: Bench = async ({ quick, note }) => {
 
 const SCHEMA = "eventstore";
 
-/** Of some batches one after the other, in microseconds. */
+/** Returns the median duration of consecutive batches, in microseconds. */
 async function p50(store: EventStore): Promise<number> {
   const took: number[] = [];
   for (let batch = 0; batch < BATCHES_PER_ROUND; batch++) {

@@ -1,7 +1,6 @@
 /**
- * One job for emmett, in a process of its own: prints how many events a second.
- * Arguments: the folder in which it is installed, the job as JSON, and the URL of a database for emmett-postgresql;
- * without one it is emmett-sqlite.
+ * Does one job with emmett, in a separate process, and prints the events per second. Arguments: the folder in which it
+ * is installed, the job as JSON, and the URL of a database for emmett-postgresql; without one it uses emmett-sqlite.
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
@@ -16,7 +15,7 @@ export type Job =
   | { readonly kind: "fill"; readonly events: number }
   | { readonly kind: "fold"; readonly events: number };
 
-// The part of their interfaces that is used here; the packages are installed only where they are compared.
+// The used part of their interfaces; the packages are installed only where they are compared.
 interface Store {
   readonly schema: { migrate(): Promise<unknown> };
   appendToStream(
@@ -49,7 +48,7 @@ interface EmmettPostgres {
 
 interface Opened {
   readonly store: Store;
-  /** Whether appends may overlap. */
+  /** True if appends may overlap. */
   readonly isConcurrent: boolean;
   close(): unknown;
 }
@@ -70,7 +69,7 @@ async function openOnSqlite(): Promise<Opened> {
   const isLong = job.kind === "fill" || job.kind === "fold";
   const fileName = join(home, isLong ? "long.sqlite" : `${randomUUID()}.sqlite`);
   const connection = emmett.sqliteConnection({ fileName });
-  // It asks for WAL by itself, but does not wait for it.
+  // It requests WAL by itself, but does not wait for it.
   await connection.command("PRAGMA journal_mode = WAL");
   await connection.command("PRAGMA synchronous = FULL");
   const pragma = async (name: string): Promise<unknown> =>
@@ -79,12 +78,12 @@ async function openOnSqlite(): Promise<Opened> {
   expectSetting("journal_mode", await pragma("journal_mode"), "wal");
   const pool = emmett.SQLiteConnectionPool({ fileName, connectionOptions: { singleton: true, connection } });
   const open = (options: object): Store => emmett.getSQLiteEventStore({ fileName, pool, ...options });
-  // On a connection that is shared, it lets concurrent appends join a transaction that another one commits later, so
-  // they would be acknowledged before they are durable.
+  // On a shared connection, emmett lets concurrent appends join a transaction that another one commits later, so they
+  // would be acknowledged before they are durable.
   return { store: await migrated(open), isConcurrent: false, close: () => connection.close() };
 }
 
-/** Its fastest setting: as many connections as callers; with 16 or 32 for 64 of them it is as fast. */
+/** Its fastest setting: as many connections as callers; 16 or 32 for 64 callers are as fast. */
 async function openOnPostgres(connectionString: string): Promise<Opened> {
   const emmett = installed("@event-driven-io/emmett-postgresql") as EmmettPostgres;
   const { Pool } = installed("pg") as { Pool: new (options: object) => PostgresPool };
@@ -99,7 +98,7 @@ async function openOnPostgres(connectionString: string): Promise<Opened> {
   return { store: await migrated(open), isConcurrent: true, close: () => pool.end() };
 }
 
-/** One that does not look at its schema again. */
+/** Opens a store that does not check its schema again. */
 async function migrated(open: (options: object) => Store): Promise<Store> {
   if (job.kind !== "fold") await open({}).schema.migrate();
   return open({ schema: { autoMigration: "None" } });
@@ -109,7 +108,7 @@ function expectSetting(name: string, found: unknown, wanted: unknown): void {
   if (found !== wanted) throw new Error(`${name} is ${String(found)}`);
 }
 
-/** Each job is done once before it counts, as ours was: this process is new. */
+/** Does each job once before it counts, as ours did, because this process is new. */
 function perform(job: Job): Promise<number> {
   switch (job.kind) {
     case "append":

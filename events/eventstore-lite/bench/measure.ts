@@ -1,4 +1,4 @@
-/** Shared by all benchmarks: contenders take turns, and what counts is how they stand to each other in each round. */
+/** Shared by all benchmarks: contenders take turns, and the ratio of their results in each round counts. */
 
 /** One line of the table: ours against a limit (or a peer) measured in the same run. */
 export interface Row {
@@ -7,28 +7,28 @@ export interface Row {
   /** Medians of the rounds. */
   readonly ours: number;
   readonly limit: number;
-  /** Median of the rounds' own ratios: a drift of the machine moves both sides of one of them. */
+  /** Median of the ratios within each round, because a drift of the machine moves both sides of a round. */
   readonly ratio: number;
   /** Lowest and highest ratio of the rounds: how noisy the machine was. */
   readonly spread: readonly [number, number];
-  /** Without one the row only informs. */
+  /** Undefined if the row only informs. */
   readonly bar?: Bar;
 }
 
-/** What a row should reach. */
+/** The target of a row. */
 export interface Bar {
   readonly text: string;
   isMet(row: Pick<Row, "ours" | "limit" | "ratio">): boolean;
 }
 
 export interface BenchOptions {
-  /** Small and short: shows that all works, not how fast. */
+  /** Small and short: shows that everything works, not how fast. */
   readonly quick: boolean;
-  /** Of the long log of a benchmark whose log may have any length; default: its own. */
+  /** Length of the long log, for a benchmark whose log may have any length; default: the benchmark's length. */
   readonly events?: number;
-  /** Of this run alone and removed after it. */
+  /** Folder of this run, which removes it. */
   readonly directory: string;
-  /** Holds the logs that benchmarks only read, or copy: the same folder, or one that outlasts the run. */
+  /** Folder of the logs that benchmarks only read or copy: `directory`, or one that outlasts the run. */
   readonly logs: string;
   /** Adds a sentence below the table. */
   note(text: string): void;
@@ -36,7 +36,7 @@ export interface BenchOptions {
 
 export type Bench = (options: BenchOptions) => Promise<readonly Row[]>;
 
-/** A median of fewer says little. */
+/** A median of fewer rounds says little. */
 const ROUNDS = 5;
 const ROUNDS_QUICK = 3;
 
@@ -46,7 +46,7 @@ export function roundsOf({ quick }: BenchOptions): number {
 
 /**
  * Runs each contender once a round, after a round that does not count (compilation, caches, first pages of a file).
- * Every second round goes backwards, so that nobody always follows the same one.
+ * Every second round runs in reverse, so that no contender always follows the same one.
  */
 export async function interleave<Name extends string, Result>(
   rounds: number,
@@ -56,7 +56,7 @@ export async function interleave<Name extends string, Result>(
   const results = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Result[]>;
   for (let round = 0; round <= rounds; round++) {
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
-      // So that nobody pays for what another left behind.
+      // No contender pays for the garbage of another.
       Bun.gc(true);
       const result = await contenders[name]();
       if (round > 0) results[name].push(result);
@@ -65,14 +65,14 @@ export async function interleave<Name extends string, Result>(
   return results;
 }
 
-/** How many of `count` things are done in a second. */
+/** Returns how many of `count` things are done in a second. */
 export async function perSecond(count: number, work: () => unknown): Promise<number> {
   const start = performance.now();
   await work();
   return count / ((performance.now() - start) / 1000);
 }
 
-/** Puts two contenders' rounds beside each other. */
+/** Compares the rounds of two contenders. */
 export function compare(what: string, unit: string, ours: readonly number[], limit: readonly number[], bar?: Bar): Row {
   const ratios = ours.map((value, round) => value / limit[round]!);
   return {
@@ -95,17 +95,17 @@ export function atMost(times: number): Bar {
   return { text: `≤ ${times} ×`, isMet: ({ ratio }) => ratio <= times };
 }
 
-/** `more` is in the row's own unit. */
+/** `more` is in the unit of the row. */
 export function atMostMore(more: number, unit: string): Bar {
   return { text: `≤ ${more} ${unit} more`, isMet: ({ ours, limit }) => ours - limit <= more };
 }
 
-/** Whatever it is beside: `most` is in the row's own unit. */
+/** Does not depend on the limit; `most` is in the unit of the row. */
 export function atMostInAll(most: number, unit: string): Bar {
   return { text: `≤ ${most} ${unit}`, isMet: ({ ours }) => ours <= most };
 }
 
-/** Of an even number of values the mean of the two in the middle. */
+/** Returns the mean of the two middle values if there is an even number of them. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -23,7 +23,7 @@ const BATCH_EVENTS = 100;
 const BATCHES = 100;
 const STREAM_EVENTS = 100_000;
 
-/** Pinned, with all that emmett leaves to its user: a figure of "the newest" would say nothing tomorrow. */
+/** Pinned, with all that emmett leaves to its user, because a figure of "the newest" would be worthless tomorrow. */
 const EMMETT = { "@event-driven-io/emmett": "0.42.0", uuid: "10.0.0", "async-retry": "1.3.3", commander: "12.1.0" };
 const EMMETT_SQLITE = { ...EMMETT, "@event-driven-io/emmett-sqlite": "0.42.4", sqlite3: "5.1.7" };
 const EMMETT_POSTGRES = {
@@ -37,14 +37,14 @@ const EMMETT_POSTGRES = {
   "cli-table3": "0.6.5",
 };
 
-/** What one would take instead, in a process of its own, on the runtime where it is fastest (Bun). */
+/** An alternative to this package, in a separate process, on the runtime where it is fastest (Bun). */
 interface Peer {
   readonly name: string;
-  /** Has it do a job in a new process, and answers how many a second it says it did. */
+  /** Runs a job in a new process, and returns the rate that it reports. */
   ask(job: Job): Promise<number>;
 }
 
-/** How many times as fast as the peer ours should be. */
+/** How many times as fast as the peer this package should be. */
 interface Bars {
   readonly append: number;
   readonly fold: number;
@@ -121,14 +121,14 @@ async function fold(store: EventStore, events: number): Promise<void> {
   if (state.items !== events) throw new Error(`${state.items} events were folded instead of ${events}`);
 }
 
-/** Puts a peer into a folder of its own, and answers that; says it where that does not work. */
+/** Installs a peer in a new folder, and returns that folder. If it fails, adds a note and returns undefined. */
 async function install(options: BenchOptions, name: string, dependencies: object): Promise<string | undefined> {
   const home = join(options.directory, name);
   mkdirSync(home);
-  // The native module is downloaded by its install script, or built where that fails, which takes minutes.
+  // The native module is downloaded by its install script, or built if that fails, which takes minutes.
   const manifest = { private: true, dependencies, trustedDependencies: ["sqlite3"] };
   writeFileSync(join(home, "package.json"), JSON.stringify(manifest));
-  // npm hands its settings on to the build (where the headers of Node lie, say); where there is none, Bun does as well.
+  // npm passes its settings to the build (say, the location of Node's headers); without npm, Bun does as well.
   const npm = ["npm", "install", "--legacy-peer-deps", "--no-audit", "--no-fund"];
   try {
     await outputOf(Bun.which("npm") === null ? [process.execPath, "install"] : npm, { cwd: home });

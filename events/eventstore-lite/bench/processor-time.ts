@@ -1,24 +1,24 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What Linux counts processor time in, a second: so it says to every program, whatever the kernel counts in. */
+/** Ticks per second in which Linux reports processor time to every program, whichever unit the kernel uses. */
 const TICKS_PER_SECOND = 100;
 
 /** Processor time since the start of a process, in µs. */
 export interface ProcessorTime {
-  /** Of the thread that serves requests. */
+  /** Time of the thread that serves requests. */
   readonly main: number;
-  /** Of all others: the log's writer, the runtime's compilers and its garbage collection. */
+  /** Time of all other threads: the log's writer, the runtime's compilers and its garbage collection. */
   readonly others: number;
 }
 
-/** Zero where the system has no /proc. */
+/** Zeros if the system has no /proc. */
 export function processorTimeOf(pid: number): ProcessorTime {
   if (process.platform !== "linux") return { main: 0, others: 0 };
   const main = timeIn(`/proc/${pid}/task/${pid}/stat`);
   return { main, others: timeIn(`/proc/${pid}/stat`) - main };
 }
 
-/** Of all threads of that name, of which each has the one that the runtime gave it. */
+/** Returns the time of all threads with that name, which the runtime gave them. */
 export function timeOfThreads(pid: number, name: string): number {
   if (process.platform !== "linux") return 0;
   const times = readdirSync(`/proc/${pid}/task`).map((thread) => {
@@ -26,7 +26,7 @@ export function timeOfThreads(pid: number, name: string): number {
       const folder = `/proc/${pid}/task/${thread}`;
       return readFileSync(`${folder}/comm`, "utf8").trim() === name ? timeIn(`${folder}/stat`) : 0;
     } catch {
-      // It ended meanwhile.
+      // The thread has ended meanwhile.
       return 0;
     }
   });
@@ -34,8 +34,8 @@ export function timeOfThreads(pid: number, name: string): number {
 }
 
 /**
- * Of a process and its children as they are now, in µs: of a PostgreSQL server from its first process on. To the
- * nanosecond, so that short work counts; what has ended meanwhile is left out.
+ * Returns the time of a process and its present children, in µs; for a PostgreSQL server, `pid` is its first process.
+ * Counts nanoseconds, so that short work shows; processes that have ended are left out.
  */
 export function timeWithChildren(pid: number): number {
   if (process.platform !== "linux") return 0;
@@ -62,7 +62,7 @@ function nanosecondsIn(file: string): number {
   }
 }
 
-/** User and system time in a file of proc(5); the name that stands before them may hold anything. */
+/** Returns the user and system time in a file of proc(5). The name before them may hold any characters. */
 function timeIn(file: string): number {
   const stat = readFileSync(file, "latin1");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

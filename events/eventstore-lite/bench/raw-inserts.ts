@@ -1,4 +1,4 @@
-/** What the machine can do: inserts by hand, prepared once, from one thread that does nothing else. */
+/** Measures what the machine can do: inserts by hand, prepared once, from one thread that does nothing else. */
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import type { NewEvent } from "../src/index.ts";
@@ -22,15 +22,15 @@ const INDEXED = `
     hash BLOB NOT NULL, UNIQUE (stream, version)) STRICT;
   CREATE INDEX events_by_type ON events (type);`;
 
-/** The least that keeps the same bytes in order. */
+/** The smallest table that keeps the same bytes in order. */
 const BARE = "CREATE TABLE events (position INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;";
 
 export interface RawTable extends Disposable {
-  /** Prepares the events as rows, one stream after the other in turn, and answers what inserts them durably. */
+  /** Prepares the events as rows, taking the streams in turn, and returns the function that inserts them durably. */
   prepare(events: readonly NewEvent[], streams: number, rowsPerTransaction: number): () => void;
 }
 
-/** A table in a new file. `likeLog` is a log of ours: its settings that are kept in the file are taken over. */
+/** Opens a table in a new file, with the settings that the log `likeLog` keeps in its file. */
 export function openRawTable(file: string, kind: "indexed" | "bare", likeLog: string): RawTable {
   const db = new DatabaseSync(file);
   db.exec(`PRAGMA page_size = ${pageBytesOf(likeLog)}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;`);
@@ -59,7 +59,7 @@ export function openRawTable(file: string, kind: "indexed" | "bare", likeLog: st
   };
 }
 
-/** Inserts one of the rows that were prepared. Values one by one: spreading an array takes a tenth longer. */
+/** Inserts one of the prepared rows. Passes the values one by one, because spreading an array takes a tenth longer. */
 type Insert = (position: number, index: number) => void;
 
 function insertingColumns(db: DatabaseSync): (rows: readonly EventRow[]) => Insert {
@@ -86,7 +86,7 @@ function bytesOf([stream, version, type, id, timeMs, data, meta, hash]: EventRow
   return Buffer.concat([Buffer.from([stream, version, type, id, timeMs, data, meta].join("\n")), hash]);
 }
 
-/** A limit that does less (or more) than the log would be none. */
+/** Throws if the table differs from the log's: a limit that does less (or more) than the log means nothing. */
 function expectSameTable(db: DatabaseSync, likeLog: string): void {
   using log = new DatabaseSync(likeLog, { readOnly: true });
   if (describe(log) !== describe(db)) throw new Error("raw-inserts.ts: the log's table has other columns or indexes");

@@ -1,19 +1,22 @@
-/** What a PostgreSQL server can do: one insert a batch, prepared once, over one connection that does nothing else. */
+/**
+ * Measures what a PostgreSQL server can do: one insert a batch, prepared once, over one connection that does nothing
+ * else.
+ */
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import type { NewEvent } from "../src/index.ts";
 
 export interface RawConnection extends AsyncDisposable {
-  /** Makes the columns of each batch, and answers what inserts them durably. */
+  /** Makes the columns of each batch, and returns the function that inserts them durably. */
   prepare(events: readonly NewEvent[], streams: number, rowsPerTransaction: number): () => Promise<void>;
 }
 
-/** Enough that connections insert at positions of their own. */
+/** Large enough that no two connections insert at the same positions. */
 const POSITIONS_EACH = 1_000_000_000;
 
 /**
- * A connection to a table like the log's own, its indexes included, which are made at the first. The turn of the log, its
- * decisions and its chain are what a raw insert does without.
+ * Opens a connection to a table like the log's, with its indexes, which the first connection creates. A raw insert
+ * needs no turn of the log, no decisions and no chain.
  */
 export async function openRawConnection(url: string, schema: string, number: number): Promise<RawConnection> {
   const sql = postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });

@@ -3,7 +3,7 @@ import { longLog } from "./long-log.ts";
 import { compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
 import { openScan } from "./scan.ts";
 
-/** Reading the whole log: whole events, and what a fold needs of them. */
+/** Reads the whole log: whole events, and the parts that a fold needs. */
 export const read: Bench = async (options) => {
   const { file, events } = await longLog(options);
   await using store = await openSqliteStore({ file });

@@ -7,7 +7,7 @@ const META = {
   traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 };
 
-/** Events of some 300 bytes of data, as a request of an ordinary service leaves them. */
+/** Makes events of some 300 bytes of data, like those of a request of an ordinary service. */
 export function makeEvents(count: number): readonly NewEvent[] {
   return Array.from({ length: count }, (_, index) => ({
     id: randomUUID(),

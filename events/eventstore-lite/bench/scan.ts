@@ -1,21 +1,21 @@
-/** What reading costs at least: the rows from SQLite, in order, with some of their columns parsed as JSON. */
+/** Measures the least that reading costs: the rows from SQLite, in order, with some of their columns parsed as JSON. */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
 export interface Scan extends Disposable {
-  /** Goes through the table once, or through a range of it, and does nothing with what it finds. Answers the number of rows. */
+  /** Reads the table, or a range of it, once and discards the rows. Returns their number. */
   run(range?: { readonly from: number; readonly to: number }): number;
 }
 
-/** How a scan can ask for its rows; which is the fastest depends on runtime and machine. */
+/** A way to read the rows; which one is fastest depends on runtime and machine. */
 type Way = (statement: StatementSync, first: number, last: number, onRow: (row: readonly string[]) => void) => void;
 
 const WAYS: readonly Way[] = [iterating, inChunksOf(128), inChunksOf(1_024), inChunksOf(8_192)];
 
-/** Enough that the fastest way shows, also after compilation. */
+/** Rows of a trial: enough that the fastest way shows, also after compilation. */
 const TRIAL_ROWS = 50_000;
 const TRIALS = 3;
 
-/** `json` columns come behind the others, and each of their values is parsed. */
+/** The `json` columns come after the others; each of their values is parsed. */
 export function openScan(file: string, columns: readonly string[], json: readonly string[]): Scan {
   const db = new DatabaseSync(file, { readOnly: true });
   const last = Number(db.prepare("SELECT max(position) AS last FROM events").get()?.["last"]);
@@ -48,7 +48,9 @@ function inChunksOf(rows: number): Way {
   };
 }
 
-/** By the best of several trials in turn: the first ones are not compiled yet, and others disturb. */
+/**
+ * Compares the best of several trials in turn, because the first ones are not compiled yet, and other programs disturb.
+ */
 function fastestOf(ways: readonly Way[], attempt: (way: Way) => void): Way {
   const bestMs = ways.map(() => Infinity);
   for (let trial = 0; trial < TRIALS; trial++) {

@@ -1,6 +1,6 @@
 import type { Row } from "./measure.ts";
 
-/** The rows as a table for people, one line each. */
+/** Formats the rows as a table for people, one line each. */
 export function tableOf(rows: readonly Row[]): string {
   const table = [["what", "ours", "limit", "ratio (spread)", "bar"], ...rows.map(cellsOf)];
   const widths = table[0]!.map((_, column) => Math.max(...table.map((cells) => cells[column]!.length)));
@@ -24,12 +24,12 @@ function barOf(row: Row): string {
   return row.bar.isMet(row) ? row.bar.text : `${row.bar.text}  NOT MET`;
 }
 
-/** Large figures whole, small ones with the digits that say something. */
+/** Large figures are whole numbers; small ones have a decimal. */
 function rounded(value: number): string {
   return value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
 }
 
-/** A row as JSON has it: the bar as it is written, and whether it is met. */
+/** Returns a row for JSON: the bar as text, and if it is met. */
 export function plainRow({ bar, ...row }: Row): object {
   return bar === undefined ? row : { ...row, bar: bar.text, met: bar.isMet(row) };
 }

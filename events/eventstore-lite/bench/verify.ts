@@ -6,16 +6,18 @@ import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from ".
 
 const HASH_BYTES = 32;
 
-/** Large enough that feeding a hash costs nothing beside hashing. */
+/** Large enough that feeding a hash costs nothing compared with hashing. */
 const PIECE_BYTES = 16 * 1024 * 1024;
 
-/** As the README documents it. */
+/** The query that the README documents. */
 const SELECT_CANONICAL = `
   SELECT e.position || char(10) || s.name || char(10) || e.version || char(10) || e.id || char(10) || t.name
     || char(10) || e.time || char(10) || e.data || char(10) || e.meta AS canonical
   FROM events e JOIN streams s ON s.id = e.stream JOIN types t ON t.id = e.type ORDER BY e.position`;
 
-/** Checking the whole chain against hashing the same bytes in one thread, which has them in memory already. */
+/**
+ * Measures the check of the whole chain against hashing the same bytes in one thread that has them in memory already.
+ */
 export const verify: Bench = async (options) => {
   const { file, events } = await longLog(options);
   await using store = await openSqliteStore({ file });
@@ -39,10 +41,10 @@ export const verify: Bench = async (options) => {
   ];
 };
 
-/** What is hashed of many events, one after the other: room for the hash before, then the canonical bytes. */
+/** The hashed bytes of many events, one after the other: space for the previous hash, then the canonical bytes. */
 interface Piece {
   readonly bytes: Buffer;
-  /** Where each event's bytes end. */
+  /** The end of each event's bytes. */
   readonly ends: readonly number[];
 }
 
@@ -67,7 +69,7 @@ function loadPieces(file: string): readonly Piece[] {
   return pieces;
 }
 
-/** The chain itself, and nothing around it. Answers its last hash. */
+/** Makes only the chain, and returns its last hash. */
 function hashLinks(pieces: readonly Piece[]): string {
   let previous = Buffer.alloc(HASH_BYTES);
   for (const { bytes, ends } of pieces) {

@@ -1,14 +1,14 @@
 import { compare, perSecond, type Bar, type Row } from "./measure.ts";
 import { processorTimeOf, timeOfThreads } from "./processor-time.ts";
 
-/** How fast events are made durable, and how much processor time of which thread each takes, in µs. */
+/** How fast events are made durable, and the processor time of each in two threads, in µs. */
 export interface Work {
   readonly perSecond: number;
   readonly caller: number;
   readonly writer: number;
 }
 
-/** As {@link perSecond}, with the processor time. */
+/** Like {@link perSecond}, with the processor time. */
 export async function workOf(count: number, work: () => unknown): Promise<Work> {
   const before = threads();
   const rate = await perSecond(count, work);
@@ -29,7 +29,10 @@ export function compareRates(what: string, ours: readonly Work[], raw: readonly 
   return compare(what, "/s", rates(ours), rates(raw), bar);
 }
 
-/** What an event takes each thread, beside what inserting it takes. It says on a busy machine too how far both are apart. */
+/**
+ * Compares an event's processor time in each thread with that of inserting it. The ratio is meaningful on a busy
+ * machine too.
+ */
 export function compareThreads(what: string, ours: readonly Work[], raw: readonly Work[]): readonly Row[] {
   const inserts = raw.map(({ caller }) => caller);
   const row = (thread: "caller" | "writer"): Row =>

@@ -13,7 +13,9 @@ const newLogPath = temporaryLogs();
 
 const KILLS = isWhole ? 200 : 40;
 const FLIPS = isWhole ? 500 : 100;
-/** A kill comes this long after the first segment of a life, at random: an archiving takes some milliseconds. */
+/**
+ * A kill comes at a random time, up to this long after the first segment of a life; archiving takes some milliseconds.
+ */
 const LIFE_MS_MAX = 40;
 
 const openAt = (place: string, folder: string): Promise<EventStore> => {
@@ -54,7 +56,7 @@ test.each([
       const files = readdirSync(folder).filter((name) => name.endsWith(".zst"));
       expect(recorded.filter((name) => !files.includes(name))).toEqual([]);
       for (const name of files) if (!recorded.includes(name)) unrecorded.add(name);
-      // What was killed before its record is taken as it is, and the rest follows.
+      // A segment that was killed before its record is used as it is, and the rest follows.
       expect((await take(store.archive({ to: position }))).at(-1)?.last).toBe(position - 1);
       const named = (await store.archived()).map(({ name }) => name);
       expect(readdirSync(folder).filter((name) => name.endsWith(".zst") && !named.includes(name))).toEqual([]);

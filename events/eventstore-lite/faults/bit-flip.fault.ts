@@ -91,7 +91,7 @@ test("a header of zeroes is refused", async () => {
   expect(await fateWith((bytes) => bytes.fill(0, 0, 100))).toMatchObject({ fate: "refused" });
 });
 
-/** What becomes of a copy of the log to whose file `damage` was done. */
+/** Returns the fate of a copy of the log after `damage` to its file. */
 function fateWith(damage: (bytes: Buffer) => void): Promise<Finding> {
   const bytes = Buffer.from(pristine);
   damage(bytes);
@@ -108,7 +108,10 @@ function randomOf<Element>(elements: readonly Element[]): Element {
   return elements[randomInt(elements.length)]!;
 }
 
-/** A flipped bit of an event always alters it: who reads the whole history as it was has not seen the flip. */
+/**
+ * Counts the undetected flips. A flipped bit of an event always alters it, so a log that opens and verifies has hidden
+ * the flip.
+ */
 function countUnseen(findings: readonly Finding[]): number {
   return findings.filter(({ fate }) => fate !== "refused" && fate !== "found").length;
 }

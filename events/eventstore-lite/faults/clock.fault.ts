@@ -12,9 +12,9 @@ const newLogPath = temporaryLogs();
 
 const DAY_MS = 86_400_000;
 
-/** What the wall clock is set to, one after the other, relative to the true one. */
+/** Settings of the wall clock, one after the other, relative to the true time. */
 const CLOCKS = ["+0", "+1d", "+0", "-1d", "+2d", "+0"];
-/** By each holder under each clock. */
+/** Appends of each holder under each setting of the clock. */
 const APPENDS = 200;
 
 test.skipIf(lacks("faketime"))(
@@ -58,15 +58,15 @@ test.skipIf(lacks("faketime"))(
         `${backwards.length}, by an outdated holder ${outdated.length}, leases held twice ${shared.length}`,
     );
     expect({ backwards, outdated, shared }).toEqual({ backwards: [], outdated: [], shared: [] });
-    // The jumps did reach the store.
+    // The jumps have reached the store.
     expect(times.at(-1)! - times[0]!).toBeGreaterThan(2 * DAY_MS - 60_000);
   },
   60_000,
 );
 
-/** Starts a program whose wall clock follows a file, and whose timers do not: that is how a clock is set. */
+/** Starts a program whose wall clock follows a file, and whose timers do not, as when a clock is set. */
 function clockFrom(file: string): readonly string[] {
   const settings = [`FAKETIME_TIMESTAMP_FILE=${file}`, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"];
-  // The command wants an offset, which would go before the file.
+  // The command requires an offset, which would take precedence over the file, so it is unset again.
   return ["faketime", "-m", "-f", "+0", "env", "-u", "FAKETIME", ...settings];
 }

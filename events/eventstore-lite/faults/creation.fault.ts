@@ -10,7 +10,10 @@ import { lacks } from "./tools.ts";
 const newLogPath = temporaryLogs();
 
 const KILLS = 50;
-/** From the start of the process: the log is created some 40 to 100 ms after it. */
+/**
+ * A kill comes at a random time, up to this long after the start of the process; it creates the log after some 40 to
+ * 100 ms.
+ */
 const CREATION_MS_MAX = 120;
 
 /** Creating a log takes some 40 writes and 7 fsyncs (counted with strace). */
@@ -45,13 +48,13 @@ test.skipIf(lacks("strace"))(
       await restart(file);
     }
     console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
-    // All of them came before the first append, or with it.
+    // All calls came before the first append, or with it.
     expect(appended).toBeLessThan(injections.length);
   },
   120_000,
 );
 
-/** Opens what is there, appends, and gives how many events there were. Throws when the start is a bad one. */
+/** Opens the log that is there, appends to it, and returns how many events it had. Throws if the start fails. */
 async function restart(file: string): Promise<number> {
   await using store = await openSqliteStore({ file, owner: true });
   const { position } = await store.head();

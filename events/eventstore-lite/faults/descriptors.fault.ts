@@ -7,7 +7,7 @@ import { startProgram } from "./program.ts";
 const newLogPath = temporaryLogs();
 
 const DESCRIPTORS_MAX = 64;
-/** An open store has fewer. */
+/** The most descriptors left free; an open store needs fewer. */
 const LEFT_MAX = 20;
 
 test("an open store that gets no file descriptor any more appends and reads as before", async () => {
@@ -26,7 +26,7 @@ test("a log that cannot be opened for want of file descriptors opens when there 
   for (let left = 0; left <= LEFT_MAX; left += 1) {
     const file = newLogPath();
     const { ledger, words, code } = await appendWithout(file, left, "before");
-    // Bun itself ends the process when it finds none for a module; that is a start that failed, and no hang.
+    // Bun ends the process if it finds no descriptor for a module: a failed start, not a hang.
     if (code !== 0) outcomes.ended += 1;
     else if (words[0]?.startsWith("refused")) outcomes.refused += 1;
     else outcomes.opened += 1;

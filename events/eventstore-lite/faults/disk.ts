@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "./tools.ts";
 
-/** A file system of its own, at `path` while it is mounted. */
+/** A separate file system, at `path` while it is mounted. */
 export interface Disk extends Disposable {
   readonly path: string;
   mount(...options: string[]): void;
@@ -12,12 +12,12 @@ export interface Disk extends Disposable {
 
 const mounted = new Set<Disk>();
 
-// A test that timed out never leaves its block.
+// A test that times out never leaves its block.
 process.once("exit", () => {
   for (const disk of mounted) disk[Symbol.dispose]();
 });
 
-/** ext4 on a loop device, which goes away with the mount. */
+/** Creates an ext4 file system on a loop device, which goes away with the mount. */
 export function createExt4(bytes: number): Disk {
   return createDisk("ext4", (directory) => {
     const image = join(directory, "image");
@@ -28,7 +28,7 @@ export function createExt4(bytes: number): Disk {
   });
 }
 
-/** A disk in memory. */
+/** Creates a disk in memory. */
 export function createTmpfs(bytes: number): Disk {
   return createDisk("tmpfs", () => ({ source: "none", options: [`size=${bytes}`] }));
 }
@@ -52,7 +52,7 @@ function createDisk(
       mounted.delete(disk);
     },
     [Symbol.dispose]() {
-      // Lazily: also while a process that a failed test left behind has a file open there.
+      // Lazily, because a process that a failed test left behind may have a file open there.
       if (mounted.delete(disk)) run("umount", "--lazy", path);
       rmSync(directory, { recursive: true, force: true });
     },

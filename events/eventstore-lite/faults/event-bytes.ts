@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
-/** Where in a database file some bytes of an event are, and which of its fields they are. */
+/** The bytes of one field of an event in a database file. */
 export interface ByteRange {
   readonly field: string;
   readonly start: number;
@@ -16,15 +16,15 @@ interface Page {
 // https://sqlite.org/fileformat2.html#b_tree_pages
 const LEAF_HEADER_BYTES = 8;
 const CELL_COUNT_AT = 3;
-/** A page's first byte. */
+/** The first byte of a leaf page of a table. */
 const TABLE_LEAF = 13;
-/** A longer row goes on in other pages. */
+/** A row longer than the page minus these bytes continues in other pages. */
 const BYTES_BESIDE_LOCAL_PAYLOAD = 35;
 const VARINT_BYTES_MAX = 9;
 
 /**
- * The fields of all events in the file of a closed log, and the names of their streams and types. It walks along the
- * cells that the pages refer to: what a page kept of rows that moved elsewhere is no part of the log.
+ * Finds the fields of all events in the file of a closed log, and the names of their streams and types. Follows the
+ * cells that the pages refer to, because remains of moved rows are not part of the log.
  */
 export function findEventBytes(file: string): ByteRange[] {
   const bytes = readFileSync(file);
@@ -38,7 +38,7 @@ export function findEventBytes(file: string): ByteRange[] {
   return ranges;
 }
 
-/** The entries of the indexes by which events are found; the field is the index's name. */
+/** Finds the entries of the indexes by which events are found; `field` is the index's name. */
 export function findIndexBytes(file: string): ByteRange[] {
   const bytes = readFileSync(file);
   const db = new DatabaseSync(file, { readOnly: true });
@@ -71,8 +71,8 @@ function findRows(bytes: Buffer, page: Page, fields: readonly string[]): ByteRan
 }
 
 /**
- * A cell is the bytes of its record, the row's number (in a table, not in an index) and the record: sizes of all columns,
- * then their contents.
+ * Finds the fields of a cell, which holds the size of its record, the row's number (in a table, not in an index) and
+ * the record: the types of all columns, then their contents.
  */
 function findFields(bytes: Buffer, cell: number, page: Page, fields: readonly string[]): ByteRange[] {
   const payload = readVarint(bytes, cell);
@@ -88,7 +88,7 @@ function findFields(bytes: Buffer, cell: number, page: Page, fields: readonly st
     start += range.bytes;
     return range;
   });
-  // The row's number is in the cell, and 0 and 1 are in their type.
+  // Fields without bytes are left out: the row's number is in the cell, and the values 0 and 1 are in their type.
   return ranges.filter((range) => range.bytes > 0);
 }
 

@@ -4,22 +4,22 @@ import { take } from "../src/contract/events.ts";
 import type { Ledger } from "./ledger.ts";
 import { eventsOf, streamOf } from "./programs/keyed.ts";
 
-/** What a log holds of what its callers were told. */
+/** The differences between a log and what its callers were told. */
 export interface Findings {
   readonly acknowledged: number;
-  /** Acknowledged, and not in the log or not where it was acknowledged. */
+  /** Acknowledged appends that are missing in the log, or not where they were acknowledged. */
   readonly lost: readonly string[];
-  /** In the log more than once. */
+  /** Appends that are in the log more than once. */
   readonly doubled: readonly string[];
-  /** In the log in part. */
+  /** Appends that are in the log in part. */
   readonly torn: readonly string[];
-  /** In the log although nobody asked for it. */
+  /** Appends in the log that no caller asked for. */
   readonly foreign: readonly string[];
 }
 
 export const FAULTLESS = { lost: [], doubled: [], torn: [], foreign: [] };
 
-/** Opens a log again and compares it with the ledger of its callers. Throws when the log is not whole in itself. */
+/** Opens a log again and compares it with the ledger of its callers. Throws if the log itself is not whole. */
 export async function examine(file: string, ledger: Ledger): Promise<Findings> {
   await using store = await openSqliteStore({ file, owner: true });
   const events = await take(store.read());
@@ -36,7 +36,7 @@ export async function examine(file: string, ledger: Ledger): Promise<Findings> {
   };
 }
 
-/** Appends once more, each under its key, whatever is without an acknowledgement. */
+/** Repeats each append without an acknowledgement, under its key. */
 export async function retry(file: string, ledger: Ledger): Promise<void> {
   await using store = await openSqliteStore({ file, owner: true });
   for (const key of ledger.unacknowledged()) {
@@ -45,7 +45,7 @@ export async function retry(file: string, ledger: Ledger): Promise<void> {
   }
 }
 
-/** The chain holds, nothing is missing in between, and each way to read the log finds the same events. */
+/** Expects that the chain holds, no event is missing, and each way to read the log finds the same events. */
 export async function expectWhole(store: EventStore, events: readonly Recorded<NewEvent>[]): Promise<void> {
   expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
   expect((await store.head()).position).toBe(events.length);
@@ -64,7 +64,7 @@ async function positions(events: AsyncIterable<Recorded<NewEvent>>): Promise<num
   return (await take(events)).map(({ position }) => position);
 }
 
-/** Where each key's events are, in order. */
+/** Returns the positions of each key's events, in order. */
 function placesByKey(events: readonly Recorded<NewEvent>[]): Map<string, number[]> {
   const places = new Map<string, number[]>();
   for (const { data, position } of events) {

@@ -6,10 +6,10 @@ import { isWhole, lacks } from "./tools.ts";
 
 const newLogPath = temporaryLogs();
 
-/** More calls than any of these programs makes: past it the loop below would not end by itself. */
+/** More calls than any of these programs makes; ends the loop below. */
 const CALLS_MAX = 1_000;
 
-// node:sqlite syncs with fsync. The other call is named too, so that an SQLite that uses it does not escape.
+// node:sqlite syncs with fsync. fdatasync is named too, so that an SQLite that uses it does not escape.
 const SYNCS = "fsync,fdatasync";
 
 interface Tally {
@@ -23,7 +23,7 @@ interface Tally {
 
 const isUnable = lacks("strace");
 
-/** Each write, or each thirteenth: there are some two hundred. */
+/** Fails each write, or each thirteenth: there are some two hundred. */
 const WRITES_STEP = isWhole ? 1 : 13;
 
 test.skipIf(isUnable)(
@@ -66,7 +66,10 @@ test.skipIf(isUnable)(
   300_000,
 );
 
-/** Runs the program once for each call that it makes (each `step`th), on a new log each time, until none is left to fail. */
+/**
+ * Runs the program once for each call that it makes (each `step`th), on a new log each time, until no call is left to
+ * fail.
+ */
 async function failEach(
   injection: string,
   when: (number: number) => string,
@@ -93,7 +96,10 @@ async function failEach(
   throw new Error(`the program makes more than ${CALLS_MAX} calls`);
 }
 
-/** Refused with a reason at opening; or in doubt, and from then on nothing is acknowledged and `failed` tells; or unharmed. */
+/**
+ * Expects one of three outcomes: refused with a reason at opening; in doubt, after which nothing is acknowledged and
+ * `failed` resolves; or unharmed.
+ */
 function expectFailStop({ ledger, words }: Injected): void {
   if (isRefused(words)) return;
   const isInDoubt = ledger.refusals.size > 0;
@@ -102,7 +108,10 @@ function expectFailStop({ ledger, words }: Injected): void {
   expect(ledger.acknowledgedAfterDoubt).toBe(0);
 }
 
-/** Refused with a reason at opening; or refused as full and then, by the same store, acknowledged; or unharmed. */
+/**
+ * Expects one of three outcomes: refused with a reason at opening; refused as full and then acknowledged by the same
+ * store; or unharmed.
+ */
 function expectAllInTheEnd({ ledger, words }: Injected): void {
   if (isRefused(words)) return;
   expect(words).toEqual(["closed"]);
@@ -110,7 +119,10 @@ function expectAllInTheEnd({ ledger, words }: Injected): void {
   expect(ledger.unacknowledged()).toEqual([]);
 }
 
-/** Not opened, and told why: a program that fails to open the log must not look like one that has nothing to say. */
+/**
+ * True if the log was not opened, for a stated reason. A program that fails to open the log must not look like one
+ * without output.
+ */
 function isRefused(words: readonly string[]): boolean {
   return words.length === 1 && /^refused (StoreUnusable|Error) .+/.test(words[0]!);
 }

@@ -1,14 +1,20 @@
 import { type EventStore, type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
 import { take } from "../src/contract/events.ts";
 
-/**
- * What becomes of a damaged log.
- * - `whole`, `prefix`: it opens and verifies, and holds all of its history, or the history up to some event.
- * - `other`: the same of another log, which its id tells.
- * - `refused`: it cannot be opened, or not be read. `found`: it opens, and `verify` says what is wrong.
- * - `altered`: it opens and verifies, and some way to read it gives anything else. That is silent corruption.
- */
-export type Fate = "whole" | "prefix" | "other" | "refused" | "found" | "altered";
+/** How a damaged log opens, verifies and reads. */
+export type Fate =
+  /** It opens and verifies, and holds all of its history. */
+  | "whole"
+  /** It opens and verifies, and holds its history up to some event. */
+  | "prefix"
+  /** It opens and verifies, and is all or the beginning of another log, as its id tells. */
+  | "other"
+  /** It cannot be opened or read. */
+  | "refused"
+  /** It opens, and `verify` says what is wrong. */
+  | "found"
+  /** It opens and verifies, but some way to read it gives anything else: silent corruption. */
+  | "altered";
 
 export interface Finding {
   readonly fate: Fate;
@@ -16,9 +22,9 @@ export interface Finding {
   readonly reason: string;
 }
 
-/** What a log is to hold. */
+/** The expected content of a log. */
 export interface History {
-  /** The log's. */
+  /** Id of the log. */
   readonly id: string;
   /** Events as comparable texts, in order of position. */
   readonly events: readonly string[];
@@ -28,7 +34,10 @@ export async function historyOf(store: EventStore): Promise<History> {
   return { id: store.id, events: (await take(store.read())).map((event) => JSON.stringify(event)) };
 }
 
-/** Opens, verifies and reads a log in every way; `history` is its own, `others` those that got mixed up with it. */
+/**
+ * Opens, verifies and reads a log in every way. `history` is its own; `others` are those of logs that were mixed up
+ * with it.
+ */
 export async function fateOf(file: string, history: History, others: readonly History[] = []): Promise<Finding> {
   try {
     await using store = await openSqliteStore({ file });
@@ -36,7 +45,7 @@ export async function fateOf(file: string, history: History, others: readonly Hi
     if (!verification.ok) return { fate: "found", reason: verification.fault?.reason ?? "" };
     const events = await take(store.read());
     const truth = [history, ...others].find(({ id }) => id === store.id);
-    // Not even its id was left: SQLite found an empty file, and the store made a new log of it.
+    // Not even the id is left: SQLite found an empty file, and the store made a new log of it.
     if (!truth && events.length === 0) return { fate: "prefix", reason: "a new log" };
     const reason = truth ? await differenceFrom(truth, store, events) : "read by its id";
     if (reason !== undefined) return { fate: "altered", reason };
@@ -47,7 +56,9 @@ export async function fateOf(file: string, history: History, others: readonly Hi
   }
 }
 
-/** In which way of reading the log shows anything but the beginning of its history. */
+/**
+ * Returns the way of reading that shows anything but the beginning of the log's history; undefined if there is none.
+ */
 async function differenceFrom(
   { events: truth }: History,
   store: EventStore,
@@ -67,12 +78,12 @@ function isSame(read: readonly Recorded<NewEvent>[], own: readonly Recorded<NewE
   return read.length === own.length && read.every((event, index) => event.hash === own[index]?.hash);
 }
 
-/** How often each fate, for a report. */
+/** Counts each fate, for a report. */
 export function tallyOf(findings: readonly Finding[]): string {
   return [...Map.groupBy(findings, ({ fate }) => fate)].map(([fate, own]) => `${fate} ${own.length}`).join(", ");
 }
 
-/** How often each reason of the silent ones, for the message of a test that fails. */
+/** Counts the reasons of silent corruption, for the message of a failed test. */
 export function alteredIn(findings: readonly Finding[]): Record<string, number> {
   const altered = findings.filter(({ fate }) => fate === "altered");
   return Object.fromEntries(

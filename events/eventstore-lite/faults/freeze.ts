@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Program } from "./program.ts";
 
 /**
- * Stops programs, and resolves once each of their threads stands still. An fsync under way is over by then: one that is
- * cut off in the middle would answer as if it had gone well, which no real disk does.
+ * Stops programs, and resolves once each of their threads stands still. An fsync under way has ended by then: an
+ * interrupted one would report success, which no real disk does.
  */
 export async function freeze(programs: readonly Program[]): Promise<void> {
   for (const program of programs) program.signal("SIGSTOP");

@@ -11,16 +11,19 @@ import { lacks } from "./tools.ts";
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** The write-ahead log is checkpointed at 8 MB: a disk of this size gets full in the middle of it now and then. */
+/**
+ * The write-ahead log is checkpointed at 8 MB, so a disk of this size sometimes gets full in the middle of a
+ * checkpoint.
+ */
 const DISK_BYTES = 28 * MIB;
 const BALLASTS = 6;
 const BALLAST_BYTES = 1.5 * MIB;
 
 const CALLERS = 8;
-/** Of an event, at random: what fills the last pages is small. */
+/** The most characters of an event, which has a random number of them: small events fill the last pages. */
 const CHARS_MAX = 40 * KIB;
 
-/** The bar: from the moment there is room. */
+/** The limit for the time from the moment that there is room. */
 const RECOVERY_MS_MAX = 5_000;
 
 const disks = { tmpfs: createTmpfs, ext4: createExt4 };
@@ -39,7 +42,7 @@ for (const [name, createDisk] of Object.entries(disks)) {
         await using store = await openSqliteStore({ file, owner: true });
         await appendUntilFull(store, acknowledged);
         for (const ballast of ballasts) {
-          // Reading goes on, and finds what was acknowledged and nothing of what was refused.
+          // Reading continues, and finds what was acknowledged and nothing that was refused.
           expect((await take(store.read())).map(({ id }) => id).sort()).toEqual(acknowledged.toSorted());
           rmSync(ballast);
           const freedAt = performance.now();
@@ -59,7 +62,7 @@ for (const [name, createDisk] of Object.entries(disks)) {
   );
 }
 
-/** Each caller goes on until it is refused. */
+/** Appends with several callers, until each is refused. */
 async function appendUntilFull(store: EventStore, acknowledged: string[]): Promise<void> {
   const callers = Array.from({ length: CALLERS }, async () => {
     for (;;) await appendSome(store, acknowledged);
@@ -76,7 +79,7 @@ async function appendSome(store: EventStore, acknowledged: string[]): Promise<vo
   acknowledged.push(id);
 }
 
-/** Expects these in the file on disk, read by SQLite itself and by a store that opens the file again. */
+/** Expects these events in the file on disk, read by SQLite itself and by a store that opens the file again. */
 async function expectKept(file: string, acknowledged: readonly string[]): Promise<void> {
   const db = new DatabaseSync(file, { readOnly: true });
   expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);

@@ -4,19 +4,19 @@ import { join } from "node:path";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { startProgram } from "./program.ts";
 
-/** What a program said and did while its system calls were tampered with. */
+/** The output and the end of a program whose system calls were tampered with. */
 export interface Injected {
-  /** Whether it came as far as the call that was to fail. */
+  /** True if the program reached the call that was to fail. */
   readonly isInjected: boolean;
   readonly ledger: Ledger;
-  /** Its lines that are not of the ledger, such as `closed` or `refused …`. */
+  /** Its output lines that are not for the ledger, such as `closed` or `refused …`. */
   readonly words: readonly string[];
   readonly code: number | null;
 }
 
 /**
- * Runs programs/append-rounds.ts on `file` under strace with one injection, such as `fsync:error=EIO:when=3`.
- * A count of strace's is of one thread: the store writes to the log in a single one.
+ * Runs programs/append-rounds.ts on `file` under strace with one injection, such as `fsync:error=EIO:when=3`. strace
+ * counts the calls of each thread; the store writes to the log in a single one.
  */
 export async function appendRoundsUnder(injection: string, file: string): Promise<Injected> {
   const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-trace-"));
@@ -32,7 +32,7 @@ export async function appendRoundsUnder(injection: string, file: string): Promis
     onLine: (line) => (/^[?+!] /.test(line) ? ledger.take(line) : words.push(line)),
   });
   const { code, signal } = await program.ended;
-  // strace ends by the signal that it injected, and then without its last lines.
+  // strace ends by the signal that it injected, and then its last lines are missing.
   const isInjected = signal === "SIGKILL" || readFileSync(trace, "utf8").includes("INJECTED");
   rmSync(directory, { recursive: true });
   return { isInjected, ledger, words, code };

@@ -8,7 +8,7 @@ import { isWhole } from "./tools.ts";
 const newLogPath = temporaryLogs();
 
 const KILLS = isWhole ? 200 : 40;
-/** A kill comes this long after the first root, at random: some appends and their tiles. */
+/** A kill comes at a random time, up to this long after the first root: some appends and their tiles. */
 const LIFE_MS_MAX = 60;
 
 test(`${KILLS} times kill -9 while tiles are written: every root that was said is the log's, and the next start goes on`, async () => {

@@ -12,7 +12,7 @@ const LOADS = [
   { load: "many callers", program: "append-keyed", chars: "100" },
   { load: "one caller whose appends go to the writer in pieces", program: "append-keyed-alone", chars: "70000" },
 ] as const;
-/** A kill comes this long after the first acknowledgement, at random. */
+/** A kill comes at a random time, up to this long after the first acknowledgement. */
 const LIFE_MS_MAX = 120;
 
 test.each(LOADS)(
@@ -42,7 +42,7 @@ test.each(LOADS)(
     expect(found).toMatchObject(FAULTLESS);
     expect([...ledger.refusals]).toEqual([]);
     expect(found.acknowledged).toBeGreaterThan(KILLS);
-    // Without any, no kill would have come while appends were under way.
+    // Otherwise no kill came while appends were under way.
     expect(unanswered).toBeGreaterThan(KILLS / 2);
   },
   240_000,

@@ -1,15 +1,15 @@
-/** What the callers of a store were told, as the process knows that outlives the store's. */
+/** A record of what the callers of a store were told, kept by a process that outlives the store's. */
 export interface Ledger {
-  /** Takes a line of `appendKey` (programs/keyed.ts); leaves others alone. */
+  /** Takes a line of `appendKey` (programs/keyed.ts); ignores any other. */
   take(line: string): void;
-  /** Every key of which an append was asked for. */
+  /** The keys of all appends that were asked for. */
   readonly asked: ReadonlySet<string>;
   readonly acknowledged: ReadonlyMap<string, { readonly first: number; readonly last: number }>;
   /** Names of the errors that appends were refused with. */
   readonly refusals: ReadonlySet<string>;
   /** Acknowledgements that came after one append was in doubt: there must be none. */
   readonly acknowledgedAfterDoubt: number;
-  /** Asked for and not acknowledged: in doubt, refused or never answered. */
+  /** Keys that were asked for and not acknowledged: in doubt, refused or never answered. */
   unacknowledged(): string[];
 }
 

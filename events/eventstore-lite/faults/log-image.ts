@@ -3,17 +3,17 @@ import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { run } from "./tools.ts";
 
-/** The files of a log: the database, its write-ahead log and the index to that one. */
+/** The files of a log: the database, its write-ahead log and the index of the write-ahead log. */
 const SUFFIXES = ["", "-wal", "-shm"];
 
-/** So many that the index by stream has several pages, which are not all written to at the same time. */
+/** Enough that the index by stream has several pages, which are not all written at the same time. */
 const STREAMS = 600;
 const TYPES = 20;
 
 /** Appends that share a transaction. */
 const CALLERS = 25;
 
-/** Appends single events to streams at random; `chars` of data each. */
+/** Appends single events to random streams, with `chars` characters of data each. */
 export async function appendAnywhere(store: EventStore, count: number, chars: number): Promise<void> {
   const text = "x".repeat(chars);
   const append = () => {
@@ -27,8 +27,8 @@ export async function appendAnywhere(store: EventStore, count: number, chars: nu
 }
 
 /**
- * The files of a log as they are on disk now, as if its process had been killed at this moment. Made by a process of its
- * own: opening the files in this one would drop the locks of a store that is open here. Returns the image's path.
+ * Copies the files of a log as they are on disk now, as if its process had been killed. Another process copies them:
+ * opening the files here would drop the locks of a store that is open here. Returns the image's path.
  */
 export function imageOf(file: string, name: string): string {
   const image = newImagePath(file, name);
@@ -36,7 +36,7 @@ export function imageOf(file: string, name: string): string {
   return image;
 }
 
-/** A copy of an image, to be damaged, in the place of the one before. Returns its path. */
+/** Copies an image in order to damage it, and removes the previous copy. Returns the copy's path. */
 export function copyOf(image: string): string {
   const copy = newImagePath(image, "copy");
   for (const suffix of SUFFIXES) if (existsSync(image + suffix)) copyFileSync(image + suffix, copy + suffix);

@@ -10,9 +10,9 @@ const newLogPath = temporaryLogs();
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** What the write-ahead log is cut back to (src/sqlite/settings.ts). */
+/** Size to which the write-ahead log is cut (src/sqlite/settings.ts). */
 const WAL_BYTES_KEPT = 64 * MIB;
-/** Without a reader in the way: a checkpoint comes at 8 MB, and the batch that causes it is written whole. */
+/** Size without a reader in the way: a checkpoint comes at 8 MB, and the batch that causes it is written whole. */
 const WAL_BYTES_IN_PASSING = 24 * MIB;
 
 const EVENT_CHARS = 64 * KIB;
@@ -36,7 +36,7 @@ test.skipIf(lacks("sqlite3"))(
     await reader.stdin.write("COMMIT; SELECT 'done';\n");
     await reader.stdin.end();
     expect(await reader.exited).toBe(0);
-    // The first append checkpoints; the next one starts again at the head of the file, and cuts it.
+    // The first append checkpoints; the next one starts again at the head of the file, and truncates it.
     for (let count = 0; count < 2; count += 1) await store.append("a", newEvents(1));
     const bounded = walBytes(file);
     console.log(
@@ -67,11 +67,11 @@ test("a reader and a subscriber of the store that stand still do not let the wri
     expect(await events.next()).toMatchObject({ value: { position: 2 } });
     await events.return?.();
   }
-  // A reading has what the log held when it began: it is not longer for having been slow.
+  // A read returns what the log held when it began; a slow one is no longer.
   expect(await take(store.read({ stream: "a" }))).toHaveLength(2_000);
 }, 120_000);
 
-/** Appends {@link WRITTEN_BYTES} in all; gives the number of appends, none of which may be refused. */
+/** Appends {@link WRITTEN_BYTES} in all, and returns the number of appends, none of which may be refused. */
 async function appendMuch(store: EventStore): Promise<number> {
   const text = "x".repeat(EVENT_CHARS);
   const appends = Math.ceil(WRITTEN_BYTES / EVENT_CHARS);

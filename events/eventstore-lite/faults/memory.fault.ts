@@ -40,13 +40,16 @@ test.skipIf(lacks("memory cgroup"))(
 );
 
 interface MemoryGroup extends Disposable {
-  /** Starts a program as a member. */
+  /** Starts a program as a member of the group. */
   readonly wrapper: readonly string[];
-  /** How many members the kernel killed. */
+  /** Returns how many members the kernel killed. */
   kills(): number;
 }
 
-/** A group of processes with little memory, below this process's own; by either version of Linux's cgroups. */
+/**
+ * Creates a group of processes with little memory, below this process's own group, with either version of Linux's
+ * cgroups.
+ */
 function createMemoryGroup(bytesMax: number): MemoryGroup {
   const path = join(memoryGroupPath() ?? "", `eventstore-lite-${process.pid}`);
   mkdirSync(path);

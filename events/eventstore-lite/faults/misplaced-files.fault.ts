@@ -13,7 +13,9 @@ const EVENTS_CLOSED = 2_000;
 const EVENTS_OPEN_MAX = 300;
 const CHARS = 100;
 
-/** One log at three times: with a write-ahead log, closed (everything is in the database), and with another one. */
+/**
+ * One log at three times: with a write-ahead log, closed (all is in the database), and with another write-ahead log.
+ */
 interface Images {
   readonly early: string;
   readonly closed: string;

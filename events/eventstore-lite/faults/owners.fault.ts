@@ -36,7 +36,7 @@ test("an owner that refers to its store no more stays the owner through every ga
   await owner.said((line) => line === "collected");
   expect(await rivalVerdict(file)).toBe("StoreOwned");
   await owner.kill();
-  // Who kept the rivals out was this process and nothing else.
+  // Only this process has kept the rivals out.
   expect(await rivalVerdict(file)).toBe("won");
 });
 
@@ -84,7 +84,7 @@ test("a stopped owner stays the owner, and goes on when it is continued", async 
   expect([...ledger.refusals]).toEqual([]);
 }, 60_000);
 
-/** What another process is told that wants to own the log now. */
+/** Returns what another process is told that wants to own the log now. */
 async function rivalVerdict(file: string): Promise<string> {
   const rival: Program = startProgram("own", { arguments: [file] });
   const verdict = await rival.said(() => true);

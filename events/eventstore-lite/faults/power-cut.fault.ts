@@ -14,11 +14,13 @@ const MIB = 1024 * 1024;
 const DISK_BYTES = 512 * MIB;
 
 const CUTS = isWhole ? 100 : 20;
-/** A log goes through several cuts, so that recovered ones are cut again; then a new one begins. */
+/** A log goes through this many cuts, so that recovered logs are cut again; then a new one begins. */
 const CUTS_PER_LOG = 10;
-/** Of each event: enough for a checkpoint every 100 ms or so, so that some cuts come in the middle of one. */
+/**
+ * Characters of each event: enough for a checkpoint every 100 ms or so, so that some cuts come in the middle of one.
+ */
 const CHARS = "12000";
-/** A cut comes this long after everybody's first acknowledgement, at random. */
+/** A cut comes at a random time, up to this long after the first acknowledgement of each program. */
 const LOAD_MS_MAX = 250;
 
 test.skipIf(lacks("root", "mount", "xfs_io"))(
@@ -56,13 +58,16 @@ test.skipIf(lacks("root", "mount", "xfs_io"))(
   480_000,
 );
 
-/** One program's numbered records: how many it said were durable, and how many there are. */
+/** One program's numbered records: how many it reported as durable, and how many there are. */
 interface Count {
   readonly said: number;
   readonly kept: number;
 }
 
-/** The store, the control and the weakened database write side by side until the power is gone; then it comes back. */
+/**
+ * Lets the store, the control and the weakened database write at the same time until the power is cut, and then
+ * restores it.
+ */
 async function loadAndCut(disk: Disk, log: string, ledger: Ledger): Promise<{ raw: Count; weak: Count }> {
   const rawFile = join(disk.path, "raw");
   const weakFile = join(disk.path, "weak.sqlite");
@@ -88,7 +93,7 @@ async function loadAndCut(disk: Disk, log: string, ledger: Ledger): Promise<{ ra
   };
 }
 
-/** Records that are whole, from the first on. */
+/** Counts the whole records, from the first on. */
 function countRecords(file: string): number {
   const bytes = readFileSync(file, "latin1");
   let count = 0;
@@ -96,7 +101,7 @@ function countRecords(file: string): number {
   return count;
 }
 
-/** Rows of the weakened database; none when not even its tables are there. */
+/** Counts the rows of the weakened database; 0 if not even its tables exist. */
 function countRows(file: string): number {
   const db = new DatabaseSync(file);
   try {

@@ -2,17 +2,17 @@ import { fileURLToPath } from "node:url";
 
 export interface Program {
   readonly pid: number;
-  /** The whole group: what wraps the program dies with it. */
+  /** Signals the whole group, so that a wrapper of the program dies with it. */
   signal(name: NodeJS.Signals): void;
   /** Writes a line to its input. */
   tell(line: string): void;
-  /** Resolves once a line was said for which `matches` holds; rejects when the program ends without. */
+  /** Resolves with the first output line for which `matches` holds; rejects if the program ends without one. */
   said(matches: (line: string) => boolean): Promise<string>;
-  /** As `said`, of what it says from now on. */
+  /** Like `said`, for the output from now on. */
   next(matches: (line: string) => boolean): Promise<string>;
-  /** Kills it, and resolves as `ended`. */
+  /** Kills the program, and resolves like `ended`. */
   kill(): Promise<void>;
-  /** Resolves when it is gone and all that it said was taken. */
+  /** Resolves once the program is gone and all of its output was read. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: number | NodeJS.Signals | null }>;
 }
 
@@ -23,10 +23,13 @@ export interface ProgramOptions {
   readonly onLine?: (line: string) => void;
 }
 
-/** A program that says nothing more for this long hangs; the slowest start takes a second on a busy machine. */
+/** A program without output for this long hangs; the slowest start takes a second on a busy machine. */
 const SILENCE_MS_MAX = 30_000;
 
-/** Starts one of the programs in ./programs; it ends with this process at the latest, when nobody hears it any more. */
+/**
+ * Starts one of the programs in ./programs. It ends with this process at the latest, because its output can then not be
+ * written.
+ */
 export function startProgram(name: string, { arguments: args, wrapper = [], onLine }: ProgramOptions): Program {
   const path = fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url));
   const child = Bun.spawn([...wrapper, process.execPath, path, ...args], {
@@ -34,7 +37,8 @@ export function startProgram(name: string, { arguments: args, wrapper = [], onLi
     detached: true,
   });
   const signal = (name: NodeJS.Signals) => {
-    // Also when its leader has ended and another of its group has not; none left is what a kill wants.
+    // Also works if the leader has ended and another member of its group has not. If none is left, nothing needs to be
+    // done.
     try {
       process.kill(-child.pid, name);
     } catch {}

@@ -72,7 +72,7 @@ test.skipIf(isUnable)(
   },
 );
 
-/** What the kernel does when it finds the file system damaged; a plain remount is refused while a file is open. */
+/** Does what the kernel does when it finds the file system damaged; a plain remount is refused while a file is open. */
 function failFileSystem(path: string): void {
   const device = basename(run("findmnt", "-n", "-o", "SOURCE", path).trim());
   run("mount", "-o", "remount,errors=remount-ro", path);

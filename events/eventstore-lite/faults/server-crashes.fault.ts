@@ -15,6 +15,6 @@ test(`${ROUNDS} crashes of writers and of PostgreSQL under load: acknowledged is
   );
   expect(report).toMatchObject(UNHARMED);
   expect(acknowledged).toBeGreaterThan(10 * ROUNDS);
-  // Without any, no crash would have come while appends were under way.
+  // Otherwise no crash came while appends were under way.
   expect(refused).toBeGreaterThan(0);
 }, 600_000);

@@ -4,15 +4,15 @@ import type { PostgresServer } from "../testing/postgres-server.ts";
 import { type Program, startProgram } from "./program.ts";
 import { eventsOf } from "./programs/keyed.ts";
 
-/** What the callers of some processes were told, and what the log they shared holds. */
+/** The differences between what the callers of some processes were told and what their shared log holds. */
 export interface CrashReport {
   readonly acknowledged: number;
   readonly refused: number;
   readonly inDoubt: number;
-  /** Neither acknowledged nor refused: their process was killed. */
+  /** Appends whose process was killed before it answered. */
   readonly unanswered: number;
   readonly lost: readonly string[];
-  /** Refused, and in the log all the same. */
+  /** Appends that were refused, but are in the log. */
   readonly zombies: readonly string[];
   readonly doubled: readonly string[];
   readonly torn: readonly string[];
@@ -22,16 +22,16 @@ export interface CrashReport {
 export const UNHARMED = { lost: [], zombies: [], doubled: [], torn: [], gaps: 0 };
 
 const WRITERS = 3;
-/** Apart enough that no two processes use one name. */
+/** Far enough apart that no two processes use the same name. */
 const NUMBERS_EACH = 1_000_000;
-/** A crash comes this long after every writer was acknowledged something, at random. */
+/** A crash comes at a random time, up to this long after an acknowledgement to every writer. */
 const LIFE_MS_MAX = 150;
 
 type Crash = "writer" | "immediate" | "kill";
-/** In turn: a writer is killed twice for each crash of the server, which is once a stop and once a kill. */
+/** In turn: a writer is killed twice for each crash of the server, which alternates between a stop and a kill. */
 const CRASHES: readonly Crash[] = ["writer", "immediate", "writer", "writer", "kill", "writer"];
 
-/** Three processes append to one log, while now one of them is killed and now the server. */
+/** Lets three processes append to one log, and kills in turn one of them or the server. */
 export async function crashUnderLoad(server: PostgresServer, url: string, rounds: number): Promise<CrashReport> {
   const told = new Map<string, string>();
   let started = 0;

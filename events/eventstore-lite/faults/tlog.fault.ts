@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createTree, foldHashes, hashLeaf, TILE_HASHES, tilePath, type Tree } from "../src/merkle/tree.ts";
 
-/** Where Debian's golang-golang-x-mod-dev has Go's implementation. */
+/** The place where Debian's golang-golang-x-mod-dev has Go's implementation. */
 const GO_PATH = "/usr/share/gocode";
 const isMissing = Bun.which("go") === null || !existsSync(join(GO_PATH, "src/golang.org/x/mod/sumdb/tlog"));
 
@@ -18,7 +18,7 @@ const TIMEOUT_MS = 600_000;
 
 const tiles = new Map<string, Promise<Uint8Array>>();
 
-/** Tiles of a tree whose leaves are their numbers; a full one is made once. */
+/** Returns a tile of a tree whose leaves are their numbers; a full tile is made once. */
 async function readTile(level: number, index: number, width: number): Promise<Uint8Array> {
   const name = tilePath(level, index, width);
   const make = async (): Promise<Uint8Array> => {
@@ -75,7 +75,7 @@ async function consistencyOf(size: number, old: number): Promise<Question> {
   return { Kind: "consistency", Size: size, Root: base64(await tree.root()), Old: old, OldRoot, Proof: proof };
 }
 
-/** The question with one bit of its proof, or of what the proof is about, flipped. */
+/** Returns the question with one bit flipped, in its proof or in what the proof is about. */
 function flipped(question: Question): Question {
   const flip = (text: string): string => {
     const bytes = Buffer.from(text, "base64");
@@ -91,12 +91,12 @@ function flipped(question: Question): Question {
     : { ...question, OldRoot: flip(question.OldRoot ?? "") };
 }
 
-/** Writes the tiles that a reader of this leaf needs, as a static server has them. */
+/** Writes the tiles that a reader of this leaf needs, in the layout of a static server. */
 async function writeTiles(size: number, index: number): Promise<Question> {
   const into = mkdtempSync(join(folder, "tiles-"));
   const read = async (level: number, at: number, width: number): Promise<Uint8Array> => {
     const bytes = await readTile(level, at, width);
-    // Go names the height before the level, which tlog-tiles leaves out.
+    // Go puts the height before the level, which tlog-tiles leaves out.
     const file = join(into, tilePath(level, at, width).replace("tile/", "tile/8/"));
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, bytes);

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What a fault test needs beside Bun. */
+/** A requirement of a fault test, in addition to Bun. */
 type Need = "root" | "strace" | "mount" | "xfs_io" | "faketime" | "sqlite3" | "memory cgroup";
 
-/** Tries the thing itself: in a container a program may be there and yet not be allowed its work. */
+/** Each check tries the real thing: in a container a program may exist, and yet not be allowed to do its work. */
 const checks: Record<Need, () => boolean> = {
   root: () => process.getuid?.() === 0,
   strace: () => succeeds("strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fsync", "true"),
@@ -18,7 +18,7 @@ const checks: Record<Need, () => boolean> = {
 
 const known = new Map<Need, boolean>();
 
-/** For `test.skipIf`: a fault that cannot be made here is skipped, and counted as skipped. */
+/** For `test.skipIf`: a fault that is impossible here is skipped, and counted as skipped. */
 export function lacks(...needs: Need[]): boolean {
   return needs.some((need) => {
     if (!known.has(need)) known.set(need, checks[need]());
@@ -30,7 +30,7 @@ function succeeds(...command: [string, ...string[]]): boolean {
   return Bun.which(command[0]) !== null && Bun.spawnSync(command).success;
 }
 
-/** Runs a program to its end. Throws with what it wrote to stderr when it fails. */
+/** Runs a program to its end. Throws with its stderr if it fails. */
 export function run(...command: string[]): string {
   const { success, stdout, stderr } = Bun.spawnSync(command);
   if (!success) throw new Error(`${command.join(" ")}: ${stderr.toString()}`);
@@ -47,7 +47,7 @@ function canMount(): boolean {
   return can;
 }
 
-/** Where this process may make memory groups (cgroup version 1, or 2 with the controller handed down). */
+/** Returns where this process may create memory groups (cgroup version 1, or 2 with the controller handed down). */
 export function memoryGroupPath(): string | undefined {
   const script = `
     group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
@@ -61,5 +61,5 @@ export function memoryGroupPath(): string | undefined {
   return success ? stdout.toString().trim() : undefined;
 }
 
-/** Whether a long test is to try all that it can, or the part for which a run of all files has time. */
+/** True if a long test tries all that it can; otherwise it tries the part for which a run of all files has time. */
 export const isWhole = process.env["FAULTS_WHOLE"] === "1";

@@ -12,7 +12,7 @@ const newLogPath = temporaryLogs();
 const CASES = 40;
 const GARBAGE_BYTES_MAX = 20_000;
 
-/** What a torn write can leave of a write-ahead log. */
+/** The states in which a torn write can leave a write-ahead log. */
 const damages: Record<string, (wal: Buffer, at: number) => Buffer> = {
   "cut off": (wal, at) => wal.subarray(0, at),
   "cut off, then garbage": (wal, at) => Buffer.concat([wal.subarray(0, at), randomBytes(randomInt(GARBAGE_BYTES_MAX))]),
@@ -43,8 +43,8 @@ test("the same when the log is older and a checkpoint had copied a part of it in
   await using store = await openSqliteStore({ file });
   await appendAnywhere(store, 300, 100);
   const copiedBytes = statSync(`${file}-wal`).size;
-  // While it reads, a checkpoint can copy only what is older than its transaction, and the write-ahead log cannot start
-  // from its head again.
+  // While the reader reads, a checkpoint can copy only what is older than its transaction, and the write-ahead log
+  // cannot start again from its head.
   const reader = new DatabaseSync(file, { readOnly: true });
   reader.exec("BEGIN; SELECT count(*) FROM events");
   await appendAnywhere(store, 300, 30_000);
@@ -66,7 +66,7 @@ async function expectNoneAltered(what: string, image: string, history: History, 
     console.log(`${what}, ${name} ${CASES}: ${tallyOf(findings)}`);
     all.push(...findings);
   }
-  // The damage was where it hurts.
+  // The damage hit the log's data at least once.
   expect(all.some(({ fate }) => fate !== "whole")).toBe(true);
   expect(alteredIn(all)).toEqual({});
 }

@@ -1,7 +1,10 @@
-/** A result that is there, or will be: a promise costs the caller a turn, so none is made where nothing is waited for. */
+/**
+ * A result that is available now or later. A promise costs the caller a turn, so none is made if nothing has to be
+ * waited for.
+ */
 export type Awaitable<Result> = Result | Promise<Result>;
 
-/** Goes on with a result at once where it is there. */
+/** Continues at once if the result is available. */
 export function andThen<Result, Next>(
   result: Awaitable<Result>,
   goOn: (result: Result) => Awaitable<Next>,

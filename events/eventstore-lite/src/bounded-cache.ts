@@ -1,4 +1,4 @@
-/** A map that forgets what was not asked for lately. */
+/** A map that forgets entries that were not used lately. */
 export interface BoundedCache<Key, Value> {
   get(key: Key): Value | undefined;
   set(key: Key, value: Value): void;
@@ -6,9 +6,8 @@ export interface BoundedCache<Key, Value> {
 }
 
 /**
- * Keeps at least the `entriesMax / 2` entries used last and never more than `entriesMax`.
- * Two generations: when the young one is half of the limit, it becomes the old one and the old one is dropped whole.
- * That costs one lookup a hit, where a list in order of use would be rewritten each time.
+ * Keeps at least the `entriesMax / 2` entries used last, and never more than `entriesMax`. Once the young generation
+ * has half of them, it replaces the old one. A hit costs one lookup, whereas a list in order of use would be rewritten.
  */
 export function createBoundedCache<Key, Value>(entriesMax: number): BoundedCache<Key, Value> {
   const generationMax = Math.ceil(entriesMax / 2);

@@ -16,7 +16,7 @@ export interface StoredEvent {
   readonly meta: string;
 }
 
-/** What is read of an event for a fold. */
+/** The fields of an event that a fold reads. */
 export interface FoldedRow<Type = number> {
   readonly position: number;
   readonly version: number;
@@ -29,10 +29,10 @@ export interface FoldedRow<Type = number> {
   readonly meta: string;
 }
 
-/** Decodes events in their order; the answer has as many. */
+/** Decodes events in order; the result has as many. */
 export type Decode<E extends NewEvent> = (stored: readonly StoredEvent[]) => Awaitable<readonly Recorded<E>[]>;
 
-/** What is read from the log. */
+/** Creates the decoder for events read from the log. */
 export function createDecode<E extends NewEvent>(codec: Codec<E>): Decode<E> {
   const formatTime = createTimeFormat();
   return (chunk) =>
@@ -51,7 +51,9 @@ export function createDecode<E extends NewEvent>(codec: Codec<E>): Decode<E> {
     );
 }
 
-/** What is read of an event that this process appended, without decoding it; undefined: it is decoded. */
+/**
+ * Makes a subscriber's event from one that this process appended, without decoding it; undefined if it must be decoded.
+ */
 export type Recall<E extends NewEvent> = (event: NewEvent, stored: StoredEvent) => Recorded<E> | undefined;
 
 function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
@@ -60,11 +62,11 @@ function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
     codec.recall?.(event as E, { position, stream, version, time: formatTime(timeMs), hash });
 }
 
-/** What subscribers read by. */
+/** The functions of a codec that subscriptions use. */
 export interface Decoding<E extends NewEvent> {
   readonly recall: Recall<E>;
   readonly decode: Decode<E>;
-  /** Another number once `decode` gives something else than before. */
+  /** Changes once `decode` gives different results. */
   revision(): number;
 }
 
@@ -72,7 +74,7 @@ export function createDecoding<E extends NewEvent>(codec: Codec<E>): Decoding<E>
   return { recall: createRecall(codec), decode: createDecode(codec), revision: () => codec.revision?.() ?? 0 };
 }
 
-/** Turns the rows of a fold into events, in place: an object less for each of millions. */
+/** Turns the rows of a fold into events in place, which saves millions of objects. */
 export function createDecodeFolded<E extends NewEvent, Type>(
   codec: Codec<E>,
   typeName: (type: Type) => string,
@@ -92,7 +94,7 @@ export function createDecodeFolded<E extends NewEvent, Type>(
   };
 }
 
-/** For stores that hold {@link NewEvent}s as they are. */
+/** The codec of stores that hold {@link NewEvent}s unchanged. */
 export function identityCodec<E extends NewEvent>(): Codec<E> {
   return {
     encode: (events) => events,
@@ -101,7 +103,10 @@ export function identityCodec<E extends NewEvent>(): Codec<E> {
   };
 }
 
-/** Neighbours in the log often share the millisecond, and formatting one costs as much as parsing an event. */
+/**
+ * Formats times, and reuses the last text. Neighbours in the log often share the millisecond, and formatting one costs
+ * as much as parsing an event.
+ */
 function createTimeFormat(): (timeMs: number) => string {
   let lastMs = 0;
   let lastText = new Date(0).toISOString();

@@ -12,7 +12,7 @@ import { subscribeContract } from "./contract/subscribe.ts";
 
 export type { OpenStore, Runner } from "./contract/runner.ts";
 
-/** What every event store has to do, whatever it keeps its events in; to be called from a test file of your runner. */
+/** The tests that every event store has to pass. Call it from a test file of your runner. */
 export function storeContract(name: string, runner: Runner): void {
   runner.describe(`the event store contract: ${name}`, () => {
     for (const contract of CONTRACTS) contract(runner);

@@ -1,7 +1,7 @@
 import { CursorRefused } from "./errors.ts";
 import type { Epoch, EventStore } from "./store.ts";
 
-/** Cursors into a log. `epochs`: all that it has had, oldest first, at least one. */
+/** Creates the cursors of a log. `epochs`: all its epochs, oldest first, at least one. */
 export function createCursors(
   store: string,
   epochs: readonly Epoch[],
@@ -14,7 +14,7 @@ export function createCursors(
     epochs: epochs.map(({ id }) => id),
     begunAs: current.begunAs,
     history: epochs,
-    // The epoch in which the event was appended: the log that a copy was taken of knows the shared ones too.
+    // Names the epoch in which the event was appended, so that the original of a copy knows the cursor too.
     cursor: (position) => ({
       store,
       epoch: (epochs.findLast(({ after }) => after < position) ?? epochs[0]!).id,

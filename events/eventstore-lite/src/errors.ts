@@ -1,4 +1,4 @@
-/** What every error of the store says of itself, for those who map all of them in one table. */
+/** The code of each error of the store, so that callers can map all errors in one table. */
 export type StoreErrorCode =
   | "version_conflict"
   | "key_reused"
@@ -23,12 +23,12 @@ export type StoreErrorCode =
   | "signing_key_refused"
   | "chain_broken";
 
-/** The base of all that this package throws for its callers. */
+/** The base of all errors that this package throws for its callers. */
 export abstract class StoreError extends Error {
   abstract readonly code: StoreErrorCode;
 }
 
-/** The stream was not at the expected version; `actual` is where it stands. */
+/** The stream was not at the expected version; `actual` is its version. */
 export class VersionConflict extends StoreError {
   override readonly name = "VersionConflict";
   override readonly code = "version_conflict";
@@ -43,7 +43,7 @@ export class VersionConflict extends StoreError {
   }
 }
 
-/** Something else was asked under this idempotency key before: nothing was appended. */
+/** The idempotency key was used for another request before. Nothing was appended. */
 export class KeyReused extends StoreError {
   override readonly name = "KeyReused";
   override readonly code = "key_reused";
@@ -61,7 +61,7 @@ export class LeaseLost extends StoreError {
   }
 }
 
-/** The append queue is at its limit, or the database is too slow: nothing was appended, try again later. */
+/** The append queue is at its limit, or the database is too slow. Nothing was appended; try again later. */
 export class StoreOverloaded extends StoreError {
   override readonly name = "StoreOverloaded";
   override readonly code = "overloaded";
@@ -70,7 +70,7 @@ export class StoreOverloaded extends StoreError {
   }
 }
 
-/** Another process keeps the write lock of the log that is to be opened, or puts one there: later it works. */
+/** The log cannot be opened now: another process holds its write lock, or is putting a log there. Try again later. */
 export class StoreBusy extends StoreError {
   override readonly name = "StoreBusy";
   override readonly code = "busy";
@@ -79,7 +79,7 @@ export class StoreBusy extends StoreError {
   }
 }
 
-/** The disk is full: nothing was appended; works again by itself once there is room. */
+/** The disk is full. Nothing was appended; appends work again once there is room. */
 export class StoreFull extends StoreError {
   override readonly name = "StoreFull";
   override readonly code = "full";
@@ -88,7 +88,7 @@ export class StoreFull extends StoreError {
   }
 }
 
-/** The database server is away, or the log's file is no longer in its place: nothing was appended, try again later. */
+/** The database server is away, or the log's file is no longer in its place. Nothing was appended; try again later. */
 export class StoreUnavailable extends StoreError {
   override readonly name = "StoreUnavailable";
   override readonly code = "unavailable";
@@ -98,8 +98,8 @@ export class StoreUnavailable extends StoreError {
 }
 
 /**
- * The log no longer is what this store has seen of it: the server was replaced by one that had not heard of it yet, or
- * another log was put there. This store stops, since the readers of lost events may have acted on them.
+ * The log no longer holds what this store has seen: its server was replaced by one that lacked the newest events, or
+ * another log was put there. The store stops, because readers of lost events may have acted on them.
  */
 export class LogDiverged extends StoreError {
   override readonly name = "LogDiverged";
@@ -110,8 +110,8 @@ export class LogDiverged extends StoreError {
 }
 
 /**
- * Whether the events are durable is unknown until the log is opened again and read. A store on SQLite stops; one on
- * PostgreSQL was closed while its server was away, or the caller would not wait for the server.
+ * It is unknown if the events are durable; reading the reopened log decides. A store on SQLite stops. One on PostgreSQL
+ * was closed while its server was away, or the caller gave up waiting.
  */
 export class AppendInDoubt extends StoreError {
   override readonly name = "AppendInDoubt";
@@ -121,7 +121,7 @@ export class AppendInDoubt extends StoreError {
   }
 }
 
-/** The append itself is unacceptable (no events, an oversized one, a name out of bounds). */
+/** The append is invalid: no events, an oversized one, or a name out of bounds. */
 export class InvalidAppend extends StoreError {
   override readonly name = "InvalidAppend";
   override readonly code = "invalid_append";
@@ -136,7 +136,7 @@ export class StoreClosed extends StoreError {
   }
 }
 
-/** Another service owns this log. `holder` is what that service wrote of itself. */
+/** Another service owns this log. `holder` is that service's description of itself. */
 export class StoreOwned extends StoreError {
   override readonly name = "StoreOwned";
   override readonly code = "owned";
@@ -153,12 +153,12 @@ export class StoreUnusable extends StoreError {
   override readonly code = "unusable";
 }
 
-/** Why a log is not the one in which a cursor was, or not any more. */
+/** The reason why a cursor does not fit a log. */
 export type CursorRefusal = "other-store" | "beyond-head" | "unknown-epoch" | "epoch-ended";
 
 /**
- * The cursor is of another log, or of another continuation of this one: the log was restored from a backup, say, and
- * what the consumer saw after it is lost. A consumer that went on by position alone would miss other events unnoticed.
+ * The cursor belongs to another log, or to a continuation of this one that was lost, for example by a restore from a
+ * backup. A consumer that resumed by position alone would miss other events unnoticed.
  */
 export class CursorRefused extends StoreError {
   override readonly name = "CursorRefused";
@@ -170,7 +170,7 @@ export class CursorRefused extends StoreError {
   }
 }
 
-/** A snapshot holds more than the log: the log has lost its end. */
+/** A snapshot holds more than the log, so the log has lost its end. */
 export class SnapshotAhead extends StoreError {
   override readonly name = "SnapshotAhead";
   override readonly code = "snapshot_ahead";
@@ -183,7 +183,7 @@ export class SnapshotAhead extends StoreError {
 export class ImportRefused extends StoreError {
   override readonly name = "ImportRefused";
   override readonly code = "import_refused";
-  /** Where the log would have gone on. */
+  /** The position at which the import would have continued. */
   readonly position: number;
   constructor(position: number, reason: string) {
     super(`position ${position}: ${reason}`);
@@ -191,13 +191,13 @@ export class ImportRefused extends StoreError {
   }
 }
 
-/** There is something already where a new log, or a copy of one, is to be put. Nothing was touched. */
+/** The place of a new log, or of a copy, is already taken. Nothing was touched. */
 export class TargetTaken extends StoreError {
   override readonly name = "TargetTaken";
   override readonly code = "target_taken";
 }
 
-/** A copy of the log was not found whole, and was not kept: there is no room for it, or the log itself is damaged. */
+/** The copy of the log failed its check and was not kept: there is no room for it, or the log itself is damaged. */
 export class BackupFailed extends StoreError {
   override readonly name = "BackupFailed";
   override readonly code = "backup_failed";
@@ -209,7 +209,7 @@ export class SegmentDamaged extends StoreError {
   override readonly code = "segment_damaged";
 }
 
-/** The log does not hold what its hash chain says, at this position or before: no root over its events proves anything. */
+/** The log contradicts its hash chain at this position or before, so no root over its events proves anything. */
 export class ChainBroken extends StoreError {
   override readonly name = "ChainBroken";
   override readonly code = "chain_broken";
@@ -218,10 +218,10 @@ export class ChainBroken extends StoreError {
   }
 }
 
-/** `malformed`: no checkpoint; `signature`: not signed by the key. */
+/** `malformed`: the text is no checkpoint; `signature`: the key has not signed it. */
 export type CheckpointRefusal = "malformed" | "signature";
 
-/** A checkpoint proves nothing. */
+/** The checkpoint is malformed or not signed by the key, so it proves nothing. */
 export class CheckpointRefused extends StoreError {
   override readonly name = "CheckpointRefused";
   override readonly code = "checkpoint_refused";

@@ -3,14 +3,14 @@ import { ImportRefused, InvalidAppend } from "./errors.ts";
 import { checkName } from "./names.ts";
 import type { NewEvent, Recorded } from "./store.ts";
 
-/** An event that follows on the one before it. */
+/** An event that follows the one before it. */
 export interface CheckedEvent extends CheckedFields {
   readonly hash: Uint8Array;
 }
 
 /**
- * Checks one recorded event after the other as if it came from anywhere, from position 1 on. Throws {@link ImportRefused}
- * unless it follows on the one before it. `versionOf` gives the version of a stream before the event.
+ * Checks recorded events of any origin one after the other, from position 1 on. Throws {@link ImportRefused} unless the
+ * event follows the one before it. `versionOf` returns a stream's version before the event.
  */
 export type CheckImported = (event: Recorded<NewEvent>, versionOf: (stream: string) => number) => CheckedEvent;
 
@@ -30,7 +30,7 @@ export function createCheckImported(eventBytesMax: number): CheckImported {
     const wanted = versionOf(stream) + 1;
     if (version !== wanted) refuse(`its version is ${version}, the next one of its stream is ${wanted}`);
     const hash = link(head.hash, canonicalHead(position, stream, version, id, type, timeMs), data, meta);
-    // The last check, since it holds for one text only: that of the writer, byte by byte.
+    // Checked last, because it holds only for the writer's text, byte by byte.
     if (hash.toString("hex") !== event.hash) refuse("the hash does not follow from the event and its predecessor");
     Object.assign(head, { position, timeMs, hash });
     return { timeMs, data, meta, hash };
@@ -50,7 +50,7 @@ interface CheckedFields {
   readonly meta: string;
 }
 
-/** Checks what can be seen from the event alone; calls `refuse` with what is wrong. */
+/** Checks an event by itself; calls `refuse` with the reason. */
 function checkFields(event: Recorded<NewEvent>, bytesMax: number, refuse: (reason: string) => never): CheckedFields {
   try {
     checkName("the stream's name", event.stream);
@@ -61,12 +61,12 @@ function checkFields(event: Recorded<NewEvent>, bytesMax: number, refuse: (reaso
     throw error;
   }
   const timeMs = Date.parse(event.time);
-  // Only one text stands for a moment, so that an export of the import is the same, byte by byte.
+  // Only one text per moment is accepted, so that an export of the import is the same, byte by byte.
   if (Number.isNaN(timeMs) || new Date(timeMs).toISOString() !== event.time) {
     refuse("its time is not one of UTC with milliseconds, such as 2026-01-02T03:04:05.678Z");
   }
-  // JSON.stringify gives a text that it made itself back unchanged. Of a text made by others (with spaces, with 1.0 for
-  // 1) the bytes are not known any more, and the hash will show it.
+  // JSON.stringify reproduces a text that it made itself. The bytes of any other text (with spaces, with 1.0 for 1) are
+  // lost by now, and the hash will not fit.
   const data = JSON.stringify(event.data) as string | undefined;
   const meta = JSON.stringify(event.meta) as string | undefined;
   if (data === undefined || meta === undefined) return refuse("its data or meta is missing");

@@ -24,7 +24,7 @@ export const DEFAULT_LIMITS: Limits = {
   // Four times the largest request body that the service takes.
   eventBytes: 256 * KIB,
   appendEvents: 10_000,
-  // About a second of work for one disk: a caller who would wait longer is better told to come back.
+  // About a second of work for one disk. A caller that would wait longer is refused, and can try again.
   queuedEvents: 50_000,
   queuedChars: 64 * MIB,
   // Larger batches are slower (measured): they fall out of the processor's caches, and the first caller waits longer.

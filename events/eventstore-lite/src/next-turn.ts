@@ -1,4 +1,4 @@
-/** Lets timers and sockets have their turn; awaiting a settled promise would not. */
+/** Lets timers and sockets run; awaiting a settled promise would not. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
@@ -8,10 +8,10 @@ export function nextTurn(): Promise<void> {
 /** How long a turn of the event loop may take. */
 const TURN_MS = 2;
 
-/** When the present one should end, counted from when it was first asked; undefined: it was not asked in this one. */
+/** When the current turn should end, measured from the first call in it; undefined if there was none. */
 let endsAt: number | undefined;
 
-/** Counts the present turn from now on, unless it is counted already. Answers when it should end. */
+/** Begins to measure the current turn, unless it is measured already. Returns when the turn should end. */
 function countTurn(now: number): number {
   if (endsAt === undefined) {
     endsAt = now + TURN_MS;
@@ -21,8 +21,8 @@ function countTurn(now: number): number {
 }
 
 /**
- * Lets all others have their turn where this one has gone on for long, whatever else has used it. Once: a caller that waits goes on
- * then, or the first of several that wait would have each turn for itself.
+ * Yields to all other work if the current turn has taken long, no matter which code used it. Yields once only:
+ * otherwise the first of several waiting callers would get each next turn for itself.
  */
 export async function endLongTurn(): Promise<void> {
   const now = performance.now();

@@ -2,18 +2,16 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Whatever belongs to a log is full of personal data, or a key. */
+/** Every file of a log holds personal data or a key. */
 export const OWNER_ONLY = 0o600;
 
-/** Ends the name of a file that is being written; a crash may leave one. */
+/** Suffix of a file that is being written; a crash may leave one. */
 export const PARTIAL_SUFFIX = ".partial";
 
 /**
- * Makes an empty file that only its owner can read, and its directory; leaves an existing file alone.
- * SQLite gives its own files (-wal, -shm) the same mode.
- *
- * An existing file is never opened here: closing any descriptor of a file drops every POSIX lock that this
- * process holds on it, SQLite's included (sqlite.org/howtocorrupt.html, 2.2).
+ * Creates an empty file that only its owner can read, and its directory; SQLite gives -wal and -shm the same mode.
+ * Never opens an existing file: closing it would drop this process's POSIX locks on it (sqlite.org/howtocorrupt.html,
+ * 2.2).
  */
 export function createPrivateFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
@@ -24,14 +22,14 @@ export function createPrivateFile(file: string): void {
   }
 }
 
-/** The file appears whole or not at all, durably; of two processes that make it at once, one wins. */
+/** Creates a file durably; it appears whole or not at all. If two processes create it at once, one wins. */
 export function makePrivateFile(file: string, content: string | Uint8Array): void {
   const draft = writeDraft(file, content);
   try {
     linkSync(draft, file);
   } catch (error) {
     const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
-    // Some file systems know no links.
+    // Some file systems have no links.
     if (!isThere) renameSync(draft, file);
   } finally {
     rmSync(draft, { force: true });
@@ -39,7 +37,7 @@ export function makePrivateFile(file: string, content: string | Uint8Array): voi
   syncDirectory(dirname(file));
 }
 
-/** The file holds the former text or the new one at any moment, also after a power cut. */
+/** Replaces a file durably; at any moment it holds the former text or the new one, also after a power cut. */
 export function replacePrivateFile(file: string, text: string): void {
   renameSync(writeDraft(file, text), file);
   syncDirectory(dirname(file));
@@ -51,7 +49,7 @@ function writeDraft(file: string, content: string | Uint8Array): string {
   return draft;
 }
 
-/** Writes a new file durably; throws where there is one. */
+/** Writes a new file durably; throws if it exists. */
 export function writePrivateFile(file: string, content: string | Uint8Array): void {
   const descriptor = openSync(file, "wx", OWNER_ONLY);
   try {
@@ -63,7 +61,7 @@ export function writePrivateFile(file: string, content: string | Uint8Array): vo
   syncDirectory(dirname(file));
 }
 
-/** A name is as durable as its directory. */
+/** A file's name is only as durable as its directory. */
 function syncDirectory(directory: string): void {
   const descriptor = openSync(directory, "r");
   try {

@@ -4,7 +4,9 @@ import type { NewEvent, Query, Recorded } from "./store.ts";
 /** {@link Query} whose members may be given as undefined. */
 export type OpenQuery = { readonly [Member in keyof Query]: Query[Member] | undefined };
 
-/** One batch; what comes before an event that cannot be decoded is still handed out, one by one. */
+/**
+ * Decodes one chunk. If that fails, yields its events one by one, so that those before the fault are still handed out.
+ */
 export async function* decodeAll<E extends NewEvent>(
   chunk: StoredEvent[],
   decode: (rows: StoredEvent[]) => Promise<readonly Recorded<E>[]>,
@@ -19,7 +21,7 @@ export async function* decodeAll<E extends NewEvent>(
   else for (const stored of chunk) yield await decode([stored]);
 }
 
-/** The members of each batch, one after the other; none any more once `signal` aborts. */
+/** Yields the members of each batch one by one, until `signal` aborts. */
 export async function* oneByOne<Member>(
   batches: AsyncIterable<readonly Member[]>,
   signal?: AbortSignal,

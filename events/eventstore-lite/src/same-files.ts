@@ -1,10 +1,9 @@
 import { statSync, type Stats } from "node:fs";
 
 /**
- * Remembers which files these paths name. The returned function throws an Error once one of them is removed, moved or
- * covered: a database goes on to use the file that it has open, and what it writes there is lost with the process.
- *
- * No file is opened: closing any descriptor of a database drops the locks that this process holds on it.
+ * Remembers which files these paths name. The returned function throws once one is removed, moved or covered: later
+ * writes to it would be lost. Opens no file, because closing a descriptor of a database drops this process's locks on
+ * it.
  */
 export function rememberFiles(paths: readonly string[]): () => void {
   const known = paths.flatMap((path) => {
@@ -22,12 +21,12 @@ export function rememberFiles(paths: readonly string[]): () => void {
   };
 }
 
-/** Between two looks of a writer at the files beside its database, ms. */
+/** How often a writer checks the files next to its database, in ms. */
 export const FILES_EVERY_MS = 20;
 
 /**
- * As {@link rememberFiles}, for each transaction: each call looks at the database, and at most every {@link FILES_EVERY_MS} at
- * the files beside it. An acknowledged event is in the database, or gets there from its open log when that closes.
+ * Like {@link rememberFiles}, for each transaction: checks the database each time, the files next to it at most every
+ * {@link FILES_EVERY_MS}. An acknowledged event is in the database, or gets there when its open log closes.
  */
 export function rememberDatabase(
   [database, ...others]: readonly [string, ...string[]],
@@ -45,7 +44,7 @@ export function rememberDatabase(
   };
 }
 
-/** Undefined where there is no file, or none that this process may look at. */
+/** Undefined if there is no file, or this process may not read its status. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });

@@ -5,7 +5,7 @@ import { ChainBroken, SegmentDamaged } from "./errors.ts";
 import { createTreeRange, hashLeaf, type TreeRange } from "./merkle/tree.ts";
 import type { EventStore, Head, NewEvent, Recorded, StoredKey } from "./store.ts";
 
-/** The first line of a segment: what the rest holds. docs/backups.md of reachlog describes the format. */
+/** The first line of a segment, which describes the rest. docs/backups.md of reachlog documents the format. */
 export interface SegmentHeader {
   readonly format: "eventstore-lite segment 1";
   /** The id of the log. */
@@ -13,12 +13,12 @@ export interface SegmentHeader {
   /** Positions of the first and the last event. */
   readonly first: number;
   readonly last: number;
-  /** Times of these two, ISO 8601. */
+  /** Times of these two events, ISO 8601. */
   readonly from: string;
   readonly until: string;
-  /** Idempotency keys behind the events. */
+  /** Number of idempotency keys after the events. */
   readonly keys: number;
-  /** The chain before the first event and after the last one; 64 hex digits. */
+  /** The hash before the first event; `hash` is that of the last event. 64 hex digits each. */
   readonly before: string;
   readonly hash: string;
   /** The roots of the largest full subtrees of the log's Merkle tree over these events, from left to right, in hex. */
@@ -27,20 +27,20 @@ export interface SegmentHeader {
 
 const FORMAT = "eventstore-lite segment 1";
 
-/** Uncompressed, so that neither its writer nor a reader needs more than a few times as much memory. */
+/** Uncompressed size; neither its writer nor a reader needs more than a few times as much memory. */
 const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Decompressed, with the idempotency keys: a sealed segment holds some 200 MB where each of its small events has one. A few
+ * Decompressed size with idempotency keys: some 200 MB if each of many small events has one. Without this limit, a few
  * kilobytes could decompress to gigabytes.
  */
 const DECOMPRESSED_BYTES_MAX = 512 * 1024 * 1024;
 
-/** In a thread of the runtime's own: other work goes on meanwhile. */
+/** Both run in a thread of the runtime, so that other work continues. */
 const compress = promisify(zstdCompress);
 const decompressApart = promisify(zstdDecompress);
 
-/** Of clicks, 70 MB a second; from level 1 to 19 their size differs by less than 1 %. */
+/** Compresses 70 MB of clicks a second; from level 1 to 19 their size differs by less than 1 %. */
 const LEVEL = 9;
 
 /** Lines of the canonical bytes of an event. */
@@ -49,19 +49,19 @@ const LINE_FEED = 10;
 
 export interface Segment {
   readonly header: SegmentHeader;
-  /** As it is written to its file: one zstd frame, with its checksum. */
+  /** Content of the file: one zstd frame, with its checksum. */
   readonly bytes: Uint8Array;
 }
 
 /**
- * Seals the events of a log after the head `after` up to position `to`, in one segment or, where they are many, in several.
- * Reads each event once and proves the chain from `after` on. A segment ends with the event that makes it `bytesMax` long.
- * Throws {@link ChainBroken}.
+ * Seals the events of a log after the head `after` up to position `to`, in one or several segments. Reads each event
+ * once and proves the chain from `after` on. Throws {@link ChainBroken}.
  */
 export async function* sealSegments(
   store: Pick<EventStore, "id" | "readCanonical" | "readKeys" | "hashAt">,
   after: Pick<Head, "position" | "hash">,
   to: number,
+  /** A segment ends with the event that makes it this long. */
   bytesMax: number = SEGMENT_BYTES_MAX,
 ): AsyncGenerator<Segment, void, void> {
   let pending = startSegment(after);
@@ -79,7 +79,7 @@ export async function* sealSegments(
 
 type Pending = ReturnType<typeof startSegment>;
 
-/** Collects events that follow on a head. */
+/** Collects events that follow a head. */
 function startSegment(after: Pick<Head, "position" | "hash">) {
   const chain = createChain(after.hash);
   const tree = createTreeRange(after.position);
@@ -147,7 +147,7 @@ function timeOf(canonical: Uint8Array): string {
   return new Date(Number(Buffer.from(canonical).toString("utf8").split("\n", 6)[5])).toISOString();
 }
 
-/** The hash chain from a hash on, in hex. */
+/** Continues the hash chain from a hash, in hex. */
 export function createChain(before: string): {
   readonly add: (canonical: Uint8Array) => void;
   readonly hash: () => string;
@@ -159,11 +159,11 @@ export function createChain(before: string): {
   };
 }
 
-/** A segment that was found whole. */
+/** A verified segment. */
 export interface OpenedSegment extends Omit<Segment, "bytes"> {
   readonly tree: TreeRange;
   readonly keys: readonly StoredKey[];
-  /** As `readStored` gives them. Throws {@link SegmentDamaged} for an event that is no JSON. */
+  /** Yields events like `readStored`. Throws {@link SegmentDamaged} for an event that is not JSON. */
   events(): Iterable<Recorded<NewEvent>>;
   /** The events' canonical bytes. */
   readonly canonical: readonly Buffer[];
@@ -171,16 +171,16 @@ export interface OpenedSegment extends Omit<Segment, "bytes"> {
   readonly leaves: readonly Uint8Array[];
 }
 
-/** The parts of a segment; nothing is proved. */
+/** The parts of a segment, not verified. */
 export interface ReadSegment extends Omit<Segment, "bytes"> {
   readonly keys: readonly StoredKey[];
   readonly canonical: readonly Buffer[];
 }
 
 /**
- * Reads a segment of that log which follows on the head `after`, and proves that its events are those that its header
- * names. Throws {@link SegmentDamaged}, also where it decompresses to more than `bytesMax`. The caller proves the header
- * by the file's hash.
+ * Reads a segment that follows the head `after` of a log, and proves that its events are those that its header names.
+ * Throws {@link SegmentDamaged}, also if it exceeds `bytesMax` decompressed. The caller proves the header by the file's
+ * hash.
  */
 export function openSegment(
   file: Uint8Array,
@@ -219,12 +219,12 @@ export function openSegment(
   };
 }
 
-/** Decompresses a segment in a thread of the runtime's own, and takes it apart. Throws {@link SegmentDamaged}. */
+/** Decompresses a segment in a thread of the runtime, and parses it. Throws {@link SegmentDamaged}. */
 export async function readSegment(file: Uint8Array, bytesMax: number): Promise<ReadSegment> {
   return parseSegment(await decompressApart(file, { maxOutputLength: bytesMax }).catch(refuseFrame));
 }
 
-/** Takes a decompressed segment apart. Throws {@link SegmentDamaged}. */
+/** Parses a decompressed segment. Throws {@link SegmentDamaged}. */
 function parseSegment(decompressed: Buffer): ReadSegment {
   const text = createLineReader(decompressed);
   const header = parseHeader(text.take(1));
@@ -249,7 +249,7 @@ function refuseFrame(cause: unknown): never {
   throw new SegmentDamaged(reason, { cause });
 }
 
-/** Takes one line after the other, or several as they stand; without the line feed at their end. */
+/** Takes the next line, or several at once, without the line feed at the end. */
 function createLineReader(text: Buffer) {
   let start = 0;
   return {
@@ -296,7 +296,7 @@ function parseKey(line: Buffer): StoredKey {
   throw new SegmentDamaged("an idempotency key in it cannot be read");
 }
 
-/** Undefined: the line is no JSON. */
+/** Undefined if the line is not JSON. */
 function parseLine(line: Buffer): unknown {
   try {
     return JSON.parse(line.toString("utf8"));
@@ -305,7 +305,7 @@ function parseLine(line: Buffer): unknown {
   }
 }
 
-/** Throws {@link SegmentDamaged}. */
+/** Throws {@link SegmentDamaged} if the event cannot be read. */
 export function readEvent(canonical: Buffer, hash: string): Recorded<NewEvent> {
   try {
     return toEvent(canonical, hash);

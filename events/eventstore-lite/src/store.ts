@@ -27,39 +27,45 @@ export type Recorded<E extends NewEvent> = E & {
   readonly hash: string;
 };
 
-/** Where and when an event was recorded. */
+/** The place and time at which an event was recorded. */
 export type Place = Pick<Recorded<NewEvent>, "position" | "stream" | "version" | "time" | "hash">;
 
-/** What a projection folds of an event: all but what auditors need. Reading this is much faster than the whole event. */
+/**
+ * The part of an event that a projection folds, without what only auditors need. Reading it is much faster than reading
+ * the whole event.
+ */
 export type Folded<E extends NewEvent> = E extends NewEvent
   ? Pick<E, "type" | "data"> & Pick<Recorded<E>, "position" | "version" | "time">
   : never;
 
-/** `none`: the stream is empty; `exists`: it is not; a number: its version is that (0 = empty). */
+/** `none`: the stream must be empty; `exists`: it must hold events; a number: its version must equal it (0 = empty). */
 export type ExpectedVersion = "any" | "none" | "exists" | number;
 
-/** Proof of holding a lease: the append is refused with {@link LeaseLost} when another took it meanwhile. */
+/**
+ * Proves that the caller holds a lease. The append is refused with {@link LeaseLost} if the lease has expired or
+ * another holder has taken it.
+ */
 export interface Fence {
   readonly lease: string;
   readonly token: number;
 }
 
-/** Under what an append is known again, and what was asked under it. */
+/** Identifies an append that is repeated, and the request that it stands for. */
 export interface IdempotencyKey {
   readonly key: string;
-  /** Of what was asked; a repeat that asks for something else is refused with {@link KeyReused}. */
+  /** Digest of the request; a repeat with another digest is refused with {@link KeyReused}. */
   readonly digest: string;
 }
 
-/**
- * `key`: a repeat with the same one appends nothing and gives the first result, also after a restart. `isChecked`: the caller
- * who made the events knows that they fit their schemas, and the codec need not look again. `givesUpInDoubt`: rejects with
- * {@link AppendInDoubt} some seconds after PostgreSQL has gone away while the append was on its way, which may be in the
- * log; default: waits until it is known.
- */
+/** A repeat with the same `key` appends nothing and returns the first result, also after a restart. */
 export interface AppendOptions extends Partial<IdempotencyKey> {
   readonly expected?: ExpectedVersion;
+  /** True if the caller made sure that the events fit their schemas, so that the codec need not check them. */
   readonly isChecked?: boolean;
+  /**
+   * Rejects with {@link AppendInDoubt} some seconds after PostgreSQL has gone away during the append, which may be in
+   * the log. Default: waits until the outcome is known.
+   */
   readonly givesUpInDoubt?: boolean;
   readonly fence?: Fence;
 }
@@ -77,14 +83,14 @@ export interface Appended {
 /** One transaction of appends. */
 export interface Commit {
   readonly events: number;
-  /** How long it took, its fsync included. */
+  /** Its duration, fsync included. */
   readonly ms: number;
 }
 
 export interface Query {
   readonly stream?: string;
   readonly types?: readonly string[];
-  /** Most of the log is of these types: it is read along, leaving out the rest, which is faster then than to ask an index. */
+  /** Scans the log and skips other types instead of using an index; faster if most of the log is of these types. */
   readonly alongLog?: boolean;
   /** First position, inclusive (default 1). */
   readonly from?: number;
@@ -96,7 +102,7 @@ export interface Query {
   readonly limit?: number;
 }
 
-/** How far a consumer is: up to and including `position`, in that log, in that of its epochs. */
+/** A consumer's progress: it has processed the events of this log up to and including `position`, in this epoch. */
 export interface Cursor {
   readonly store: string;
   readonly epoch: string;
@@ -104,22 +110,28 @@ export interface Cursor {
   readonly position: number;
 }
 
-/**
- * `new`: there was nothing before. `backup`: a copy made by `backup`; `import`: events of another log; `copy`: a copy made
- * by other means, which the log has noticed; `operator`: the same, which an operator has said. What the log recorded since
- * is not in this one.
- */
-export type BegunAs = "new" | "backup" | "import" | "copy" | "operator";
+/** How a continuation of a log began. A copy lacks the events that the original recorded later. */
+export type BegunAs =
+  /** There was no log before. */
+  | "new"
+  /** A copy made by `backup`. */
+  | "backup"
+  /** Events of another log. */
+  | "import"
+  /** A copy made by other means, which the log has noticed. */
+  | "copy"
+  /** A copy made by other means, as an operator has declared. */
+  | "operator";
 
 /** One continuation of a log. */
 export interface Epoch {
   readonly id: string;
-  /** The last position of the epoch before. */
+  /** The last position of the previous epoch. */
   readonly after: number;
   readonly begunAs: BegunAs;
 }
 
-/** What an idempotency key was used for. */
+/** An idempotency key and the append that used it. */
 export interface StoredKey extends IdempotencyKey {
   /** Positions of the first and the last event of its append. */
   readonly first: number;
@@ -130,15 +142,19 @@ export interface StoredKey extends IdempotencyKey {
 
 /** A segment into which events of the log were moved. */
 export interface ArchivedSegment {
-  /** Of its file. */
+  /** Name of the file. */
   readonly name: string;
+  /** Size of the file. */
   readonly bytes: number;
   /** Positions of its first and last event. */
   readonly first: number;
   readonly last: number;
 }
 
-/** `lost`: the log does not hold that event. `replaced`: another log is there, or this one went on in another epoch. */
+/**
+ * `lost`: the log does not hold that event. `replaced`: another log is in this place, or this one continues in another
+ * epoch.
+ */
 export type Presence = "same" | "lost" | "replaced";
 
 export interface SubscribeQuery {
@@ -158,9 +174,9 @@ export interface Head {
 
 /** The newest event of one stream. */
 export interface StreamHead {
-  /** The stream's version, to be named as the expected one; 0 for an empty stream. */
+  /** The stream's version, for use as the expected version; 0 for an empty stream. */
   readonly version: number;
-  /** Where in the log that event is; 0 for an empty stream. */
+  /** The event's position in the log; 0 for an empty stream. */
   readonly position: number;
 }
 
@@ -176,57 +192,56 @@ export interface Verification {
 export interface Snapshot {
   /** Version of the code that made the state. */
   readonly version: number;
-  /** Position up to and including which events are folded in. */
+  /** Position of the last event that is folded in. */
   readonly position: number;
   readonly state: string;
 }
 
-/** What is listed of a snapshot: all but its state. */
+/** A snapshot in a list, without its state. */
 export interface SnapshotEntry extends Omit<Snapshot, "state"> {
   readonly name: string;
-  /** Of its state, as UTF-8. */
+  /** Size of the state, as UTF-8. */
   readonly bytes: number;
 }
 
-/** A copy that was found whole. */
+/** A copy that was verified. */
 export interface Backup {
-  /** Of the copy. */
+  /** The head of the copy. */
   readonly head: Head;
   readonly bytes: number;
 }
 
 export interface Snapshots {
-  /** Throws {@link SnapshotAhead} when the snapshot holds more than the log. */
+  /** Throws {@link SnapshotAhead} if the snapshot holds more than the log. */
   load(name: string): Promise<Snapshot | undefined>;
   /**
-   * Replaces what was saved under that name, unless that is of the same version and holds more; `alsoAs`: under that
-   * one too, in the same transaction.
+   * Replaces the snapshot of that name, unless the saved one has the same version and holds more. With `alsoAs`, saves
+   * it under a second name in the same transaction.
    */
   save(name: string, snapshot: Snapshot, alsoAs?: string): Promise<void>;
-  /** Those whose names begin so, in the order of their names; they may be of more than the log holds. */
+  /** Lists the snapshots whose names begin with `prefix`, ordered by name. They may hold more than the log. */
   list(prefix: string): Promise<readonly SnapshotEntry[]>;
-  /** Without effect for names that there are not. */
+  /** Ignores unknown names. */
   remove(names: readonly string[]): Promise<void>;
 }
 
 export interface Lease {
   readonly name: string;
   readonly holder: string;
-  /** Grows by one with each holder, also where the one before has it again; use it as a {@link Fence}. */
+  /** Grows by one with each acquisition that is not a renewal, also by the same holder; use it as a {@link Fence}. */
   readonly token: number;
   readonly expiresAt: Date;
 }
 
 export interface Leases {
   /**
-   * Takes the lease for `ttlMs`, or renews it when `holder` holds it already.
-   * Answers undefined while another holds it; one with more than twice its time left was taken under a clock that ran
-   * ahead, and does not count. `steal` takes it from a holder known to be dead.
+   * Takes or renews the lease for `ttlMs`; undefined while another holder has it. A lease with more than twice its time
+   * left was taken under a clock that ran ahead, and does not count. `steal` takes it from a holder known to be dead.
    */
   acquire(name: string, options: { holder: string; ttlMs: number; steal?: boolean }): Promise<Lease | undefined>;
-  /** Frees the lease; without effect when another took it meanwhile. */
+  /** Frees the lease; has no effect if another holder has taken it. */
   release(lease: Lease): Promise<void>;
-  /** Those of these names that are held now, in the order of their names. */
+  /** Returns the given leases that are held now, ordered by name. */
   list(names: readonly string[]): Promise<readonly Lease[]>;
 }
 
@@ -238,129 +253,145 @@ export interface Leases {
 export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposable {
   /** Identifies this log for its whole life; copies made by `backup` keep it. */
   readonly id: string;
-  /** Identifies this continuation of the log: a copy made by `backup` begins one of its own when it is first opened. */
+  /** Identifies this continuation of the log; a copy made by `backup` begins a new one when it is first opened. */
   readonly epoch: string;
   /** All continuations of the log up to this one, oldest first. */
   readonly epochs: readonly string[];
   /** How this continuation began. */
   readonly begunAs: BegunAs;
-  /** The same continuations as `epochs`, with how each began. */
+  /** The continuations in `epochs`, with how each began. */
   readonly history: readonly Epoch[];
-  /** What a consumer keeps that is done with all events up to `position`. */
+  /** Returns the cursor of a consumer that has processed all events up to `position`. */
   cursor(position: number): Cursor;
   /**
-   * Where the consumer with this cursor goes on: `subscribe({ from: await store.after(cursor), signal })`. Rejects with
-   * {@link CursorRefused} when what it has seen is not what this log holds, say because the log was restored from a backup.
+   * Returns the position at which a consumer resumes: `subscribe({ from: await store.after(cursor), signal })`. Rejects
+   * with {@link CursorRefused} if this log does not hold what the consumer has seen, for example after a restore.
    */
   after(cursor: Cursor): Promise<number>;
   /**
-   * Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). What is appended
-   * later may come first where the codec has to wait for something.
+   * Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). A later append
+   * may overtake this one while the codec waits for something.
    */
   append(stream: string, events: readonly E[], options?: AppendOptions): Promise<Appended>;
   read(query?: Query): AsyncIterable<Recorded<E>>;
-  /** As `read`, many events at a time, and of each only what a fold needs. */
+  /** Like `read`, in batches, with only the fields that a fold needs. */
   readFolded(query?: Query): AsyncIterable<readonly Folded<E>[]>;
-  /** Reads events as they were stored, which is what the hashes cover: neither upcast nor checked. */
+  /** Reads events as they were stored, neither upcast nor checked. The hashes cover this form. */
   readStored(query?: Query): AsyncIterable<Recorded<NewEvent>>;
   /**
-   * The canonical bytes of the events [from, to], many at a time, as the hash chain and the leaves of a Merkle tree
-   * cover them: position, stream, version, id, type, time in ms, data and meta, one a line.
+   * Reads the canonical bytes of the events [from, to], in batches. The hash chain and the leaves of a Merkle tree
+   * cover them: position, stream, version, id, type, time in ms, data and meta, one per line.
    */
   readCanonical(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly Uint8Array[]>;
-  /** The idempotency keys of appends that ended within [from, to]; those that are archived meanwhile may come twice. Reads all keys that the database has whole. */
+  /**
+   * Reads the idempotency keys of appends that ended within [from, to], which scans all keys that the database holds
+   * whole. A key that is archived meanwhile may come twice.
+   */
   readKeys(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly StoredKey[]>;
-  /** Catch-up, then live: every matching event from `from` on, in order, none twice, until `signal` aborts. */
+  /**
+   * Yields every matching event from `from` on, in order, each once: first the stored ones, then new ones live, until
+   * `signal` aborts.
+   */
   subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
-  /** As `subscribe`, with all that is there at a time; never an empty batch. */
+  /** Like `subscribe`, with all available events at a time; never an empty batch. */
   subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
   head(): Promise<Head>;
   /**
-   * The time by which events are recorded and leases expire, in ms since 1970: the server's, or that of the machine where
-   * the log is a file. An event is never recorded before the newest one, also where this is earlier.
+   * The clock that dates events and expires leases, in ms since 1970: the server's, or this machine's for a log in a
+   * file. An event is never dated before its predecessor, even if this clock is behind it.
    */
   now(): Promise<number>;
-  /** What the log holds of one stream now. A decision made on a state that reaches `position` may expect `version`. */
+  /**
+   * Returns the newest version and position of one stream. A decision made on a state that reaches `position` may
+   * expect `version`.
+   */
   streamHead(stream: string): Promise<StreamHead>;
-  /** The hash of one event as the log holds it; undefined when it holds none there. Of position 0 it is 64 zeros. */
+  /** The hash of one event; undefined if the log holds no event there, and 64 zeros for position 0. */
   hashAt(position: number): Promise<string | undefined>;
   /**
-   * Whether this is still the log that was opened, and holds that event. If it does, a log on a server that has changed
-   * (a failover) notes where it is now, so that no later opening takes it for a copy.
+   * Checks if this is still the log that was opened, and holds that event. If so, and its server has changed (a
+   * failover), the log notes its new place, so that no later opening takes it for a copy.
    */
   confirm(head: Pick<Head, "position" | "hash">): Promise<Presence>;
   /**
-   * Recomputes the hash chain over [from, to], as far as the log goes at the start; names the first position that does
-   * not fit. Other work goes on meanwhile, in at most `threads` threads (default: one for each core). `onProgress` gets
-   * the events found good so far, in whatever order.
+   * Recomputes the hash chain over [from, to], up to the log's end at the start, and names the first position that does
+   * not fit. Other work continues meanwhile.
    */
   verify(options?: {
     from?: number;
     to?: number;
+    /** The most threads to use; default: one for each core. */
     threads?: number;
+    /** Gets the number of events found good so far; they are checked in no particular order. */
     onProgress?: (checked: number) => void;
   }): Promise<Verification>;
   /**
-   * Writes a consistent copy of the live log to a new file, which has its name only once it is found whole and fsynced.
+   * Writes a consistent copy of the live log to a new file, which gets its name only once it is verified and fsynced.
    * Throws {@link TargetTaken} or {@link BackupFailed}.
    */
   backup(file: string, options?: { onProgress?: (checked: number) => void }): Promise<Backup>;
   /**
-   * Moves the oldest events out of the database into sealed segments, up to position `to` at the most and never the newest
-   * event; all else reads them there as before. Gives each segment when its events are in it alone: to end the iteration
-   * there ends the work, and the next call goes on. `fullOnly`: what does not fill a segment stays in the database.
+   * Moves the oldest events into sealed segments, where all readers still find them. Yields each segment once only the
+   * segment holds its events. Ending the iteration stops the work; the next call continues it.
    */
-  archive(options: { readonly to: number; readonly fullOnly?: boolean }): AsyncIterable<ArchivedSegment>;
+  archive(options: {
+    /** The last position to move; the newest event always stays. */
+    readonly to: number;
+    /** True if events that do not fill a segment stay in the database. */
+    readonly fullOnly?: boolean;
+  }): AsyncIterable<ArchivedSegment>;
   /** The segments into which events were moved, in the order of their positions. */
   archived(): Promise<readonly ArchivedSegment[]>;
-  /** Resolves (never rejects) with the fault after which this store acknowledges nothing more. */
+  /** Resolves (never rejects) with the fault after which this store acknowledges no more appends. */
   readonly failed: Promise<Error>;
   readonly snapshots: Snapshots;
   readonly leases: Leases;
 }
 
-/** An event as a codec hands it on to be written. */
+/** An event as a codec passes it on to be written. */
 export interface Encoded extends NewEvent {
   /** Work left to the writer thread, as JSON or other text without line breaks; never empty. */
   readonly transformInput?: string | undefined;
 }
 
 /**
- * Makes of the JSON of an event's data, and of what its codec left to the writer thread, the JSON that is stored, exactly as
- * `JSON.stringify` writes it: an import holds the log to that. What it throws refuses the append with {@link InvalidAppend}.
+ * Returns the JSON to store for an event, from its data's JSON and the `input` that its codec left to the writer
+ * thread. It must equal `JSON.stringify`'s, because an import checks that. An error refuses the append with
+ * {@link InvalidAppend}.
  */
 export type WriterTransform = (data: string, input: string) => string;
 
-/** What a codec is given of an event for a fold. */
+/** An event that a codec decodes for a fold. */
 export interface StoredData {
   readonly position: number;
   readonly type: string;
   readonly data: unknown;
-  /** JSON, so that it need not be parsed where a glance is enough. */
+  /** Not parsed, because most codecs only glance at it. */
   readonly meta: string;
 }
 
 /**
- * Checks and converts events on their way in and out, so that the store itself stays free of the domain. Many at a time,
- * so that what they need beside (keys, say) is fetched or made durable once for all of them; each answer has the order
- * and the number of what was given. An answer is a promise only where something has to be waited for.
+ * Converts and checks events on their way in and out, so that the store knows nothing of the domain. Takes many at a
+ * time, so that keys, for example, are fetched once for all of them. Results keep the order and number of the events.
  */
 export interface Codec<E extends NewEvent> {
-  /** All events of one append. Throws on an event that breaks its schema; where `isChecked`, none does. */
+  /**
+   * Takes all events of one append; returns a promise only if it has to wait. Throws on an event that breaks its
+   * schema. `isChecked` means that none does.
+   */
   encode(events: readonly E[], isChecked?: boolean): Awaitable<readonly Encoded[]>;
   /**
-   * Upcasts and checks some of what was stored, in its order; throws on an unknown type or a broken schema. Where it
-   * throws, the events are given again one by one, so that those before the fault are read.
+   * Upcasts and checks stored events, in order. Throws on an unknown type or a broken schema; the store then passes the
+   * events one by one, so that those before the fault are read.
    */
   decode(stored: readonly Recorded<NewEvent>[]): Awaitable<readonly Recorded<E>[]>;
   /**
-   * What a subscriber in this process reads of an event that was appended here, made of the event itself: reading it
-   * back from its JSON costs as much as writing it. Undefined: it is decoded as all others are. Only for events that
-   * no code changes after they were appended.
+   * Makes a subscriber's event from the appended one, since parsing its JSON costs as much as writing it. Undefined if
+   * it must be decoded. Only for events that no code changes after the append.
    */
   recall?(event: E, place: Place): Recorded<E> | undefined;
-  /** Another number once decoding gives something else than before: what is kept for subscribers is made again then. */
+  /** Changes once decoding gives different results; the events kept for subscribers are then decoded again. */
   revision?(): number;
-  /** The data alone of {@link Codec.decode}. */
+  /** Like {@link Codec.decode}, for the data alone. */
   decodeData(stored: readonly StoredData[]): Awaitable<readonly unknown[]>;
 }

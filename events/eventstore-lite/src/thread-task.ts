@@ -1,14 +1,14 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { StoreError, type StoreErrorCode } from "./errors.ts";
 
-/** How a task in its thread ended; `code` is that of a {@link StoreError}. */
+/** A message from a task's thread: progress, a wanted file, or its end. `code` is that of a {@link StoreError}. */
 type Message<Answer> =
   | { readonly checked: number }
   | { readonly wanted: string }
   | { readonly failed: string; readonly code: StoreErrorCode | undefined }
   | { readonly answer: Answer };
 
-/** The task failed in its thread, or with it. */
+/** The task failed, or its thread ended. */
 export class TaskFailed extends Error {
   readonly code: StoreErrorCode | undefined;
   constructor(reason: string, code?: StoreErrorCode) {
@@ -17,20 +17,20 @@ export class TaskFailed extends Error {
   }
 }
 
-/** What a task's starter does for it meanwhile. */
+/** The callbacks that a task's starter offers. */
 export interface TaskOptions {
   readonly onProgress?: ((checked: number) => void) | undefined;
-  /** Fetches a file that the task asks for: the place of files is open in the starter's thread alone. */
+  /** Fetches a file that the task asks for, because only the starter's thread can read files from their storage. */
   readonly fetchFile?: FetchFile | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Undefined: there is no such file. */
+/** Undefined if there is no such file. */
 export type FetchFile = (name: string) => Promise<Uint8Array | undefined>;
 
 /**
- * Has one long task done in a thread of its own, which neither requests nor appends wait for; `module` is the thread, and
- * answers with {@link answerTask}. Throws {@link TaskFailed}, and the signal's reason once it aborts.
+ * Runs one long task in a separate thread, so that requests and appends do not wait for it. `module` is the thread,
+ * which answers with {@link answerTask}. Throws {@link TaskFailed}, and the signal's reason once it aborts.
  */
 export async function runTask<Answer>(
   module: URL,
@@ -61,7 +61,7 @@ async function answerWith(worker: Worker, file: Promise<Uint8Array | undefined> 
   worker.postMessage(await file);
 }
 
-/** In the thread: does the task, and answers. It asks for one file at a time. */
+/** Runs the task in its thread, and answers. It asks for one file at a time. */
 export async function answerTask<Answer>(
   work: (order: never, onProgress: (checked: number) => void, fetchFile: FetchFile) => Promise<Answer>,
 ): Promise<void> {

@@ -13,15 +13,15 @@ import { newEvent, take } from "../src/contract/events.ts";
 import { newDatabase } from "../testing/postgres-server.ts";
 import type { temporaryLogs } from "./temporary-logs.ts";
 
-/** Where a log is that is archived. */
+/** The place of a log that is archived. */
 export interface Place {
   readonly folder: string;
   open(segments?: SegmentStorage): Promise<EventStore>;
-  /** As an attacker, or an administrator who errs, changes the tables. */
+  /** Changes the tables, like an attacker or an administrator who errs. */
   change(sql: string): Promise<unknown>;
-  /** The rows of a table. */
+  /** Counts the rows of a table. */
   count(table: string): Promise<number>;
-  /** The same of one who may change what guards the tables too. */
+  /** Does the same without the triggers that guard the tables. */
   withoutTriggers(sql: string): Promise<unknown>;
 }
 
@@ -100,7 +100,7 @@ export const createPlaces = (
   ],
 ];
 
-/** Some bytes of each event do not compress. */
+/** Returns events with some bytes each that do not compress. */
 export function eventsOf(count: number, bytes = 20): NewEvent[] {
   return Array.from({ length: count }, (_, index) =>
     newEvent(`T${index % 3}`, {

@@ -33,7 +33,7 @@ async function fill(store: EventStore, count: number): Promise<void> {
   await Promise.all(appends);
 }
 
-/** All that a log gives, in every way of reading it. */
+/** Returns all that a log holds, in every way of reading it. */
 async function readAll(store: EventStore) {
   const { position } = await store.head();
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
@@ -57,18 +57,18 @@ async function backupOf(store: EventStore): Promise<string> {
   return file;
 }
 
-/** Bytes in buffers. */
+/** Returns the bytes held in buffers. */
 function heldBytes(): number {
   Bun.gc(true);
   return process.memoryUsage().arrayBuffers;
 }
 
-/** More than a segment of the archive may hold. */
+/** More bytes than a segment of the archive may hold. */
 const INFLATED = Buffer.alloc(1 << 28);
 
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 
-/** SQL that claims that a segment holds a range. */
+/** Returns SQL that claims that a segment holds a range. */
 const claimSegment = (first: number, last: number): string =>
   `INSERT INTO segments (first, last, name, bytes, sha256, hash, first_time, last_time, types)
    VALUES (${first}, ${last}, 'none', 1, '', coalesce((SELECT hash FROM events WHERE position = ${last}), x''), 0, 0, '{}')`;
@@ -172,7 +172,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     await using store = await place.open();
     await fill(store, 8_000);
     let archiving: Promise<unknown> | undefined;
-    // Done before the verification is, whose sums of the rows then differ from those of the indexes.
+    // Archives before the verification has ended, so that its sums over the rows differ from those over the indexes.
     const onProgress = () => void (archiving ??= archiveTo(store, 100));
     expect(await store.verify({ onProgress })).toMatchObject({ ok: true, checked: 8_000 });
     await archiving;
@@ -335,7 +335,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         () => take(reader.readCanonical({ from: 3, to: 4 })),
         () => take(reader.readKeys({ from: 1, to: 60 })),
         () => reader.hashAt(3),
-        // A repeat waits for the file, as it waits for a server.
+        // A repeated append waits for the file, as it would wait for a server.
         () => reader.append("s3", eventsOf(1), { key: "k3", digest: "d" }).catch(({ cause }) => Promise.reject(cause)),
       ]) {
         const refusal = await refusalOf(reading());
@@ -400,7 +400,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       ["time", 5],
     ] as const) {
       const lines = text.split("\n");
-      // Behind the header stand eight lines for each event; this is the fourth.
+      // The header is followed by eight lines for each event; this is the fourth event.
       lines[1 + 3 * 8 + line] = "{no JSON";
       const bytes = zstdCompressSync(lines.join("\n"));
       writeFileSync(file, bytes);
@@ -410,7 +410,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       const ways: readonly (readonly [string, () => Promise<unknown>])[] = [
         ["read", () => take(reader.read())],
         ["readStored", () => take(reader.readStored({ from: 4, limit: 1 }))],
-        // A fold parses the metadata of no event.
+        // A fold parses no event's metadata.
         ...(what === "metadata" ? [] : ([["readFolded", () => take(reader.readFolded())]] as const)),
         [
           "one by one",
@@ -436,7 +436,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     await fill(store, 100);
     const copy = await backupOf(store);
     {
-      // Another copy of the log has the same beginning in other segments, and goes on otherwise.
+      // Another copy of the log has the same beginning in other segments, and continues differently.
       await using other = await openSqliteStore({ file: copy, segments: folder });
       await archiveTo(other, 30);
       await archiveTo(other, 95);
@@ -501,7 +501,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     }
     expect(await store.verify()).toMatchObject({ ok: true, checked: 51 });
     if (engine === "SQLite") {
-      // A server has roles for that.
+      // On a server, roles protect this.
       for (const [first, last] of [
         [41, 51],
         [42, 45],
@@ -513,7 +513,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     }
     const early = engine === "SQLite" ? "(SELECT id FROM streams WHERE name = 'early')" : "'early'";
     for (const [change, undo] of [
-      // All its events are archived.
+      // All events of this stream are archived.
       [
         "DELETE FROM archived_streams WHERE position = 1",
         `INSERT INTO archived_streams (stream, position, version) VALUES (${early}, 1, 1)`,
@@ -531,7 +531,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         "UPDATE segments SET types = replace(types, 'T1', 'T9')",
         "UPDATE segments SET types = replace(types, 'T9', 'T1')",
       ],
-      // It is of no stream the newest, so that only its absence shows.
+      // This is not the newest place of any stream, so only its absence shows.
       ["DELETE FROM archived_streams WHERE position = 18", undefined],
     ] as const) {
       await place.withoutTriggers(change);
@@ -583,7 +583,7 @@ test("readers that stopped keep no segment in memory, and go on", async () => {
   ];
   for (const readers of kinds) {
     const firsts = await Promise.all(readers.map((reader) => reader[Symbol.asyncIterator]().next()));
-    // Each segment has a megabyte, and of each of the two stores eight may be open.
+    // Each segment has a megabyte, and each of the two stores may keep eight open.
     expect(heldBytes() - before).toBeLessThan(21 * 1024 * 1024);
     for (const [index, reader] of readers.entries()) {
       const rest = (await take(reader)).flat();

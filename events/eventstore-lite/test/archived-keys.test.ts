@@ -9,7 +9,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const PLACES = createPlaces(temporaryLogs());
 
-/** SQL by which a segment is said to hold a key that has the hash of this one. */
+/** SQL that claims that a segment holds a key with the hash of this one. */
 const COLLIDE = {
   SQLite(key: string, segment: number): string {
     const hash = createHash("sha256").update(key).digest().readIntBE(0, 6);
@@ -34,7 +34,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       for (const to of [700, 1_301, 2_900]) await archiveTo(store, to);
     }
     await using store = await place.open();
-    // That of the append which ended at 2,900 is archived, and that of the next one is not.
+    // The key of the append that ended at 2,900 is archived, and the key of the next one is not.
     expect(await place.count("idempotency_keys")).toBe(50);
     const repeated = await Promise.all(keys.map((key) => store.append("a", newEvents(2), ask(key))));
     expect(repeated.filter(({ first }, index) => first !== firsts[index])).toEqual([]);
@@ -114,7 +114,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       ...folder,
       async read(name) {
         readings += 1;
-        // To prove it, and to know its keys.
+        // The first reading proves the segment, the second one reads its keys.
         if (readings === 2) throw new Error("the place is out of reach");
         return await folder.read(name);
       },

@@ -11,7 +11,7 @@ test("a bounded cache keeps the keys used last, gives only what was set last, an
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const cache = createBoundedCache<number, number>(ENTRIES_MAX);
       const truth = new Map<number, number>();
-      // Keys in order of use, the last one at the end.
+      // Keys in order of their use, the latest at the end.
       const used = new Set<number>();
       for (const [index, [key, isSet]] of steps.entries()) {
         const isRecent = [...used].slice(-ENTRIES_MAX / 2).includes(key);

@@ -35,7 +35,7 @@ const key: SigningKey = generateKeyPairSync("ed25519");
 const otherKey: SigningKey = generateKeyPairSync("ed25519");
 const note = signCheckpoint(checkpoint, key);
 
-/** Why the note is refused; undefined when it is taken. */
+/** Returns why the note is refused; undefined if it is accepted. */
 function refusal(text: string, { publicKey } = key): string | undefined {
   try {
     openCheckpoint(text, publicKey);
@@ -46,7 +46,7 @@ function refusal(text: string, { publicKey } = key): string | undefined {
   }
 }
 
-/** What the key has signed, whatever it says. */
+/** Signs any text with the key. */
 const signed = (text: string) => signNote(text, text.slice(0, text.indexOf("\n")), key.privateKey, key.publicKey);
 
 const HASH_LINE = note.split("\n")[2];
@@ -106,7 +106,7 @@ describe("a checkpoint", () => {
     const [text = "", own = ""] = note.split("\n\n");
     expect(refusal(`${text}\n\n${foreign}\n${own}`)).toBeUndefined();
     expect(refusal(`${text}\n\n${foreign}\n`)).toBe("signature");
-    // Ours, but of another text.
+    // A signature of ours, but for another text.
     const stale = signed(`${ORIGIN}\n41\n${HASH_LINE}\n`).split("\n\n")[1];
     expect(refusal(`${text}\n\n${stale}${own}`)).toBe("signature");
   });
@@ -196,7 +196,7 @@ describe("a checkpoint's file", () => {
   test("that cannot be written leaves nothing half done", async () => {
     const taken = join(dirname(newLogPath()), "taken");
     mkdirSync(taken);
-    // A directory is not replaced by a file.
+    // A file does not replace a directory.
     expect(await refusalOf(writeCheckpointFile(taken, note))).toBeInstanceOf(Error);
     expect(readdirSync(dirname(taken))).toEqual(["taken"]);
   });
@@ -250,7 +250,7 @@ describe("a log and a checkpoint of it", () => {
     await store.append("a", newEvents(3));
     const known = { ...checkpoint, ...(await store.head()) };
     const other = { kind: "other-log", position: 0 } as const;
-    // An import has a name of its own, and the same events.
+    // An import has another name and the same events.
     expect(await contradictionOf(store, "example.com/import", known)).toBeUndefined();
     expect(await contradictionOf(store, "example.com/import", { ...known, hash: "00".repeat(32) })).toEqual(other);
     expect(await contradictionOf(store, "example.com/import", { ...known, position: 4 })).toEqual(other);

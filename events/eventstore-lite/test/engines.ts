@@ -11,7 +11,7 @@ import {
 import { newDatabase } from "../testing/postgres-server.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
-/** What both engines take. */
+/** The options of both engines. */
 export interface EngineOptions {
   readonly codec?: Codec<NewEvent>;
   readonly writerTransform?: URL;
@@ -22,7 +22,7 @@ export interface EngineOptions {
 /** Opens a new, empty store. */
 export type OpenEngine = (options?: EngineOptions) => Promise<EventStore>;
 
-/** The same, with most of what is appended in an archive by the time that the append resolves. */
+/** Opens a store of which most appended events are archived by the time that their append resolves. */
 export function archiving(open: OpenEngine): OpenEngine {
   return async (options) => {
     const store = await open(options);
@@ -37,7 +37,7 @@ export function archiving(open: OpenEngine): OpenEngine {
       ...store,
       async append(...append) {
         const appended = await store.append(...append);
-        // Those that wait share the next one.
+        // Appends that wait share the next archiving.
         await (next ??= work = work.then(archive).catch(passClosed));
         return appended;
       },
@@ -49,7 +49,7 @@ function passClosed(error: unknown): void {
   if (!(error instanceof StoreClosed)) throw error;
 }
 
-/** Each engine by its name, as `describe.each` takes them; to be called at the top of a test file. */
+/** Returns each engine with its name, as `describe.each` takes them; call it at the top of a test file. */
 export function engines(): readonly (readonly [name: string, open: OpenEngine])[] {
   const newLogPath = temporaryLogs();
   let database: Promise<string> | undefined;

@@ -6,7 +6,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** A log of five events, and the file of a copy that was taken of it then. */
+/** Returns a log of five events, and the file of a copy that was made of it then. */
 async function backedUp(): Promise<{ store: EventStore; copy: string }> {
   const store = await openSqliteStore({ file: newLogPath() });
   await store.append("a", newEvents(5));
@@ -15,14 +15,14 @@ async function backedUp(): Promise<{ store: EventStore; copy: string }> {
   return { store, copy };
 }
 
-/** Opens the copy as it is opened once it is put in the log's place. */
+/** Opens the copy as if it had been put in the log's place. */
 function restore(copy: string): Promise<EventStore> {
   const file = newLogPath();
   copyFileSync(copy, file);
   return openSqliteStore({ file, owner: true });
 }
 
-/** Where the consumer with each cursor goes on, or why it does not. */
+/** Returns where the consumer of each cursor resumes, or why it is refused. */
 function refusals(store: EventStore, cursors: readonly Cursor[]): Promise<unknown[]> {
   return Promise.all(cursors.map((cursor) => refusal(store, cursor)));
 }

@@ -22,7 +22,7 @@ test("a new log gets its directory, and only its owner can read its files", asyn
   }
 });
 
-/** Appends until a look at the files beside the database is due. */
+/** Appends until the next check of the files next to the database. */
 async function appendUntilRefused(store: EventStore): Promise<unknown> {
   for (;;) {
     const refusal = await refusalOf(store.append("a", [newEvent()]));

@@ -8,7 +8,7 @@ function appendOnly(table: string): string {
       BEGIN SELECT RAISE(ABORT, '${table} are append-only'); END;`;
 }
 
-/** A log as the first version of this package has left it: its tables, and three events with their hashes. */
+/** A log as the first version of this package left it: its tables, and three events with their hashes. */
 const FORMAT_1 = `
   PRAGMA page_size = 8192;
   PRAGMA journal_mode = WAL;

@@ -98,7 +98,7 @@ test("keys of a log of format 4 are known for ever, and those of archived events
   expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
 });
 
-/** As it was before epochs told how they began, and keys what was asked under them. */
+/** Makes a log of format 2, from before epochs recorded how they began, and keys had digests. */
 function makeFormat2(file: string): void {
   makeFormat3(file);
   const db = new DatabaseSync(file);
@@ -108,7 +108,7 @@ function makeFormat2(file: string): void {
   db.close();
 }
 
-/** As it was before segments held keys, with what `change` does besides. */
+/** Makes a log of format 4, from before segments held keys; `change` is more SQL to execute. */
 function makeFormat4(file: string, change: string): void {
   const db = new DatabaseSync(file);
   db.exec(`DROP TRIGGER segments_follow_the_log; DROP TABLE archived_keys;
@@ -128,7 +128,7 @@ function wholeKeysOf(file: string): unknown[] {
   }
 }
 
-/** As it was before there were segments. */
+/** Makes a log of format 3, from before there were segments. */
 function makeFormat3(file: string): void {
   const db = new DatabaseSync(file);
   db.exec(`DROP TABLE segments; DROP TABLE archived_streams; DROP TABLE archived_keys; DROP TRIGGER events_are_never_deleted;

@@ -8,7 +8,7 @@ const newLogPath = temporaryLogs();
 
 const KIB = 1024;
 const DATABASE_BYTES = 3_300 * KIB;
-/** Fills the database but for some pages, until it is dropped. */
+/** Leaves only some pages of the database free, until it is dropped. */
 const BALLAST_BYTES = 3_000 * KIB;
 
 test("a full disk refuses appends, keeps what was acknowledged, and is forgotten once there is room", async () => {
@@ -24,9 +24,9 @@ test("a full disk refuses appends, keeps what was acknowledged, and is forgotten
   }
   expect(refused).toBeInstanceOf(StoreFull);
   expect(await take(store.read())).toHaveLength(acknowledged);
-  // Larger than what is left: the refusal is of a whole append, not of its end.
+  // Larger than the free space: a whole append is refused, not only its end.
   expect(await refusalOf(store.append("a", newEvents(5_000)))).toBeInstanceOf(StoreFull);
-  // A small one still fits, and builds on what is in the log, not on what was rolled back.
+  // A small append still fits, and builds on the log's content, not on what was rolled back.
   expect(await store.append("a", [newEvent()])).toMatchObject({ first: acknowledged + 1, version: acknowledged + 1 });
 
   sql(file, "DROP TABLE ballast");

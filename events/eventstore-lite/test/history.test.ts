@@ -30,7 +30,7 @@ describe("history cannot be rewritten by SQL", () => {
   }
 });
 
-/** What somebody does who can write the file and drops the triggers first; and where the chain shows it. */
+/** Changes of an attacker who can write the file and drops the triggers first, and where the chain shows them. */
 const tampering: Record<string, readonly [sql: string, position: number, reason: string]> = {
   "an altered payload": ["UPDATE events SET data = '{}' WHERE position = 5", 5, "the hash"],
   "an altered time": ["UPDATE events SET time = time - 1 WHERE position = 5", 5, "the hash"],
@@ -121,6 +121,6 @@ async function expectFaultInNewChain(sql: string, { position, reason }: { positi
   rebuildChain(file);
   const fault = { position, reason: expect.stringContaining(reason) };
   expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
-  // Also when the check begins there.
+  // The check also finds it if it begins there.
   expect(await store.verify({ from: position })).toMatchObject({ ok: false, checked: 0, fault });
 }

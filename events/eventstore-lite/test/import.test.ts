@@ -15,7 +15,7 @@ async function* each(events: readonly StoredEvent[]): AsyncGenerator<StoredEvent
   yield* events;
 }
 
-/** Six events of two streams, at two moments. */
+/** Returns six events of two streams, with two different times. */
 async function recorded(): Promise<StoredEvent[]> {
   let now = 1_000;
   await using store = await openSqliteStore({ file: newLogPath(), clock: () => now });
@@ -26,7 +26,7 @@ async function recorded(): Promise<StoredEvent[]> {
   return await take(store.readStored());
 }
 
-/** What an import left beside the lock, which every owner leaves. */
+/** Returns the files that an import left, without the lock, which every owner leaves. */
 function leftIn(file: string): string[] {
   return readdirSync(dirname(file)).filter((name) => !name.includes(".lock"));
 }
@@ -154,7 +154,7 @@ describe("nothing is imported of a log", () => {
     child.kill("SIGKILL");
     await child.exited;
     expect(existsSync(file)).toBe(false);
-    // What it left is in nobody's way.
+    // The remains of the killed import do not disturb the next one.
     await importSqliteLog({ file, events: each(await recorded()) });
   });
 });

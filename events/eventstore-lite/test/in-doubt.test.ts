@@ -5,7 +5,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** `ulimit -f`: blocks of 512 or 1,024 bytes, by the shell. */
+/** For `ulimit -f`, in blocks of 512 or 1,024 bytes, depending on the shell. */
 const FILE_BLOCKS_MAX = 4_096;
 
 test.skipIf(process.platform === "win32")(

@@ -8,7 +8,7 @@ import { createModel, type Step } from "./model.ts";
 const CASES = 1_000;
 const STEPS_MAX = 25;
 
-/** An append of several such events goes to the writer thread in pieces, when that has nothing else to do. */
+/** An append of several events of this size goes to the writer thread in pieces, if that thread is idle. */
 const LARGE = "x".repeat(70_000);
 const LARGE_ONE_IN = 20;
 
@@ -23,7 +23,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       count: fc.integer({ min: 1, max: 3 }),
       isLarge: fc.nat({ max: LARGE_ONE_IN - 1 }).map((number) => number === 0),
       key: fc.option(fc.constantFrom("k1", "k2", "k3"), { nil: undefined, freq: 3 }),
-      // Of any term that there was, or will be.
+      // A token of any past or future term.
       token: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined, freq: 2 }),
     }),
   },
@@ -43,7 +43,7 @@ test.each(engines())(
     let cases = 0;
     await fc.assert(
       fc.asyncProperty(plan, async (steps) => {
-        // All cases share one log, each with names of its own.
+        // All cases share one log, and each uses different names.
         const scope = `${(cases += 1)}`;
         const { position } = await store.head();
         const model = createModel(position, TTL_MS);
@@ -51,7 +51,7 @@ test.each(engines())(
         const expected: unknown[] = [];
         for (const { step, waits } of steps) {
           if (step.kind === "pass") {
-            // What waits to be sent takes the time of its sending.
+            // Appends that wait to be sent take the time of their sending.
             await Promise.all(answers);
             nowMs += step.ms;
             continue;
@@ -72,7 +72,7 @@ test.each(engines())(
   },
 );
 
-/** Does the step with names of this case, and gives what the model gives for it. */
+/** Performs the step with names of this case, and returns the result in the model's form. */
 async function perform(store: EventStore, scope: string, step: Exclude<Step, { kind: "pass" }>): Promise<unknown> {
   const lease = `${scope}-run`;
   if (step.kind === "acquire") {

@@ -4,10 +4,10 @@ import { identityCodec } from "../src/codec.ts";
 import { newEvents, take } from "../src/contract/events.ts";
 import { engines } from "./engines.ts";
 
-/** On a busy machine a subscriber may read from the log before it hears of the append: then the next round shows it. */
+/** On a busy machine a subscriber may read from the log before it hears of the append; the next round then shows it. */
 const ROUNDS_MAX = 100;
 
-/** Gives each round its own events, and what each subscriber then reads, until a round is as `isShown` wants it. */
+/** Appends new events in each round, until the events that the subscribers read are as `isShown` wants them. */
 async function untilShown(
   store: EventStore,
   { subscribers, count }: { readonly subscribers: number; readonly count: number },

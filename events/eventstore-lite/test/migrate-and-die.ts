@@ -1,4 +1,4 @@
-// Opens the log named by its argument, and dies once the new table is made and before its first row is.
+// Opens the log named by its argument, and dies after the new table is created and before its first row is inserted.
 import { writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openWriter } from "../src/sqlite/connections.ts";

@@ -1,6 +1,6 @@
 import type { ExpectedVersion } from "eventstore-lite";
 
-/** What a caller does to a store. */
+/** An action of a caller on a store. */
 export type Step =
   | {
       readonly kind: "append";
@@ -9,7 +9,7 @@ export type Step =
       readonly count: number;
       readonly isLarge: boolean;
       readonly key: string | undefined;
-      /** Fences the append by the one lease that there is. */
+      /** Fences the append by the only lease. */
       readonly token: number | undefined;
     }
   | { readonly kind: "acquire"; readonly holder: string; readonly steal: boolean }
@@ -25,7 +25,7 @@ interface Outcome {
 
 /** A log in memory, with one lease. */
 export interface Model {
-  /** What a step must be answered: of an append the outcome or the refusal, of an acquire the token. */
+  /** Returns the expected answer to a step: the outcome or the refusal of an append, or the token of an acquire. */
   answer(step: Exclude<Step, { kind: "pass" }>, nowMs: number): unknown;
   head(): number;
 }

@@ -7,7 +7,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-// Two stores on one file: what a command and the service beside it are to each other.
+// Two stores on one file, like a command and the service that runs at the same time.
 
 test("two writers on one file keep one order and one chain", async () => {
   const file = newLogPath();
@@ -55,7 +55,7 @@ test("a subscriber hears of what another writer appends, in order and once", asy
   const service200 = appendEach(service, 200);
   const command200 = appendEach(command, 200);
   await Promise.all([service200, command200]);
-  // Nobody but the other writer wakes the subscriber from here on.
+  // From here on, only the other writer wakes the subscriber.
   await command.append("a", newEvents(200));
   expect((await seen).map((event) => event.position)).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
   expect(await take(service.read())).toStrictEqual(await seen);

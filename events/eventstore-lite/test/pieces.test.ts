@@ -16,7 +16,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Each is a piece by itself, but for the last. */
+/** Each such event is a piece by itself, except the last. */
 const LARGE = "x".repeat(70_000);
 const largeEvents = (count: number): NewEvent[] => Array.from({ length: count }, () => newEvent("Large", LARGE));
 
@@ -27,7 +27,7 @@ const codec: Codec<NewEvent> = {
     events.map((event) => (event.type === "Unfinished" ? { ...event, transformInput: "broken" } : event)),
 };
 
-/** An append's pieces, as they go to the writer thread. */
+/** Returns an append's pieces as they go to the writer thread. */
 function piecesOf(events: readonly NewEvent[], options: AppendOptions = {}): Piece[] {
   const pieces: Piece[] = [];
   const startPieces = createStartPieces(
@@ -50,7 +50,7 @@ function openTestWriter(databaseBytesMax = Number.MAX_SAFE_INTEGER) {
   };
   const writer = createWriter(db, createTransform(broken, DEFAULT_LIMITS.eventBytes));
   const answers = (pieces: readonly Piece[]): (Reply | undefined)[] => pieces.map((piece) => writer.answerPiece(piece));
-  /** Of what others can read. */
+  /** Returns how many events others can read. */
   const events = (): number => {
     using reader = new DatabaseSync(file, { readOnly: true });
     return Number(reader.prepare("SELECT count(*) AS events FROM events").get()?.["events"]);
@@ -91,7 +91,7 @@ test.each([1, 3])("of an append whose event %i cannot be finished nothing is lef
   const reply = { verdicts: [4, 0, 0, 0], refusals: ["an event could not be finished: it does not fit"] };
   expect(answers(piecesOf(broken, { key: "k" })).at(-1)).toMatchObject(reply);
   expect(events()).toBe(0);
-  // Neither is its key, nor are its places.
+  // Its key and its positions are not used up either.
   expect(answers(piecesOf(largeEvents(4), { key: "k" })).at(-1)).toMatchObject({ verdicts: [0, 1, 4, 4] });
 });
 

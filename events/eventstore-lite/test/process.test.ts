@@ -34,7 +34,7 @@ test("a log has one owner, who is named to the second, and its death frees the l
     const refused = await refusalOf(openSqliteStore({ file, owner: true }));
     expect(refused).toBeInstanceOf(StoreOwned);
     expect((refused as StoreOwned).holder).toStartWith(`serve on port 3000 (pid ${child.pid} since 20`);
-    // Who does not want to own the log may use it beside its owner.
+    // A process that does not want to own the log may use it at the same time as its owner.
     await using command = await openSqliteStore({ file });
     expect((await command.head()).position).toBeGreaterThan(0);
     child.kill("SIGKILL");
@@ -72,7 +72,7 @@ function run(program: URL, ...programArguments: string[]) {
   });
 }
 
-/** Does `act` once the process has printed `lines` lines; gives the largest number printed until it ended. */
+/** Calls `act` once the process has printed `lines` lines, and returns the largest number printed until it ended. */
 async function lastLineAfter(
   child: ReturnType<typeof run>,
   lines: number,

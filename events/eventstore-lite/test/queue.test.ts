@@ -8,7 +8,7 @@ import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
 import type { AppendOptions, Commit } from "../src/store.ts";
 
-/** A queue whose writer thread is played by the test. */
+/** Creates a queue whose writer thread is played by the test. */
 function createTestQueue(limits: Partial<Limits> = {}) {
   const sent: Request[] = [];
   const pieces: Piece[] = [];
@@ -33,7 +33,7 @@ function createTestQueue(limits: Partial<Limits> = {}) {
   return { queue, append, sent, pieces, commits };
 }
 
-/** Events in each append of a batch. */
+/** Returns the number of events in each append of a batch. */
 function counts(request: Request | undefined): number[] {
   return decodeBatch(request as string).appends.map(({ count }) => count);
 }

@@ -6,7 +6,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** What the first example below a heading prints. */
+/** Returns the output of the first example below a heading. */
 async function outputOf(heading: string, environment: Record<string, string> = {}): Promise<string> {
   const directory = dirname(newLogPath());
   const readme = readFileSync(join(import.meta.dir, "../README.md"), "utf8");

@@ -17,7 +17,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** A log of five events with a copy, and what it appended after that in the write-ahead log that a crash leaves. */
+/** Returns a log of five events with a copy, and with later appends in the write-ahead log that a crash leaves. */
 async function crashed(): Promise<{ file: string; copy: string }> {
   const live = newLogPath();
   const file = newLogPath();
@@ -44,7 +44,7 @@ test("a copy put over a log is not opened while the log's write-ahead log lies b
     expect(refused).toBeInstanceOf(StoreUnusable);
     expect((refused as Error).message).toContain(`${file}-wal is of the log that was there before`);
   }
-  // Nothing was touched: the log's last events may still be wanted.
+  // Nothing was touched, because the log's last events may still be wanted.
   expect(readFileSync(file).equals(readFileSync(copy))).toBe(true);
   expect(existsSync(`${file}-wal`)).toBe(true);
 
@@ -86,12 +86,12 @@ test.skipIf(process.platform !== "linux")(
     await store.append("a", [newEvent()]);
     const held = locksOn(file);
     await using _beside = await openSqliteStore({ file });
-    // The list may name one lock twice, where it changes while it is read.
+    // The kernel's list may name one lock twice if it changes while it is read.
     expect(new Set(locksOn(file))).toEqual(new Set(held));
   },
 );
 
-/** The kernel's list of locks, as far as they are on this file (https://man7.org/linux/man-pages/man5/proc_locks.5.html). */
+/** Returns the locks on this file in the kernel's list (https://man7.org/linux/man-pages/man5/proc_locks.5.html). */
 function locksOn(file: string): string[] {
   const { ino } = statSync(file);
   const lines = readFileSync("/proc/locks", "utf8").split("\n");

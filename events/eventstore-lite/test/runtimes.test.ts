@@ -6,7 +6,7 @@ import { newDatabase } from "../testing/postgres-server.ts";
 
 const PROGRAMS = join(import.meta.dirname, "programs");
 
-/** Deno is tried where it is installed. */
+/** Deno is tested if it is installed. */
 const RUNTIMES: readonly (readonly [string, string | null, readonly string[]])[] = [
   ["bun", process.execPath, []],
   ["deno", Bun.which("deno"), ["run", "-A"]],

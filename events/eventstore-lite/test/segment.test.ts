@@ -11,7 +11,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 const newLogPath = temporaryLogs();
 const START = { position: 0, hash: "00".repeat(32) };
 
-/** A log of three events, each with a key, as one segment. */
+/** Seals a log of three events, each with a key, in one segment. */
 async function sealThree() {
   await using store = await openSqliteStore({ file: newLogPath() });
   for (const one of [1, 2, 3])
@@ -92,7 +92,7 @@ interface Line {
   readonly time: number;
 }
 
-/** A log of such events, whose chain is whole whatever they say. */
+/** Makes a log of such events; its chain is whole, even if their fields make no sense. */
 function logOf(lines: readonly Line[]) {
   const events = lines.map(({ position, stream, version, time }, index) =>
     Buffer.from([position ?? index + 1, stream, version, `id${index}`, "T", time, "{}", "{}"].join("\n")),
@@ -150,7 +150,7 @@ test("nothing is sealed where the log's chain ends otherwise, or ends too early"
     hashAt: async (position: number) => (position === 3 ? "11".repeat(32) : log.hashAt(position)),
   };
   expect(await refusalOf(take(sealSegments(other, START, 3)))).toBeInstanceOf(ChainBroken);
-  // The end of the first of several is proved too.
+  // The end of the first of several segments is proved too.
   const early = {
     ...log,
     hashAt: async (position: number) => (position === 1 ? "11".repeat(32) : log.hashAt(position)),

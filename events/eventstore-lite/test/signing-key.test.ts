@@ -16,7 +16,7 @@ const newLogPath = temporaryLogs();
 
 const newKeyPath = () => join(dirname(newLogPath()), "log.signing.pem");
 
-/** The message with which the key is refused. */
+/** Returns the message with which the key is refused. */
 function refusal(work: () => unknown): string {
   try {
     work();

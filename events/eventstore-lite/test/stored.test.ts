@@ -6,7 +6,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Of a program that does not know what is in the log. */
+/** The codec of a program that does not know the log's types. */
 const strict: Codec<NewEvent> = {
   ...identityCodec<NewEvent>(),
   decode() {

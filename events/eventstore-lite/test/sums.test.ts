@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
 import { addAllTo, addTo, byPlace, byType, newSums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "../src/sqlite/verify/sums.ts";
 
-/** As large as the runtime reads them: far more than any log has. */
+/** The largest number that the runtime reads: far more than any log has. */
 const LARGEST = Number.MAX_SAFE_INTEGER;
 
 /** position, type, stream, version */

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { GENESIS_HASH, LINK_SQL, linkInPlace } from "../src/chain.ts";
 
-/** What somebody does who can write the file: drops the triggers, and changes what he likes. */
+/** Changes a log like an attacker who can write the file: drops the triggers, and executes any SQL. */
 export function tamper(file: string, sql: string): void {
   const raw = new DatabaseSync(file);
   for (const table of ["events", "streams", "types"]) {
@@ -11,7 +11,7 @@ export function tamper(file: string, sql: string): void {
   raw.close();
 }
 
-/** What somebody does who knows the format: gives every event the hash that its present content wants. */
+/** Gives every event the hash of its present content, like an attacker who knows the format. */
 export function rebuildChain(file: string): void {
   const raw = new DatabaseSync(file);
   const rows = raw.prepare(
@@ -30,8 +30,8 @@ export function rebuildChain(file: string): void {
 }
 
 /**
- * Leaves an index with another value of `column` at `position` than the event has: changes both, and puts the event back
- * while the index is not known to be one.
+ * Leaves an index with another value of `column` at `position` than the event has: changes both, and restores the event
+ * while SQLite does not know the index.
  */
 export function misindex(file: string, index: string, column: "type" | "version", position: number): void {
   const unique = ",\n    UNIQUE (stream, version)";
@@ -53,7 +53,7 @@ export function misindex(file: string, index: string, column: "type" | "version"
   tamper(file, "DROP TABLE kept");
 }
 
-/** What is changed counts from the next opening on. */
+/** Edits the schema; the change has an effect from the next opening on. */
 function editSchema(file: string, sql: string): void {
   const raw = new DatabaseSync(file, { defensive: false });
   raw.exec(`PRAGMA writable_schema = 1; ${sql}`);

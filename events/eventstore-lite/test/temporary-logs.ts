@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Makes the function that gives paths of logs that do not exist yet, each in a directory of its own. To be called at the
- * top of a test file, after whose tests the directories go away.
+ * Creates the function that returns paths of new logs, each in a separate directory. Call it at the top of a test file;
+ * the directories are removed after its tests.
  */
 export function temporaryLogs(): () => string {
   const directories: string[] = [];

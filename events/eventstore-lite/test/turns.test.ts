@@ -6,7 +6,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** As of a caller who has much to do with each event. */
+/** Work of a caller that takes long for each event. */
 const WORK_MS = 1 / 40;
 
 function work(ms: number): void {

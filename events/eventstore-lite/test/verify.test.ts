@@ -8,13 +8,13 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** More than two threads get work, and the last part is a short one. */
+/** Gives work to more than two threads, and makes the last part short. */
 const EVENTS = 3 * RANGE_EVENTS + 10;
 const APPEND_EVENTS = 10_000;
-/** Not a divisor of anything, so that the streams go over the borders of the ranges in all ways. */
+/** Divides none of the other numbers, so that streams cross the borders of the ranges in all ways. */
 const STREAMS = 7;
 
-/** As the schema sets it for a new log. */
+/** The value that the schema sets for a new log. */
 const PAGE_BYTES = 8_192;
 
 const template = newLogPath();
@@ -33,7 +33,7 @@ beforeAll(async () => {
   }
 });
 
-/** A copy of the large log after `change`. */
+/** Opens a copy of the large log after `change`. */
 async function openAfter(change: (file: string) => void): Promise<EventStore> {
   const file = newLogPath();
   copyFileSync(template, file);
@@ -47,7 +47,7 @@ test("bytes that read as the same text are other bytes", async () => {
     await using store = await openSqliteStore({ file });
     await store.append("s", [{ ...newEvent("T", 1), data: "\ufffd" }]);
   }
-  // No UTF-8: whoever reads it as text gets the character that stood there.
+  // The bytes are not UTF-8, but read as text they give the same character as before.
   tamper(file, `UPDATE events SET data = CAST(x'22ff22' AS TEXT)`);
   await using store = await openSqliteStore({ file });
   expect((await Array.fromAsync(store.readStored())).map(({ data }) => data)).toEqual(["\ufffd"]);
@@ -74,7 +74,7 @@ describe("a log that is checked in several threads", () => {
     expect(verification).toEqual({ ok: true, checked: EVENTS, head: await store.head() });
     expect(progress).toEqual(progress.toSorted((a, b) => a - b));
     expect(progress.at(-1)).toBe(EVENTS);
-    // Not only at the end of each range.
+    // Progress is reported not only at the end of each range.
     expect(progress.length).toBeGreaterThan(EVENTS / RANGE_EVENTS + 1);
   });
 
@@ -117,7 +117,7 @@ describe("a log that is checked in several threads", () => {
 
   test("of several faults the first is named", async () => {
     await using store = await openAfter((file) =>
-      // The later ones are at the start of their ranges, so that they are met with sooner.
+      // The later faults are at the start of their ranges, so that they are found sooner.
       tamper(
         file,
         `UPDATE events SET data = '0' WHERE position IN (${2 * RANGE_EVENTS - 1}, ${2 * RANGE_EVENTS + 1}, ${3 * RANGE_EVENTS + 1})`,
@@ -178,7 +178,7 @@ describe("an event that cannot be read is named, and is no failure of the check"
     const { ok, fault } = await store.verify();
     expect(ok).toBe(false);
     expect(fault!.reason).toContain("cannot be read");
-    // The page begins with an event before the one that was looked for, and everything before it is whole.
+    // The page begins with an event before the requested one, and everything before the page is whole.
     expect(fault!.position).toBeWithin(150, 251);
     expect(await store.verify({ to: fault!.position - 1 })).toMatchObject({ ok: true, checked: fault!.position - 1 });
   });
@@ -202,7 +202,7 @@ test("a damaged index is found, although no event was altered", async () => {
   expect(places[0]).not.toBe(places[1]);
   for (const place of places) {
     const bytes = Buffer.from(whole);
-    // The second letter, so that the order of the index stays the same.
+    // Changes the second letter, so that the order of the index stays the same.
     bytes[place + 2]! ^= 1;
     writeFileSync(file, bytes);
     await using store = await openSqliteStore({ file });

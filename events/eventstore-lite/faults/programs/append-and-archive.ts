@@ -1,5 +1,5 @@
-// Appends without end to the log named by its first argument, and archives all but the newest events meanwhile, into the
-// folder named by its second argument. Appends go on with the number that is its third.
+// Appends without end to the log named by its first argument, and archives all but the newest events meanwhile, into
+// the folder named by its second argument. Appends continue with the number in its third.
 import { createSegmentFolder, openPostgresStore, openSqliteStore } from "eventstore-lite";
 import { appendKey, keyOf } from "./keyed.ts";
 import { say } from "./say.ts";

@@ -1,9 +1,9 @@
-// append-keyed.ts in a process that takes more and more memory and gives none back.
+// Runs append-keyed.ts in a process that takes more and more memory and releases none.
 const MIB = 1024 * 1024;
 const HOARD_BYTES = 2 * MIB;
 const HOARD_EVERY_MS = 4;
 
 const hoard: Buffer[] = [];
-// Filled, so that the kernel has to give it.
+// Filled, so that the kernel has to provide it.
 setInterval(() => hoard.push(Buffer.alloc(HOARD_BYTES, 1)), HOARD_EVERY_MS);
 await import("./append-keyed.ts");

@@ -1,5 +1,5 @@
-// Appends to the log named by its first argument, extends the Merkle tree after each append, and says the root with the
-// size that a head would be signed with.
+// Appends to the log named by its first argument, extends the Merkle tree after each append, and prints the root with
+// the size that a signed head would have.
 import { createLogTree, openSqliteStore } from "eventstore-lite";
 import { newEvents } from "../../src/contract/events.ts";
 import { say } from "./say.ts";

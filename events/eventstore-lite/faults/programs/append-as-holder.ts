@@ -1,11 +1,11 @@
-// Contends for a lease on the log named by its first argument as the holder named by the second, without end. While it
-// holds the lease it appends some events fenced by it, says the position of each, and then hands it on.
+// Contends without end for a lease on the log named by its first argument, as the holder named by the second. While it
+// holds the lease, it appends some events fenced by it, prints the position of each, and then releases the lease.
 import { LeaseLost, openSqliteStore } from "eventstore-lite";
 import { say } from "./say.ts";
 
 const TTL_MS = 500;
 const APPENDS_PER_TERM = 20;
-/** Between two tries. */
+/** Pause between two attempts. */
 const PAUSE_MS = 2;
 
 const [file = "", holder = ""] = process.argv.slice(2);

@@ -1,11 +1,11 @@
-// Appends a fixed number of keyed appends to the log named by its argument while something is done to its system calls,
-// and says what came of each. A refusal for want of space is tried again, any other is final.
+// Makes a fixed number of keyed appends to the log named by its argument while its system calls are tampered with, and
+// prints the result of each. A refusal for want of space is retried; any other is final.
 import { openSqliteStore, StoreFull } from "eventstore-lite";
 import { appendKey, keyOf } from "./keyed.ts";
 import { say } from "./say.ts";
 
 const ROUNDS = 8;
-/** Appends of a round are two transactions: the second one is on its way while the first may fail. */
+/** The appends of a round are two transactions: the second one is on its way while the first may fail. */
 const CALLERS = 4;
 const TRIES_MAX = 5;
 

@@ -1,12 +1,12 @@
-// Appends without end to the log at the URL named by its first argument, whatever becomes of its server. Each append has a
-// name of its own, but no idempotency key: what is appended twice is in the log twice.
+// Appends without end to the log at the URL in its first argument, even if the server crashes. Each append has a unique
+// name, but no idempotency key: what is appended twice is in the log twice.
 import { setTimeout as delay } from "node:timers/promises";
 import { openPostgresStore, StoreError, type EventStore } from "eventstore-lite";
 import { keyOf, eventsOf, streamOf } from "./keyed.ts";
 import { say } from "./say.ts";
 
 const CALLERS = 8;
-/** Between two attempts of a caller that was refused. */
+/** Pause of a refused caller before its next attempt. */
 const PAUSE_MS = 20;
 
 const [url = "", firstNumber = "0"] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// Appends to the log named by its first argument while all file descriptors but as many as the second one says are used
-// up: from before the log is opened, or only after (third argument: `before` or `after`). Says what came of it.
+// Appends to the log named by its first argument while only as many file descriptors are free as the second says:
+// before the log is opened, or only after (third argument: `before` or `after`). Prints the result.
 import { openSqliteStore } from "eventstore-lite";
 import { closeSync, openSync } from "node:fs";
 import { appendKey, keyOf } from "./keyed.ts";
@@ -24,7 +24,7 @@ function takeDescriptors(): void {
 if (when === "before") takeDescriptors();
 try {
   await using store = await openSqliteStore({ file, owner: true });
-  // The connection for reading opens its files with the first thing read.
+  // The reading connection opens its files with its first read.
   await store.head();
   if (when === "after") takeDescriptors();
   for (let number = 0; number < APPENDS; number += 1) await appendKey(store, keyOf(number));

@@ -4,17 +4,17 @@ import { say } from "./say.ts";
 const STREAMS = 7;
 const EVENTS_MAX = 3;
 
-/** The number-th key of a test, whose events have about `chars` characters of data each. */
+/** Returns the number-th key of a test, whose events have about `chars` characters of data each. */
 export function keyOf(number: number, chars = 0): string {
   return `k${number}x${chars}`;
 }
 
-/** The stream that a key's events belong to. */
+/** Returns the stream of a key's events. */
 export function streamOf(key: string): string {
   return `s${numberOf(key) % STREAMS}`;
 }
 
-/** The events that belong to a key: one to three, so that an append torn in two would show. */
+/** Returns the events of a key: one to three, so that an append torn in two would show. */
 export function eventsOf(key: string): NewEvent[] {
   const count = 1 + (numberOf(key) % EVENTS_MAX);
   return Array.from({ length: count }, (_, index) => ({
@@ -30,8 +30,8 @@ function numberOf(key: string): number {
 }
 
 /**
- * Appends a key's events and says what comes of it, for the ledger of the process that started this one:
- * `? key` before, `+ key first last` once it is acknowledged, `! key Error` when it is refused.
+ * Appends a key's events and prints the result, for the ledger of the process that started this one: `? key` before, `+
+ * key first last` once it is acknowledged, `! key Error` if it is refused.
  */
 export async function appendKey(store: EventStore, key: string): Promise<void> {
   say("?", key);
@@ -45,8 +45,8 @@ export async function appendKey(store: EventStore, key: string): Promise<void> {
 }
 
 /**
- * Appends without end to the log named by its first argument, each append under a key of its own. First it appends the
- * keys named from its fourth argument on: those of which its predecessor died before it had their verdict.
+ * Appends without end to the log named by its first argument, each append under a new key. Begins with the keys from
+ * its fourth argument on, whose verdicts its killed predecessor did not get.
  */
 export async function appendKeyed(callers: number, args: readonly string[]): Promise<void> {
   const [file = "", firstNumber = "0", chars = "0", ...unanswered] = args;

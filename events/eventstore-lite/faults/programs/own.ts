@@ -1,12 +1,11 @@
-// Tries to own the log named by its first argument, and says `won` or the name of the error. An owner appends a little
-// whenever it is asked to by a line on its input, and ends when that ends. It refers to its store no more than it has
-// to: what keeps the log its own has to be kept by the store's own code.
+// Tries to own the log named by its first argument, and prints `won` or the name of the error. Each line of input makes
+// an owner collect its garbage. It keeps no reference to its store: the store's own code has to keep the ownership.
 import { openSqliteStore } from "eventstore-lite";
 import { say } from "./say.ts";
 
 const [file = ""] = process.argv.slice(2);
 
-/** A collection takes what was let go in the round before it. */
+/** Each collection takes what the previous one released. */
 const COLLECTIONS = 20;
 const GARBAGE_ITEMS = 10_000;
 
@@ -18,7 +17,7 @@ async function collect(): Promise<void> {
   for (let round = 0; round < COLLECTIONS; round += 1) {
     Array.from({ length: GARBAGE_ITEMS }, (_, index) => ({ index }));
     Bun.gc(true);
-    // What a stack still refers to is let go between two turns.
+    // References that are still on a stack are released between two turns.
     await Bun.sleep(1);
   }
 }

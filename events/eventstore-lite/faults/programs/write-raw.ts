@@ -1,4 +1,4 @@
-// Writes numbered records to the file named by its argument without end, with one fsync each, and says every number
+// Writes numbered records to the file named by its argument without end, with one fsync each, and prints every number
 // after its fsync. It shows that a power cut of this suite takes nothing that was fsynced.
 import { fsyncSync, openSync, writeSync } from "node:fs";
 import { RECORD_BYTES } from "./record.ts";

@@ -1,5 +1,5 @@
-// Commits numbered rows to a log's database without end, opened as the store opens it but with synchronous=NORMAL, and
-// says every number after its COMMIT. It shows that a power cut of this suite can take what a store acknowledged.
+// Commits numbered rows without end to a log's database, opened as by the store but with synchronous=NORMAL, and prints
+// every number after its COMMIT. It shows that a power cut of this suite can take acknowledged data.
 import { openWeakDatabase } from "../weak-database.ts";
 import { say } from "./say.ts";
 

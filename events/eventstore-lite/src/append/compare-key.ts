@@ -7,8 +7,8 @@ import type { PreparedAppend } from "./prepare.ts";
 export type CompareKey = (append: PreparedAppend) => Promise<Appended>;
 
 /**
- * The database has but a short hash of an archived key: the whole key decides, which a segment holds. Of another key the
- * append is sent again, by `again`. Throws {@link StoreUnavailable} while the segment cannot be read: neither answer is safe.
+ * Looks for the whole key in the segments, because the database holds only a short hash of it. If it is another key,
+ * `again` repeats the append. Throws {@link StoreUnavailable} if a segment cannot be read: neither answer is safe then.
  */
 export function createCompareKey(find: FindArchivedKey, again: CompareKey): CompareKey {
   return async (append) => {
@@ -22,7 +22,7 @@ export function createCompareKey(find: FindArchivedKey, again: CompareKey): Comp
   };
 }
 
-/** True if a key stands for something else. Who does not say what is asked takes whatever was. */
+/** True if the key was used for another request. An empty digest fits every request. */
 export function asksElse(first: string, now: string): boolean {
   return first !== "" && now !== "" && first !== now;
 }

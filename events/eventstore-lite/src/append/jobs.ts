@@ -24,21 +24,27 @@ export function isClosing(job: Job): boolean {
   return job.kind === "operation" && job.operation.kind === "close";
 }
 
-/** What a job counts for against the limits of the queue. In two numbers, since an object would be made of each four times. */
+/**
+ * The job's size in events, for the limits of the queue. Its characters are counted separately: an object with both
+ * numbers would be allocated four times for each job.
+ */
 export function eventsOf(job: Job): number {
   if (job.kind === "append") return job.append.count;
-  // Closing has to be possible with a full queue too.
+  // A close must be possible even if the queue is full.
   return job.operation.kind === "close" ? 0 : 1;
 }
 
-/** UTF-16 units. A snapshot may be large, and callers of the log must not be refused for it: who saves them waits for each. */
+/**
+ * The job's size in UTF-16 units. Snapshots count as 0: they may be large, callers must not be refused for them, and
+ * their writer waits for each.
+ */
 export function charsOf(job: Job): number {
   return job.kind === "append" ? job.append.chars : 0;
 }
 
 type BatchLimits = Pick<Limits, "batchEvents" | "batchChars">;
 
-/** How many of the first jobs go into one request: one operation, or appends up to the size of a batch. */
+/** Returns how many of the first jobs go into one request: one operation, or appends up to the size of a batch. */
 function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimits): number {
   let events = 0;
   let chars = 0;
@@ -53,7 +59,7 @@ function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimit
   return count;
 }
 
-/** `jobs` as {@link countNext} cuts them. */
+/** Encodes the jobs of one request, as {@link countNext} counted them. */
 export function encodeJobs(jobs: readonly Job[], nowMs: number, wantsHashes: boolean): Request {
   const appends: PreparedAppend[] = [];
   for (const job of jobs) {
@@ -63,16 +69,16 @@ export function encodeJobs(jobs: readonly Job[], nowMs: number, wantsHashes: boo
   return encodeBatch(nowMs, wantsHashes, appends);
 }
 
-/** What was accepted and not yet sent to the writer thread, in order. */
+/** Jobs that were accepted and not yet sent to the writer thread, in order. */
 export interface Waiting {
   isEmpty(): boolean;
   events(): number;
   add(job: Job): void;
-  /** Takes what goes into the next request. */
+  /** Removes and returns the jobs of the next request. */
   next(): Job[];
   /**
-   * Refuses all. A closing stays where it is, when `keepsClosing`: it goes out behind what was sent, so that the store is
-   * not closed before all of that is settled. Answers what was refused.
+   * Rejects and returns all jobs. With `keepsClosing`, a close stays queued and is sent last, so that the store closes
+   * only after all sent requests are settled.
    */
   drop(error: Error, keepsClosing: boolean): readonly Job[];
 }

@@ -1,14 +1,14 @@
 import { StoreOverloaded } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 
-/** How much is accepted and not settled yet. */
+/** The size of all jobs that are accepted and not settled yet. */
 export interface Load {
-  /** Throws {@link StoreOverloaded} when it does not fit any more. */
+  /** Throws {@link StoreOverloaded} if the job does not fit. */
   take(events: number, chars: number): void;
   giveBack(events: number, chars: number): void;
 }
 
-/** A job that is larger than the limits by itself is still taken when nothing else waits, and one without events always. */
+/** Accepts a job that exceeds the limits by itself if nothing else waits, and a job without events always. */
 export function createLoad({ queuedEvents, queuedChars }: Limits): Load {
   let [eventsTaken, charsTaken] = [0, 0];
   return {

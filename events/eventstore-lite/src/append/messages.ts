@@ -1,31 +1,38 @@
 import type { SegmentFile } from "../archive/archive.ts";
 import type { ExpectedVersion, Lease, Snapshot, StoredKey } from "../store.ts";
 
-/**
- * What a failure of the engine means for the log.
- * - `full`: nothing was written; works again once there is room.
- * - `busy`: another process held the write lock for longer than the busy time-out; nothing was written.
- * - `unavailable`: the database server is away; nothing was written.
- * - `in-doubt`: it went away before it answered, and was not back when the store was closed.
- * - `fatal`: whether it was written is unknown, or the database is damaged. Never retried: after a failed
- *   fsync the kernel may report the next one as good although the bytes are lost.
- * - `diverged`: the log is not the one that was written to before.
- */
-export type Fault = "full" | "busy" | "unavailable" | "in-doubt" | "fatal" | "diverged";
+/** A failure of the engine, by what it means for the log. */
+export type Fault =
+  /** Nothing was written; works again once there is room. */
+  | "full"
+  /** Another process held the write lock for longer than the busy time-out; nothing was written. */
+  | "busy"
+  /** The database server is away; nothing was written. */
+  | "unavailable"
+  /** The server went away before it answered, and was not back when the store was closed. */
+  | "in-doubt"
+  /**
+   * It is unknown if anything was written, or the database is damaged. Never retried: after a failed fsync the kernel
+   * may report the next one as good although the bytes are lost.
+   */
+  | "fatal"
+  /** The log is not the one that was written to before. */
+  | "diverged";
 
 /**
- * What the writer is asked; each is answered once, in order. A string is a batch of appends: one string crosses
- * to the other thread several times faster than the objects that it stands for.
+ * A request to the writer; each is answered once, in order. A string is a batch of appends: one string crosses to the
+ * other thread several times faster than the objects that it stands for.
  */
 export type Request = string | Operation;
 
 /**
- * A piece of one large append, which is sent while the rest is still encoded, and answered once, after the last piece. The
- * first is the beginning of a batch, the others are events. `abandon`: the rest does not come, and nothing of it may be
- * appended.
+ * A piece of one large append, sent while the rest is still encoded. The append is answered once, after its last piece.
  */
 export type Piece =
-  { readonly kind: "piece"; readonly text: string; readonly isLast: boolean } | { readonly kind: "abandon" };
+  /** The first piece is the beginning of a batch; the others hold events. */
+  | { readonly kind: "piece"; readonly text: string; readonly isLast: boolean }
+  /** No more pieces follow, and no event of the append may be stored. */
+  | { readonly kind: "abandon" };
 
 export function isPiece(message: Request | Piece): message is Piece {
   return typeof message === "object" && (message.kind === "piece" || message.kind === "abandon");
@@ -55,10 +62,13 @@ export interface Notice {
   readonly position: number;
 }
 
-/** The same: the database went away before it answered, or is back. Meanwhile nothing that is sent would be answered. */
+/**
+ * Sent unsolicited when the database goes away before it answers, and when it is back. Requests are not answered
+ * meanwhile.
+ */
 export interface AwayNotice {
   readonly kind: "away";
-  /** Undefined: it is back. */
+  /** Undefined if the database is back. */
   readonly cause: string | undefined;
 }
 
@@ -77,7 +87,7 @@ export interface BatchReply {
   readonly verdicts: readonly number[];
   /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
   readonly hashes: string;
-  /** Why appends were refused whose events could not be finished. */
+  /** Reasons why appends were refused whose events could not be finished; {@link UNFINISHED} verdicts refer to them. */
   readonly refusals: readonly string[];
   /** How long the transaction took, its fsync included. */
   readonly commitMs: number;
@@ -93,33 +103,33 @@ export const REPEATED = 1;
 export const CONFLICT = 2;
 /** 0, 0, 0 */
 export const LEASE_LOST = 3;
-/** place in `refusals`, 0, 0 */
+/** index in `refusals`, 0, 0 */
 export const UNFINISHED = 4;
 /** 0, 0, 0 */
 export const KEY_REUSED = 5;
 /** 0, 0, 0: a segment may hold the key, so that its keys have to be compared first */
 export const KEY_ARCHIVED = 6;
 
-/** Stands between two fields: neither names nor JSON can hold it. */
+/** Separates two fields; neither names nor JSON can contain it. */
 const SEPARATOR = "\n";
 
-/** id, type, data, meta, and what of the data is unfinished: mostly nothing. */
+/** id, type, data, meta, and the input of the writer's transform, which is mostly empty. */
 export const EVENT_FIELDS = 5;
 
 /** One append as it is sent to the writer. */
 export interface SentAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
-  /** Empty when there is none, as `digest` and `lease`. */
+  /** Empty if there is none; the same holds for `digest` and `lease`. */
   readonly key: string;
   readonly digest: string;
-  /** In how many of the segments that may hold the key it was found not to be. */
+  /** Number of segments that may hold the key and were searched in vain. */
   readonly comparedSegments: number;
   readonly lease: string;
   readonly token: number;
   /** {@link EVENT_FIELDS} of each event, one after the other. */
   readonly fields: readonly string[];
-  /** Of all its events. */
+  /** Number of all its events. */
   readonly count: number;
 }
 
@@ -127,7 +137,7 @@ export interface SentAppend {
 export interface AppendRequest extends SentAppend {
   readonly fields: string[];
   readonly start: number;
-  /** How many more come in further pieces. */
+  /** Number of events that follow in further pieces. */
   readonly missing: number;
 }
 
@@ -137,7 +147,7 @@ export interface Batch {
   readonly appends: readonly AppendRequest[];
 }
 
-/** All of a batch is joined at once: a text of each append on the way to it would be so much garbage more. */
+/** Joins all fields of a batch at once: one text for each append would be additional garbage. */
 export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly SentAppend[]): string {
   const parts: string[] = [String(nowMs), wantsHashes ? "1" : "0"];
   for (const { stream, expected, key, digest, comparedSegments, lease, token, count, fields } of appends) {
@@ -147,7 +157,7 @@ export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readon
   return parts.join(SEPARATOR);
 }
 
-/** The events of an append that follow those which were sent. */
+/** Encodes the events of an append that follow those already sent. */
 export function encodePiece(fields: readonly string[]): string {
   return fields.join(SEPARATOR);
 }
@@ -176,7 +186,10 @@ export function decodeBatch(text: string): Batch {
   return { nowMs, wantsHashes, appends };
 }
 
-/** The next events of an append that comes in pieces: its request, with these events instead of those before. */
+/**
+ * Decodes the next events of an append that comes in pieces: its request, with these events instead of the earlier
+ * ones.
+ */
 export function decodePiece(before: AppendRequest, text: string): AppendRequest {
   const fields = text.split(SEPARATOR);
   const count = fields.length / EVENT_FIELDS;

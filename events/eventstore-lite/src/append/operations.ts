@@ -5,7 +5,7 @@ import type { Codec, EventStore, Leases, NewEvent, Snapshots } from "../store.ts
 import { prepareAppend } from "./prepare.ts";
 import type { Queue } from "./queue.ts";
 
-/** Not async: a refusal by the checks and one by the queue are both rejections, and one promise is enough. */
+/** Not async: refusals by the checks and by the queue are both rejections, and one promise is enough. */
 export function createAppend<E extends NewEvent>(
   queue: Queue,
   codec: Codec<E>,
@@ -15,7 +15,7 @@ export function createAppend<E extends NewEvent>(
     attempt(() => andThen(prepareAppend(stream, events, options, codec, limits, queue.startPieces), queue.append));
 }
 
-/** What changes snapshots and leases goes through the queue, in order with appends. */
+/** Sends changes of snapshots through the queue, in order with appends. Leases and segments do the same. */
 export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "remove"> {
   return {
     async save(name, snapshot, alsoAs) {
@@ -28,7 +28,10 @@ export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "re
   };
 }
 
-/** The record of a segment too: the rows that it removes go in one transaction, between two of appends. */
+/**
+ * Records segments through the queue, so that their rows are removed in one transaction between two transactions of
+ * appends.
+ */
 export function createSegmentRecorder(queue: Queue): Pick<ArchiverStore, "record" | "recordKeys"> {
   return {
     async record(file) {
@@ -50,7 +53,7 @@ export function createLeaseWriter(queue: Queue, clock: () => number): Pick<Lease
   };
 }
 
-/** Turns what `work` throws at once into a rejection. */
+/** Turns an error that `work` throws synchronously into a rejection. */
 export function attempt<Result>(work: () => Awaitable<Result>): Promise<Result> {
   try {
     return Promise.resolve(work());

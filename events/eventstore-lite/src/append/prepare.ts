@@ -6,35 +6,35 @@ import type { AppendOptions, Appended, Codec, Encoded, ExpectedVersion, NewEvent
 import type { SentAppend } from "./messages.ts";
 
 /**
- * What is worth a message of its own while the rest of an append is still encoded: some hundred events of an ordinary
- * service, which take the writer thread longer than the next hundred take this one.
+ * Encoded size that is sent as a piece while the rest of the append is still encoded: some hundred events of an
+ * ordinary service. The writer thread needs longer for them than this thread needs to encode the next hundred.
  */
 const PIECE_CHARS = 64 * 1024;
 
-/** Sends one append to the writer thread in pieces. Nothing else may be sent before its end. */
+/** Sends one append to the writer thread in pieces. Nothing else may be sent before the last piece. */
 export interface PieceSender {
-  /** Sends the fields that were added since it last did. */
+  /** Sends the fields that were added since the last call. */
   send(): void;
-  /** Sends the last piece, and answers for the whole append. */
+  /** Sends the last piece, and resolves with the result of the whole append. */
   end(append: PreparedAppend): Promise<Appended>;
-  /** Instead of the end: nothing of it is appended. */
+  /** Replaces `end`: no event of the append is stored. */
   abandon(): void;
 }
 
 /** An append that was checked, and whose events were turned into text. */
 export interface PreparedAppend extends SentAppend {
-  /** As the caller gave them. */
+  /** The events as the caller gave them. */
   readonly events: readonly NewEvent[];
   /** UTF-16 units of the events' text. */
   readonly chars: number;
-  /** Where it began to be sent already, in pieces. */
+  /** Set if the append is already being sent in pieces. */
   readonly pieces: PieceSender | undefined;
   readonly givesUpInDoubt: boolean;
 }
 
 /**
- * Throws {@link InvalidAppend}, or what `codec.encode` throws. A promise only where the codec answers one. `startPieces`
- * answers undefined unless a large append may be sent while it is prepared.
+ * Checks and encodes an append; returns a promise only if the codec does. Throws {@link InvalidAppend}, or what
+ * `codec.encode` throws.
  */
 export function prepareAppend<E extends NewEvent>(
   stream: string,
@@ -42,6 +42,7 @@ export function prepareAppend<E extends NewEvent>(
   options: AppendOptions,
   codec: Codec<E>,
   limits: Limits,
+  /** Returns undefined unless a large append may be sent while it is prepared. */
   startPieces: (append: SentAppend) => PieceSender | undefined,
 ): Awaitable<PreparedAppend> {
   checkName("the stream's name", stream);
@@ -84,7 +85,7 @@ function checkExpected(expected: ExpectedVersion): void {
   if (!Number.isSafeInteger(expected) || expected < 0) throw new InvalidAppend(`no such expected version: ${expected}`);
 }
 
-/** Adds the fields of an event, and answers how long they are. */
+/** Adds the fields of an event, and returns their length in UTF-16 units. */
 function prepareEvent(
   { id, type, data, meta, transformInput = "" }: Encoded,
   bytesMax: number,
@@ -120,7 +121,7 @@ function stringify(what: string, value: unknown): string | undefined {
 /** UTF-16 units become at most three UTF-8 bytes each, so that most events need no count of bytes. */
 const UTF8_BYTES_PER_CHAR_MAX = 3;
 
-/** Why an event with this JSON is too large; undefined: it is not. */
+/** Returns why an event with this JSON is too large; undefined if it is not. */
 export function tooLarge(id: string, data: string, meta: string, bytesMax: number): string | undefined {
   if ((data.length + meta.length) * UTF8_BYTES_PER_CHAR_MAX <= bytesMax) return undefined;
   const bytes = Buffer.byteLength(data) + Buffer.byteLength(meta);

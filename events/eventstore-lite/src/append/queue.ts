@@ -21,12 +21,12 @@ import { createStartPieces, type PieceOptions, type StartPieces } from "./start-
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
 /**
- * Requests on their way to the writer thread at once: one that it works on, and a large one that is ready when it is
- * done, so that it does not wait for the request thread. More would only make the batches smaller.
+ * Requests sent to the writer thread at once: the one that it works on, and a large next one, so that the thread does
+ * not wait for the request thread. More would only make the batches smaller.
  */
 const REQUESTS_SENT_MAX = 2;
 
-/** What is worth a commit of its own before the one under way has ended. Fewer wait and share the next one. */
+/** Events that justify a commit before the current one has ended. Fewer wait and share the next commit. */
 const AHEAD_EVENTS_MIN = 64;
 
 /** How long an append with {@link AppendOptions.givesUpInDoubt} waits for a database that is away. */
@@ -42,16 +42,17 @@ export interface QueueOptions extends PieceOptions {
 
 /**
  * Group commit, seen from the request thread: what arrives while the writer thread is busy becomes the next
- * transaction, so a batch grows with the load and no caller waits for a timer. First in, first out, operations included.
+ * transaction, so a batch grows with the load and no caller waits for a timer. First in, first out, operations
+ * included.
  */
 export interface Queue {
   append(append: PreparedAppend): Promise<Appended>;
   readonly startPieces: StartPieces;
   perform(operation: Operation): Promise<Lease | undefined>;
   onReply(reply: Reply): void;
-  /** What was sent stays without an answer for now, and whatever else is asked is refused meanwhile. */
+  /** The database is away, or back. While it is away, sent requests stay unanswered and new ones are refused. */
   onAway(notice: AwayNotice): void;
-  /** The thread is gone: what was sent to it is in doubt. */
+  /** The thread died; the outcome of all sent requests is in doubt. */
   onCrash(error: Error): void;
   /** Accepts nothing more, settles what was accepted, closes the writer's connection. */
   close(): Promise<void>;
@@ -68,7 +69,8 @@ export function createQueue(options: QueueOptions): Queue {
   let pumpScheduled = false;
   const outage = createOutage(sent);
 
-  // While the database is away nothing else than a closing waits: the search for how a batch ended is given up for it.
+  // While the database is away, only a close can be queued. It is sent at once and ends the search for a batch's
+  // outcome.
   const maySend = (): boolean => !waiting.isEmpty() && (outage.isOn() || isWorthSending(sent.length, waiting));
 
   const isIdle = (): boolean => state === "open" && sent.length === 0 && waiting.isEmpty();
@@ -80,7 +82,7 @@ export function createQueue(options: QueueOptions): Queue {
     waiting.add(job);
     if (pumpScheduled || !maySend()) return;
     pumpScheduled = true;
-    // After the callers that are ready to append by now, so that they share the transaction.
+    // Deferred, so that all callers that are ready to append now share the transaction.
     queueMicrotask(pump);
   }
 
@@ -93,7 +95,7 @@ export function createQueue(options: QueueOptions): Queue {
     }
   }
 
-  /** After a fatal fault what was not sent yet is not attempted any more. */
+  /** After a fatal fault, also drops the jobs that were not sent yet. */
   function fail(jobs: readonly Job[], error: Error, isFatal: boolean): void {
     for (const job of jobs) job.reject(error);
     if (!isFatal) return;
@@ -115,7 +117,7 @@ export function createQueue(options: QueueOptions): Queue {
       new Promise((resolve, reject) => enqueue({ kind: "operation", operation, resolve, reject })),
     onReply(reply) {
       const jobs = sent.shift() ?? [];
-      // First the next request, so that the thread works on it while the callers are answered.
+      // Sends the next request first, so that the thread works on it while the callers are answered.
       pump();
       for (const job of jobs) load.giveBack(eventsOf(job), charsOf(job));
       if (reply.kind === "fault") fail(jobs, errorOf(reply), reply.fault === "fatal" || reply.fault === "diverged");
@@ -131,7 +133,7 @@ export function createQueue(options: QueueOptions): Queue {
     },
     close: () =>
       new Promise((resolve) => {
-        // Closed is closed, also when the last checkpoint fails: the next start makes up for it.
+        // The store counts as closed even if the last checkpoint fails: the next start makes up for it.
         if (state === "crashed") return resolve();
         state = "open";
         enqueue({ kind: "operation", operation: { kind: "close" }, resolve: () => resolve(), reject: () => resolve() });
@@ -140,7 +142,10 @@ export function createQueue(options: QueueOptions): Queue {
   };
 }
 
-/** Rejects the appends that give up, once the database was away for long. They stay in `sent`: the writer learns how they ended. */
+/**
+ * Rejects the appends with `givesUpInDoubt` once the database was away for {@link DOUBT_MS}. Their jobs stay in `sent`,
+ * because the writer still learns how they ended.
+ */
 function createOutage(sent: readonly (readonly Job[])[]) {
   let error: StoreUnavailable | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -157,7 +162,7 @@ function createOutage(sent: readonly (readonly Job[])[]) {
     check(): void {
       if (error !== undefined) throw error;
     },
-    /** `cause`: why the database does not answer; undefined: it does. */
+    /** `cause`: why the database does not answer; undefined if it does. */
     notice(cause: string | undefined): StoreUnavailable | undefined {
       clearTimeout(timer);
       error = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));

@@ -40,8 +40,8 @@ export function countEvents({ appends }: DurableBatch): number {
 }
 
 /**
- * Gives each append of a batch its own verdict, and returns what is new in the log. `compareKey` answers an append whose key
- * may be archived.
+ * Settles each append of a batch by its verdict, and returns those that are new in the log. `compareKey` answers an
+ * append whose key may be archived.
  */
 export function settleBatch(
   jobs: readonly AppendJob[],
@@ -64,7 +64,7 @@ export function settleBatch(
     } else if (code === REPEATED) {
       job.resolve({ first, last, version, repeated: true });
     } else if (code === CONFLICT) {
-      // The first number of this verdict is the version at which the stream stands.
+      // The first number of this verdict is the stream's actual version.
       job.reject(new VersionConflict(stream, expected, first));
     } else if (code === KEY_REUSED) {
       job.reject(new KeyReused());
@@ -79,7 +79,7 @@ export function settleBatch(
   return { timeMs, hashes, appends };
 }
 
-/** What the callers of a request get that met with a fault. */
+/** The error that the callers of a failed request get. */
 export function errorOf({ fault, cause }: FaultReply): Error {
   if (fault === "full") return new StoreFull();
   if (fault === "busy") return new StoreOverloaded(`the database was too slow, or locked: ${cause}`);

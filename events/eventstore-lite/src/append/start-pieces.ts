@@ -5,15 +5,15 @@ import type { PieceSender } from "./prepare.ts";
 
 export interface PieceOptions {
   readonly clock: () => number;
-  /** Whether a subscriber follows the log live, and so needs the new events' hashes. */
+  /** True if a subscriber follows the log live, and so needs the new events' hashes. */
   readonly isFollowed: () => boolean;
-  /** Where the thread takes an append in pieces. */
+  /** Undefined if the thread takes no appends in pieces. */
   readonly sendPiece?: (piece: Piece) => void;
 }
 
 /**
- * Begins to send an append before it is prepared whole. Undefined: the thread has something else to do by now, so that
- * there is no time to win, or takes no pieces.
+ * Begins to send an append before all of it is prepared. Undefined if the thread is busy, so that no time would be
+ * gained, or takes no pieces.
  */
 export type StartPieces = (append: SentAppend) => PieceSender | undefined;
 
@@ -26,7 +26,7 @@ export function createStartPieces(
 ): StartPieces {
   return (begun) => {
     if (sendPiece === undefined || !isIdle()) return undefined;
-    // From now on the thread is not idle. It stays empty when the append is abandoned: no caller waits for that answer.
+    // Marks the thread as busy. `jobs` stays empty if the append is abandoned, because no caller waits for that reply.
     const jobs: Job[] = [];
     sent.push(jobs);
     let fieldsSent = 0;
@@ -49,7 +49,7 @@ export function createStartPieces(
           try {
             load.take(eventsOf(job), charsOf(job));
           } catch (error) {
-            // Others were accepted since it was begun.
+            // Other appends have filled the queue since this one began.
             abandon();
             throw error;
           }

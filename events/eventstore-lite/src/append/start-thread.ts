@@ -18,13 +18,13 @@ export interface ThreadListener {
   /** Another process appended. */
   onNotice(notice: Notice): void;
   onAway?(notice: AwayNotice): void;
-  /** The thread died; its last requests stay without reply. */
+  /** The thread died; its last requests get no reply. */
   onCrash(error: Error): void;
 }
 
 /**
- * Starts the writer thread of an engine, with `options` as its `workerData`. Throws {@link StoreUnusable}, whose message
- * begins with the log's name, when it cannot open the log, {@link StoreBusy} when it cannot now.
+ * Starts the writer thread of an engine, with `options` as its `workerData`. Throws {@link StoreUnusable}, whose
+ * message begins with the log's name, if it cannot open the log, and {@link StoreBusy} if it cannot do so now.
  */
 export async function startThread(
   module: URL,

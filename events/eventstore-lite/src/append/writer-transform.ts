@@ -2,10 +2,13 @@ import { type AppendRequest, EVENT_FIELDS } from "./messages.ts";
 import { tooLarge } from "./prepare.ts";
 import type { WriterTransform } from "../store.ts";
 
-/** Finishes the events of an append in place. Answers why it is refused; undefined: it is not. */
+/** Finishes the events of an append in place. Returns why the append is refused; undefined if it is not. */
 export type TransformAppend = (append: AppendRequest) => string | undefined;
 
-/** Loads what the store was opened with. Without it nothing may be left unfinished: stored so, it would be lost. */
+/**
+ * Loads the module that the store was opened with. Without one, events that the codec left unfinished are refused,
+ * because the unfinished part would be lost.
+ */
 export async function loadWriterTransform(module: string | undefined): Promise<WriterTransform> {
   if (module === undefined) {
     return () => {

@@ -8,37 +8,39 @@ import { proveApart } from "./prove-apart.ts";
 import type { SegmentStorage } from "./storage.ts";
 
 /**
- * Uncompressed. One event's look-up decompresses one segment, and its rows are removed in one transaction: the one takes
- * some ten milliseconds, the other thirty.
+ * Uncompressed size. Looking up one event decompresses one segment, in some ten milliseconds; the segment's rows are
+ * removed in one transaction, in some thirty.
  */
 export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
 
-/** Keys of one transaction, which appends wait for: not longer than for the removal of a segment's events. */
+/** Keys recorded in one transaction. Appends wait for it no longer than for the removal of a segment's events. */
 const RECORDED_KEYS_MAX = 1_024;
 
-/** Digits of a position in a file's name: the names have the order of the positions. */
+/** Digits of a position in a file name, so that names sort by position. */
 const POSITION_DIGITS = 12;
-/** Hex digits of the chain's end in a file's name: a log that was restored and went on otherwise writes other files. */
+/**
+ * Hex digits of the chain's end in a file name, so that a log that was restored and continued differently writes other
+ * files.
+ */
 const HASH_DIGITS = 16;
 
-/** A segment that is durable, as the engine records it. What else there is to know of it, the engine takes from its events. */
+/** A durable segment as the engine records it. The engine derives all other columns from the segment's events. */
 export type SegmentFile = Pick<SegmentEntry, "first" | "last" | "name" | "bytes" | "sha256" | "hash" | "keysFrom">;
 
-/** What sealing needs of an engine. */
+/** The part of an engine that sealing uses. */
 export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" | "hashAt" | "head"> {
   /**
-   * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
-   * one, which another process may have archived.
+   * Records a segment and removes its events from the database, in one transaction. Has no effect unless it is the next
+   * segment, because another process may have archived it.
    */
   record(file: SegmentFile): Promise<void>;
-  /** Has the database keep a hash of keys alone which the segment that ends at position `last` holds. */
+  /** Makes the database keep only hashes of the keys that the segment ending at position `last` holds. */
   recordKeys(last: number, keys: readonly StoredKey[]): Promise<void>;
 }
 
 /**
- * Moves the oldest events of a log into sealed segments, up to position `to` at the most, and never the newest event; gives
- * each segment once its events are in it alone. `fullOnly`: what does not fill a segment stays. Ended at any point, it
- * leaves each event in the log or in a durable segment, and the next call goes on there.
+ * Moves the oldest events into sealed segments, never the newest event, and yields each segment once only it holds its
+ * events. Stopped at any point, each event is in the log or in a durable segment, and the next call continues.
  */
 export async function* archiveEvents(
   store: ArchiverStore,
@@ -46,6 +48,7 @@ export async function* archiveEvents(
   catalogue: Catalogue,
   storage: SegmentStorage,
   open: OpenSegments,
+  /** `to`: the last position to move. `fullOnly`: events that do not fill a segment stay in the database. */
   { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
 ): AsyncGenerator<SegmentEntry, void, void> {
   await table.requireRight?.();
@@ -70,7 +73,7 @@ export async function* archiveEvents(
     await store.record(await prove(store.id, storage, segment, after));
     await catalogue.refresh();
     if (catalogue.end === end) throw new ChainBroken(end + 1);
-    // Another process may have been faster, with more or fewer events.
+    // Another process may have recorded its segment first, with more or fewer events.
     const recorded = catalogue.entries()[catalogue.locate(end + 1)]!;
     await recordKeys(store, await open(recorded));
     yield recorded;
@@ -87,15 +90,15 @@ async function sealNext(
 }
 
 /**
- * What the file holds counts, which an earlier call may have written with other keys. What is cut off here leaves keys
- * whole, and a later segment takes them.
+ * Takes the keys from the file, because an earlier call may have written it with other keys. If this is interrupted,
+ * the remaining keys stay whole, and a later segment takes them.
  */
 async function recordKeys(store: ArchiverStore, { last, keys }: OpenSegment): Promise<void> {
   for (let at = 0; at < keys.length; at += RECORDED_KEYS_MAX)
     await store.recordKeys(last, keys.slice(at, at + RECORDED_KEYS_MAX));
 }
 
-/** Of a file's name: the range of the segment, and the hash after its last event or the beginning of it. */
+/** The parts of a file name: the segment's range, and the hash after its last event or the beginning of that hash. */
 type SegmentName = Pick<SegmentFile, "first" | "last" | "hash">;
 
 function nameFile({ first, last, hash }: SegmentName): string {
@@ -119,8 +122,8 @@ function parseNames(names: readonly string[]): ReadonlyMap<number, SegmentName[]
 }
 
 /**
- * The longest of the segments that begin with the same event, up to position `to`, which hold events of this log: a call that
- * was cut off left it, or another copy of the log has it. It is taken as it is, and none is removed.
+ * Returns the longest segment up to position `to` whose events are in this log; `files` all begin with the same event.
+ * An interrupted call left it, or another copy of the log wrote it. It is used as it is, and none is removed.
  */
 async function findLeft(
   store: Pick<ArchiverStore, "hashAt">,
@@ -134,7 +137,7 @@ async function findLeft(
   return undefined;
 }
 
-/** Of two that seal the same events at once one writes the file, and the other takes it as it is. */
+/** Writes the file. If another process has sealed the same events and written it first, that file is used as it is. */
 async function write(storage: SegmentStorage, name: string, bytes: Uint8Array): Promise<void> {
   try {
     await storage.write(name, bytes);

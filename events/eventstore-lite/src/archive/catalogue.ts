@@ -2,23 +2,23 @@ import type { Awaitable } from "../awaitable.ts";
 import { GENESIS_HASH } from "../chain.ts";
 import type { StoredKey } from "../store.ts";
 
-/** What the log's database holds of a sealed segment whose events it no longer has. */
+/** The database's record of a sealed segment whose events are no longer in the database. */
 export interface SegmentEntry {
   /** Positions of the first and the last event. */
   readonly first: number;
   readonly last: number;
-  /** Of its file, whose size and SHA-256 (64 hex digits) follow. */
+  /** Name of its file; the file's size and SHA-256 (64 hex digits) follow. */
   readonly name: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** The chain after the last event; 64 hex digits. */
+  /** The hash after the last event; 64 hex digits. */
   readonly hash: string;
   /** Times of the first and the last event in ms since 1970. */
   readonly firstTime: number;
   readonly lastTime: number;
   /** How many events it has of each type. */
   readonly types: Readonly<Record<string, number>>;
-  /** The lowest position for which it holds an idempotency key; 0: it holds none. */
+  /** The lowest position for which it holds an idempotency key; 0 if it holds none. */
   readonly keysFrom: number;
 }
 
@@ -28,14 +28,14 @@ export interface StreamPlace {
   readonly version: number;
 }
 
-/** What all segments hold of one stream. */
+/** The archived part of one stream, over all segments. */
 export interface ArchivedStream extends StreamPlace {
   readonly stream: string;
   /** Segments that hold some of its events. */
   readonly segments: number;
 }
 
-/** Of the positions at which appends ended, both inclusive. */
+/** A range of positions at which appends ended, both inclusive. */
 export interface KeyRange {
   readonly from: number;
   readonly to: number;
@@ -43,33 +43,33 @@ export interface KeyRange {
 
 /** The part of an archive that is in the log's database, which each engine reads in its own way. */
 export interface ArchiveTable {
-  /** The last position whose event is in a segment alone; 0: there is none. */
+  /** The last position whose event is only in a segment; 0 if there is none. */
   end(): Awaitable<number>;
-  /** Segments whose events all follow on a position, in their order. */
+  /** Segments that begin after a position, in order. */
   segmentsAfter(position: number): Awaitable<readonly SegmentEntry[]>;
-  /** Throws {@link StoreUnusable} where this program may not take events out of the database. */
+  /** Throws {@link StoreUnusable} if this program may not remove events from the database. */
   requireRight?(): Promise<void>;
-  /** The idempotency keys that the database has whole, of appends that ended in the range. */
+  /** The idempotency keys that the database holds whole, of appends that ended in the range. */
   wholeKeys(range: KeyRange): AsyncIterable<readonly StoredKey[]>;
-  /** Of each of some idempotency keys the numbers of the segments that may hold it, from 1 on. */
+  /** Returns, for each key, the numbers (from 1) of the segments that may hold it. */
   keySegments(keys: readonly string[]): Awaitable<readonly (readonly number[])[]>;
   /** One place for each segment that holds events of the stream, in the order of positions. */
   streamPlaces(stream: string): Awaitable<readonly StreamPlace[]>;
-  /** Some of the streams whose names follow on a name, in the order of names; none: there are no more. */
+  /** Some of the streams whose names come after a name, ordered by name; empty at the end. */
   streamsAfter(name: string): Awaitable<readonly ArchivedStream[]>;
 }
 
-/** The segments of a log, as far as they were read. */
+/** The segments of a log that were read so far. */
 export interface Catalogue {
-  /** The end of the archive when it was last looked at; it only grows. */
+  /** The end of the archive when it was last read; it only grows. */
   readonly end: number;
-  /** Reads what is new up to `end`, which was just seen. */
+  /** Reads the new segments up to `end`, which the caller has just read. */
   extend(end: number): Promise<void>;
   refresh(): Promise<void>;
   entries(): readonly SegmentEntry[];
-  /** The place in `entries` of the segment that holds a position up to `end`. */
+  /** The index in `entries` of the segment that holds a position up to `end`. */
   locate(position: number): number;
-  /** The chain before the segment at that place. */
+  /** The hash before the first event of the segment at that index. */
   hashBefore(index: number): string;
 }
 
@@ -79,7 +79,7 @@ export function createCatalogue(table: Pick<ArchiveTable, "end" | "segmentsAfter
 
   async function extend(end: number): Promise<void> {
     if (end <= currentEnd()) return;
-    // Several may wait for this at once.
+    // Concurrent calls may read the same segments.
     for (const entry of await table.segmentsAfter(currentEnd())) if (entry.first > currentEnd()) entries.push(entry);
   }
 

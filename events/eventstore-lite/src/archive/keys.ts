@@ -3,15 +3,17 @@ import type { ArchiveTable, Catalogue, KeyRange } from "./catalogue.ts";
 import type { OpenSegments } from "./open-segments.ts";
 
 /**
- * Positions whose keys are read in one go, and so many keys at the most, some 60 MB: no index leads from a position to its
- * keys, so that each reading looks at all of them.
+ * Positions whose keys are read in one pass, and the most keys that are kept, some 60 MB. Each pass scans all keys,
+ * because no index leads from a position to its keys.
  */
 const WINDOW_POSITIONS = 131_072;
 
-/** Keys of one segment, which has some 7,000 events at the most: more only where keys of earlier ones are still whole. */
+/**
+ * Keys in one segment, which has some 7,000 events at most; it takes more keys only if earlier ones are still whole.
+ */
 const SEGMENT_KEYS_MAX = 32_768;
 
-/** Reads the keys that a segment takes along: of its own events, and of those before which are still whole. */
+/** Reads the keys that a segment takes along: those of its own events, and earlier ones that are still whole. */
 export function createKeyReader(
   store: Pick<EventStore, "head">,
   table: Pick<ArchiveTable, "wholeKeys">,
@@ -35,11 +37,11 @@ export function createKeyReader(
   };
 }
 
-/** What segments say of a key. */
+/** The result of looking for a key in the segments. */
 export interface ArchivedKey {
-  /** Undefined: the hash of the key is that of another one. */
+  /** Undefined if no segment holds the key: only its hash equals that of another key. */
   readonly kept: StoredKey | undefined;
-  /** How many segments were looked through, which are all that may hold the key. */
+  /** Number of segments that were searched, which are all that may hold the key. */
   readonly compared: number;
 }
 
@@ -74,7 +76,7 @@ export async function* readArchivedKeys(
     if (entry.keysFrom === 0 || entry.keysFrom > to || entry.last < from) continue;
     const keys = (await open(entry)).keys.filter(({ last }) => last >= from && last <= to);
     const segments = await table.keySegments(keys.map(({ key }) => key));
-    // Others are whole, or another segment has them too.
+    // The others are still whole in the database, or are recorded with another segment that holds them too.
     const found = keys.filter((_, at) => segments[at]!.includes(index + 1));
     if (found.length > 0) yield found;
   }

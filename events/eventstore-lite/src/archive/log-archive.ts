@@ -10,11 +10,11 @@ import { verifyArchive } from "./verify.ts";
 /** The archive of one log: reading it, moving events into it, and proving it together with what is in the database. */
 export interface LogArchive {
   readonly reader: ArchiveReader;
-  /** What a store has by it. */
+  /** Returns the methods of a store that use the archive. */
   forStore(
     store: ArchiverStore & { readonly verifyLive: VerifyLive },
   ): Pick<EventStore, "archive" | "archived" | "verify">;
-  /** What is being verified is refused with {@link StoreClosed}. */
+  /** Ends running verifications with {@link StoreClosed}. */
   close(): void;
 }
 
@@ -23,7 +23,7 @@ type LiveOptions = NonNullable<Parameters<EventStore["verify"]>[0]> & { readonly
 /** Verifies what the database holds, up to `head`. */
 export type VerifyLive = (options: LiveOptions) => Promise<Verification>;
 
-/** For one who only reads. */
+/** Opens the archive for reading only. */
 export function openArchive(table: ArchiveTable, storage: Pick<SegmentStorage, "read">): ArchiveReader {
   return createArchiveReader(createCatalogue(table), table, createOpenSegments(storage));
 }
@@ -60,14 +60,15 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
         return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));
       },
       async verify({ from = 1, to = Infinity, threads = Infinity, onProgress = () => {} } = {}) {
-        // A repeat too goes as far as the log went when this began.
+        // A repeat too ends where the log ended at the start.
         const head = await store.head();
         for (;;) {
           await catalogue.refresh();
           const { end } = catalogue;
           const verification = await verifyOnce(store, { head, from: Math.max(1, from), to, threads, onProgress });
           await catalogue.refresh();
-          // What moved into the archive meanwhile was missing in the database.
+          // Events that moved into the archive during the check were missing in the database, so a fault counts only if
+          // none moved.
           if (verification.ok || catalogue.end === end) return verification;
         }
       },

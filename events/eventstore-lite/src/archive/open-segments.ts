@@ -6,15 +6,15 @@ import type { StoredKey } from "../store.ts";
 import type { SegmentEntry } from "./catalogue.ts";
 import type { SegmentStorage } from "./storage.ts";
 
-/** Open segments of all readers together: some 10 MB each, with what is made of them. */
+/** Segments kept open for all readers together: some 10 MB each, with their parsed form. */
 const OPEN_MAX = 8;
 
-/** More at once would wait for the threads that decompress, each with its file in memory. */
+/** Segments opened at the same time. More would wait for the threads that decompress, each with its file in memory. */
 const OPENING_MAX = 4;
 
 /**
- * Decompressed. A segment holds 4 MiB of events, one event more, and 32,768 idempotency keys: some 10 MB, or 110 MB where
- * each key is as long as it may be.
+ * Decompressed size. A segment holds 4 MiB of events, one event more, and 32,768 idempotency keys: some 10 MB, or 110
+ * MB if each key is as long as allowed.
  */
 export const OPENED_BYTES_MAX: number = 128 * 1024 * 1024;
 
@@ -29,12 +29,12 @@ export interface OpenSegment {
   readonly keys: readonly StoredKey[];
 }
 
-/** A reader that waits for its consumer lets its segment go, and opens it again. */
+/** Opens a segment. A reader releases it while it waits for its consumer, and opens it again. */
 export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
 
 /**
- * Opens segments for readers, and keeps the few that were opened last. Reads a file only if it has the size and the SHA-256
- * that the database holds of it; `verify` proves the rest. Throws {@link SegmentDamaged}, which names the file.
+ * Opens segments for readers, and keeps the few that were opened last. Reads a file only if its size and SHA-256 are
+ * those in the database; `verify` proves the rest. Throws {@link SegmentDamaged}, which names the file.
  */
 export function createOpenSegments(storage: Pick<SegmentStorage, "read">): OpenSegments {
   const opened = new Map<string, OpenSegment>();
@@ -52,7 +52,7 @@ export function createOpenSegments(storage: Pick<SegmentStorage, "read">): OpenS
       return segment;
     } finally {
       opening.delete(entry.name);
-      // The next one takes this one's place.
+      // Passes the slot on to the next one that waits.
       const next = waiting.shift();
       if (next === undefined) running -= 1;
       else next();
@@ -98,7 +98,7 @@ async function open(storage: Pick<SegmentStorage, "read">, entry: SegmentEntry):
 /** Size and hash of a file, as the database holds them. */
 export type RecordedFile = Pick<SegmentEntry, "bytes" | "sha256">;
 
-/** Throws {@link SegmentDamaged} where the file is missing, or is not the one that was `sealed`. */
+/** Throws {@link SegmentDamaged} if the file is missing, or differs from the one that was `sealed`. */
 export async function readFile(
   storage: Pick<SegmentStorage, "read">,
   name: string,
@@ -111,7 +111,7 @@ export async function readFile(
   return file;
 }
 
-/** Adds the segment's name to what is thrown of it. */
+/** Adds the segment's name to a {@link SegmentDamaged} that `work` throws. */
 export async function named<Read>(entry: SegmentEntry, work: () => Awaitable<Read>): Promise<Read> {
   try {
     return await work();

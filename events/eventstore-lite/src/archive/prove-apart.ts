@@ -5,15 +5,15 @@ import { readFile, type RecordedFile } from "./open-segments.ts";
 import { type ProvedSegment, proveSegment } from "./prove.ts";
 import type { SegmentStorage } from "./storage.ts";
 
-/** So many bytes are proved before a thread had started. */
+/** Up to this size, segments are proved sooner than a thread has started. */
 const BYTES_HERE_MAX = 256 * 1024;
 
-/** A segment that has to follow on `after`. */
+/** A segment that has to follow `after`. */
 export interface ProvableSegment {
   readonly name: string;
   /** Size and hash, as the database holds them; undefined before the file is recorded. */
   readonly sealed?: RecordedFile | undefined;
-  /** What `onProved` gets. */
+  /** The number that `onProved` gets. */
   readonly events: number;
   readonly after: Pick<Head, "position" | "hash">;
 }
@@ -33,8 +33,8 @@ export interface ProveOptions {
 }
 
 /**
- * Proves segments one after the other up to the first that is damaged, in a thread of its own unless they are small: other
- * work goes on meanwhile.
+ * Proves segments in order, up to the first damaged one. Larger ones are proved in a separate thread, so that other
+ * work continues.
  */
 export async function proveApart(
   storage: Pick<SegmentStorage, "read">,
@@ -48,7 +48,7 @@ export async function proveApart(
   return runTask(module, order, { onProgress, fetchFile: storage.read, signal });
 }
 
-/** The same, in this thread. */
+/** Proves the segments in this thread. */
 export async function proveAll(
   storage: Pick<SegmentStorage, "read">,
   { log, segments }: ProveOrder,

@@ -5,22 +5,22 @@ import type { Head } from "../store.ts";
 import { OPENED_BYTES_MAX } from "./open-segments.ts";
 import { toFields } from "./read-through.ts";
 
-/** What a segment was found to hold. */
+/** The content of a segment that was proved. */
 export interface ProvedSegment {
   readonly header: OpenedSegment["header"];
-  /** Of its file. */
+  /** Size of the file; `sha256` is its hash. */
   readonly bytes: number;
   readonly sha256: string;
   readonly types: Readonly<Record<string, number>>;
-  /** The lowest position for which it holds an idempotency key; 0: it holds none. */
+  /** The lowest position for which it holds an idempotency key; 0 if it holds none. */
   readonly keysFrom: number;
-  /** Of each stream: the version of its first event here, and version and position of its last one. */
+  /** For each stream, the version of its first event here, and the version and position of its last one. */
   readonly streams: readonly (readonly [stream: string, first: number, version: number, position: number])[];
 }
 
 /**
- * Proves that a file is a segment of that log which follows on `after`: its hashes, that times never fall and that no
- * version of a stream is left out. Throws {@link SegmentDamaged}.
+ * Proves that a file is a segment of that log that follows `after`: its hashes fit, times never fall, and no version of
+ * a stream is missing. Throws {@link SegmentDamaged}.
  */
 export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "position" | "hash">): ProvedSegment {
   const { header, canonical, keys } = openSegment(file, log, after, OPENED_BYTES_MAX);

@@ -8,18 +8,18 @@ import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./keys.
 import type { ArchiveTable, Catalogue, KeyRange, SegmentEntry } from "./catalogue.ts";
 import { named, type OpenSegment, type OpenSegments } from "./open-segments.ts";
 
-/** Events of a segment that are looked at in one go: less than a millisecond. */
+/** Events of a segment that are examined without a pause: less than a millisecond. */
 const CHUNK_EVENTS = 128;
 
 /**
- * So many types are looked for in the bytes of an event before it is taken apart: a query by one rare type takes a quarter
- * less time. To look for more of them takes longer than to take it apart.
+ * Up to this many types are searched for in the bytes of an event before it is parsed; a query for one rare type takes
+ * a quarter less time. Searching for more types takes longer than parsing.
  */
 const SOUGHT_TYPES_MAX = 2;
 
 const toLine = (type: string): Buffer => Buffer.from(`\n${type}\n`);
 
-/** What a reader makes of an archived event; `fields` are the lines of its canonical bytes. */
+/** Makes a reader's row from an archived event; `fields` are the lines of its canonical bytes. */
 export type FromSegment<Row> = (segment: OpenSegment, position: number, fields: readonly string[]) => Row;
 
 export const wholeFromSegment: FromSegment<StoredEvent> = (segment, position, fields) => {
@@ -33,7 +33,7 @@ export const foldedFromSegment: FromSegment<FoldedRow<string>> = (_, position, f
   return { position, version: Number(version), type, time: Number(time), data, meta };
 };
 
-/** Copied: a reader of one event would keep the whole segment in memory. */
+/** Copies the bytes, because a view of one event would keep the whole segment in memory. */
 export const canonicalFromSegment: FromSegment<{ readonly position: number; readonly canonical: Uint8Array }> = (
   segment,
   position,
@@ -55,8 +55,8 @@ export function toFields(canonical: Buffer): CanonicalFields {
 }
 
 /**
- * Returns `decode`, which throws SegmentDamaged with the segment's name if an archived row is no event. The segment is read
- * only after a failure: parsing each event twice would slow each fold.
+ * Returns `decode`, which throws SegmentDamaged with the segment's name if an archived row is no event. The segment is
+ * read only after a failure: parsing each event twice would slow each fold.
  */
 export function namingSegments<Row extends { readonly position: number }, Decoded>(
   { catalogue, open }: Pick<ArchiveReader, "catalogue" | "open">,
@@ -78,31 +78,34 @@ export function namingSegments<Row extends { readonly position: number }, Decode
 
 /** A query whose bounds are known. */
 export interface ResolvedQuery extends Pick<OpenQuery, "stream" | "types" | "alongLog"> {
-  /** Both inclusive. */
+  /** `from` and `to` are inclusive. */
   readonly from: number;
   readonly to: number;
   readonly backwards: boolean;
   readonly limit: number;
 }
 
-/** Some of the matching rows that the database holds, and the archive's end when they were read or later. */
+/** Some matching rows of the database, and the archive's end when they were read, or later. */
 export interface LiveChunk<Row> {
   readonly rows: Row[];
   readonly archived: number;
 }
 
-/** What readers find in the archive. */
+/** Reads archived events and keys. */
 export interface ArchiveReader {
   readonly catalogue: Catalogue;
-  /** The last archived event that was recorded at or before a time. */
+  /** The position of the last archived event recorded at or before a time; 0 if there is none. */
   positionUntil(timeMs: number): Promise<number>;
-  /** Undefined for a position that is not archived. */
+  /** Undefined if the position is not archived. */
   hashAt(position: number): Promise<string | undefined>;
   findKey: FindArchivedKey;
-  /** The archived keys of appends that ended within [from, to]; some may be whole by now, or were a moment ago. */
+  /**
+   * Yields the archived keys of appends that ended within [from, to]. A key that is archived meanwhile may also be read
+   * whole from the database.
+   */
   keys(range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void>;
   open: OpenSegments;
-  /** Matching events, all of them archived, in chunks of which some are empty. */
+  /** Yields matching archived events in chunks, some of them empty. */
   chunks<Row>(query: ResolvedQuery, toRow: FromSegment<Row>): AsyncGenerator<Row[], void, void>;
 }
 
@@ -111,7 +114,7 @@ export function createArchiveReader(
   table: Pick<ArchiveTable, "streamPlaces" | "keySegments">,
   open: OpenSegments,
 ): ArchiveReader {
-  /** Segments that hold something of the range, in the query's order. */
+  /** Returns the segments that may hold matching events of the range, in the query's order. */
   async function findSegments({ stream, types, from, to, backwards }: ResolvedQuery): Promise<SegmentEntry[]> {
     const entries = catalogue.entries();
     const range = entries.slice(catalogue.locate(from), catalogue.locate(to) + 1);
@@ -157,7 +160,7 @@ export function createArchiveReader(
         for (let done = 0; done <= high - low; done += CHUNK_EVENTS) {
           const last = Math.min(done + CHUNK_EVENTS - 1, high - low);
           const range = backwards ? [high - done, high - last] : [low + done, low + last];
-          // No segment is kept while a consumer is waited for: a thousand that stopped would keep gigabytes.
+          // Keeps no segment while waiting for the consumer: a thousand stalled consumers would hold gigabytes.
           const rows = takeRows(await open(entry), range as [number, number], left);
           yield rows;
           left -= rows.length;
@@ -189,8 +192,9 @@ function createTakeRows<Row>({ stream, types }: ResolvedQuery, toRow: FromSegmen
 }
 
 /**
- * Reads a query from segments and from the database as if all events were in one place; no chunk is empty, and other work
- * gets its turn. Events move into the archive meanwhile: what the database gave after its end had moved is read again.
+ * Reads a query from segments and from the database as if all events were in one place; no chunk is empty, and other
+ * work gets its turn. If events move into the archive meanwhile, what the database returned after the move is read
+ * again.
  */
 export async function* readThrough<Row extends { readonly position: number }>(
   archive: ArchiveReader,
@@ -202,7 +206,7 @@ export async function* readThrough<Row extends { readonly position: number }>(
   const { catalogue } = archive;
   let { from, to, limit } = query;
 
-  /** What is handed out of a chunk; moves on to what follows. */
+  /** Cuts a chunk to the query's limit, and moves the query's bounds past it. */
   function take(rows: Row[]): Row[] {
     const taken = rows.length > limit ? rows.slice(0, limit) : rows;
     limit -= taken.length;

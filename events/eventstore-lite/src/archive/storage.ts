@@ -8,14 +8,14 @@ import { makePrivateFile, PARTIAL_SUFFIX } from "../private-file.ts";
 export interface SegmentStorage {
   /** The names of all files, in their order. */
   list(): Promise<readonly string[]>;
-  /** Undefined where there is no such file. */
+  /** Undefined if there is no such file. */
   read(name: string): Promise<Uint8Array | undefined>;
   /**
-   * Resolves once the file is durable. Without effect where it is there with the same bytes; throws
-   * {@link SegmentDamaged} where it is there with others.
+   * Resolves once the file is durable. Has no effect if it exists with the same bytes; throws {@link SegmentDamaged} if
+   * it exists with others.
    */
   write(name: string, bytes: Uint8Array): Promise<void>;
-  /** Without effect where there is no such file. */
+  /** Has no effect if there is no such file. */
   remove(name: string): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
-/** For a log that has no place for segments. */
+/** The storage of a log that was opened without a place for segments. */
 export const NO_SEGMENTS: SegmentStorage = {
   list: async () => [],
   read: async () => undefined,

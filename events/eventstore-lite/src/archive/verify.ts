@@ -7,27 +7,27 @@ import { NOT_NEXT, type ProvedSegment } from "./prove.ts";
 import { type Proof, proveApart } from "./prove-apart.ts";
 import type { SegmentStorage } from "./storage.ts";
 
-/** Segments that a thread proves in one go: some seconds, of which its start is a hundredth. */
+/** Segments that a thread proves before it ends: some seconds of work, of which its start is a hundredth. */
 const PART_SEGMENTS = 32;
 
-/** More would wait for the disk and for each other. */
+/** Threads at the same time. More would wait for the disk and for each other. */
 const PROVERS_MAX = 8;
 
 export interface VerifyArchiveOptions {
   /** The id of the log. */
   readonly log: string;
-  /** Positions; whole segments are proved. */
+  /** Positions; the segments that hold them are proved whole. */
   readonly from: number;
   readonly to: number;
   readonly threads: number;
-  /** Gets the events that were found good so far. */
+  /** Gets the number of events of each segment that was found whole. */
   readonly onChecked: (events: number) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Proves the segments that hold events of a range, and what the database says of them; of the whole archive also what it
- * says of the streams. Answers the first that is missing or damaged, by name.
+ * Proves the segments that hold events of a range, and the database's records of them; for the whole archive also its
+ * records of streams. Returns the first segment that is missing or damaged, by name.
  */
 export async function verifyArchive(
   catalogue: Catalogue,
@@ -79,14 +79,14 @@ function faultOf(entry: SegmentEntry, proof: Proof | undefined): string | undefi
   return isListed ? undefined : "it holds other events than the log says";
 }
 
-/** What was found of a stream so far. */
+/** The end of a stream in the segments examined so far. */
 interface StreamEnd {
   version: number;
   position: number;
   segments: number;
 }
 
-/** `isFromStart`: a stream that was not met before begins here. */
+/** `isFromStart`: true if the range begins with the first segment, so that each stream has to begin with version 1. */
 function addStreams(
   streams: Map<string, StreamEnd>,
   { streams: found }: ProvedSegment,
@@ -100,7 +100,10 @@ function addStreams(
   return undefined;
 }
 
-/** An append to a stream builds on what the database says of its archived events, and readers find them by it. */
+/**
+ * Compares the database's records of archived streams. An append builds on their versions, and readers find archived
+ * events by them.
+ */
 async function compareStreams(
   table: Pick<ArchiveTable, "streamsAfter">,
   streams: ReadonlyMap<string, StreamEnd>,

@@ -5,7 +5,7 @@ import type { EventStore, NewEvent } from "../store.ts";
 import { decodeBase64, isSignedBy, KEY_NAME, malformed, parseNote, signNote } from "./note.ts";
 import type { SigningKey } from "./signing-key.ts";
 
-/** What a holder of the log's key said of it: the log `origin` had `position` events, the last with that hash. */
+/** A statement by a holder of the log's key: the log `origin` had `position` events, and the last one had this hash. */
 export interface Checkpoint {
   /** Names the log; no spaces, no plus. */
   readonly origin: string;
@@ -22,16 +22,16 @@ export interface Checkpoint {
 const TIME_PREFIX = "time ";
 const CHAIN_PREFIX = "chain ";
 
-/** Ends the origin of a checkpoint whose third line is a root. */
+/** Suffix of a checkpoint's origin if its third line is a root. */
 const TREE_SUFFIX = "/tree";
 
 /** ASCII decimal without leading zeroes. */
 const SIZE = /^(0|[1-9]\d*)$/;
 
 /**
- * Writes a https://c2sp.org/tlog-checkpoint, a https://c2sp.org/signed-note: origin, size, root in base64, the end of
- * the chain and the time as extension lines, an empty line, the signature under the name of the origin. Without a root
- * the third line is the end of the chain: to compare it one needs the log.
+ * Writes a https://c2sp.org/tlog-checkpoint (a https://c2sp.org/signed-note): origin, size, root in base64, chain end
+ * and time as extension lines, signature. Without a root the third line is the chain's end, which only the log can
+ * confirm.
  */
 export function signCheckpoint(checkpoint: Checkpoint, { privateKey, publicKey }: SigningKey): string {
   const { origin: log, position, hash, root, time } = checkpoint;
@@ -46,12 +46,13 @@ export function signCheckpoint(checkpoint: Checkpoint, { privateKey, publicKey }
 }
 
 /**
- * Reads a checkpoint that the key has signed, of whatever log: `contradictionOf` compares. Throws
- * {@link CheckpointRefused} when it is none, or not signed by this key. Nothing is believed before that is settled.
+ * Reads a checkpoint of any log that the key has signed; `contradictionOf` compares it. Throws
+ * {@link CheckpointRefused} if it is malformed or not signed by this key. Nothing in it is trusted before.
  */
 export function openCheckpoint(note: string, publicKey: KeyObject): Checkpoint {
   const parsed = parseNote(note);
-  // Who signed says for which log: the key's name is part of the key id, and the origin is part of the signed text.
+  // A signature vouches for the log's name: the key's name is part of the key id, and the origin is part of the signed
+  // text.
   const claimed = parsed.text.slice(0, parsed.text.indexOf("\n"));
   if (!KEY_NAME.test(claimed)) throw malformed("its first line names no log");
   if (!isSignedBy(parsed, claimed, publicKey)) {
@@ -65,7 +66,7 @@ function parseText(text: string): Checkpoint {
   const position = parseSize(size);
   if (position === undefined) throw malformed("its second line is no number of events");
   if (extensions.includes("")) throw malformed("it has an empty line");
-  // Extension lines of others are passed over.
+  // Unknown extension lines are skipped.
   const valueOf = (prefix: string): string | undefined =>
     extensions.find((line) => line.startsWith(prefix))?.slice(prefix.length);
   const hash = parseHash(third, "its third line");
@@ -87,20 +88,20 @@ function parseHash(base64: string, what: string): string {
   return hash.toString("hex");
 }
 
-/**
- * How a log denies a checkpoint: `other-log`, it is of another one; `lost-tail`, the log ends before the checkpoint's
- * position, at `position`; `other-history`, it holds another event at `position`, that of the checkpoint, so that
- * something was altered there or before.
- */
+/** How a log contradicts a checkpoint. */
 export interface Contradiction {
+  /**
+   * `other-log`: the checkpoint is of another log; `lost-tail`: the log ends before the checkpoint's position;
+   * `other-history`: the log holds another event there, so something was altered there or before.
+   */
   readonly kind: "other-log" | "lost-tail" | "other-history";
+  /** The log's end for `lost-tail`, the checkpoint's position for `other-history`, otherwise 0. */
   readonly position: number;
 }
 
 /**
- * Compares a log, whose checkpoints are named `origin`, with a checkpoint. Undefined when the log holds all that the
- * checkpoint knew, and only more: so does a log that was made by importing that one, whatever its name is.
- * Whether the chain up to there is whole is for `verify` to say.
+ * Compares a log, whose checkpoints are named `origin`, with a checkpoint. Undefined if the log holds all events of the
+ * checkpoint; an import of that log does too, under any name. Only `verify` proves the chain up to there.
  */
 export async function contradictionOf<E extends NewEvent>(
   store: EventStore<E>,
@@ -109,11 +110,11 @@ export async function contradictionOf<E extends NewEvent>(
 ): Promise<Contradiction | undefined> {
   const isOurs = checkpoint.origin === origin;
   const hash = await store.hashAt(checkpoint.position);
-  // The hash covers all events up to there. Without events, all logs are the same.
+  // The hash covers all events up to there. Without events, all logs are equal.
   if (hash === checkpoint.hash && (isOurs || checkpoint.position > 0)) return undefined;
   if (!isOurs) return { kind: "other-log", position: 0 };
   const { position } = await store.head();
-  // A position within the log that it does not hold was taken out, and is found by verifying.
+  // An event that is missing before the log's end was taken out; verifying finds it.
   return position < checkpoint.position
     ? { kind: "lost-tail", position }
     : { kind: "other-history", position: checkpoint.position };

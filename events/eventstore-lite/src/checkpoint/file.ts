@@ -5,7 +5,10 @@ import { dirname } from "node:path";
 import { OWNER_ONLY } from "../private-file.ts";
 import { malformed } from "./note.ts";
 
-/** Replaces the file: after a crash or a power cut at any moment it holds the old checkpoint or the new one, whole. */
+/**
+ * Replaces the file. At any moment, also after a crash or a power cut, it holds the old checkpoint or the new one,
+ * whole.
+ */
 export async function writeCheckpointFile(file: string, note: string): Promise<void> {
   const partial = `${file}.${randomUUID()}.partial`;
   try {
@@ -37,7 +40,10 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The text of a checkpoint's file; undefined when there is none. Throws {@link CheckpointRefused} when it is no text. */
+/**
+ * Returns the text of a checkpoint's file; undefined if there is none. Throws {@link CheckpointRefused} if it is not
+ * UTF-8.
+ */
 export async function readCheckpointFile(file: string): Promise<string | undefined> {
   let bytes: Uint8Array;
   try {

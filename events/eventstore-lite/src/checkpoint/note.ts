@@ -1,10 +1,13 @@
 import { createHash, type KeyObject, sign, verify } from "node:crypto";
 import { CheckpointRefused } from "../errors.ts";
 
-/** 16 signatures of the longest kind known (5 kB) in base64, which https://c2sp.org/signed-note asks to be read. */
+/**
+ * Room for 16 signatures of the longest known kind (5 kB) in base64, which https://c2sp.org/signed-note requires to be
+ * read.
+ */
 const NOTE_CHARS_MAX = 128 * 1024;
 
-/** Go's implementation reads as many. */
+/** The same limit as in Go's implementation. */
 const SIGNATURES_MAX = 100;
 
 const KEY_ID_BYTES = 4;
@@ -26,9 +29,9 @@ const SIGNATURE_LINE = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/u;
 
 export const KEY_NAME: RegExp = /^[^\s+]+$/u;
 
-/** The text of a note, and who is said to have signed it: nothing of it is to be believed yet. */
+/** The text of a note and the signatures that it claims; nothing of it is verified yet. */
 export interface Note {
-  /** With its last line feed: this is what is signed. */
+  /** Includes the last line feed; this text is signed. */
   readonly text: string;
   readonly signatures: readonly { readonly name: string; readonly bytes: Buffer }[];
 }
@@ -43,11 +46,11 @@ export function signNote(text: string, name: string, privateKey: KeyObject, publ
   return `${text}\n\u2014 ${name} ${line}\n`;
 }
 
-/** Takes a note apart. Throws {@link CheckpointRefused} when it is none. */
+/** Parses a note. Throws {@link CheckpointRefused} if it is malformed. */
 export function parseNote(note: string): Note {
   if (note.length > NOTE_CHARS_MAX) throw malformed("it is too long");
   if (!note.isWellFormed() || CONTROL.test(note)) throw malformed("it holds control characters");
-  // The text may hold empty lines: the last one is before the signatures.
+  // The text may hold empty lines; the signatures follow the last one.
   const end = note.lastIndexOf("\n\n");
   const lines = note.slice(end + 2).split("\n");
   if (end === -1 || lines.pop() !== "" || lines.length === 0) throw malformed("it has no signature");
@@ -65,8 +68,8 @@ function parseSignature(line: string): Note["signatures"][number] {
 }
 
 /**
- * Whether the key signed the note under that name. Signatures of other keys are passed over; of one by this key the
- * first decides.
+ * True if the key signed the note under that name. Signatures of other keys are skipped; of several by this key the
+ * first one decides.
  */
 export function isSignedBy({ text, signatures }: Note, name: string, publicKey: KeyObject): boolean {
   const id = keyId(name, publicKey);
@@ -81,18 +84,18 @@ function keyId(name: string, publicKey: KeyObject, type = ED25519): Buffer {
   return hash.digest().subarray(0, KEY_ID_BYTES);
 }
 
-/** Who cosigns, and with what. */
+/** A witness that cosigns. */
 export interface Cosigner {
   readonly name: string;
   readonly publicKey: KeyObject;
 }
 
-/** https://c2sp.org/tlog-cosignature, version 1: what is signed names the second at which it was. */
+/** The text that a https://c2sp.org/tlog-cosignature of version 1 signs; it names the second of the signature. */
 function cosigned(text: string, time: bigint): Buffer {
   return Buffer.from(`cosignature/v1\ntime ${time}\n${text}`);
 }
 
-/** A signature line of a witness; `time` in seconds since 1970. */
+/** Returns a signature line of a witness; `time` in seconds since 1970. */
 export function cosign(text: string, { name, publicKey }: Cosigner, privateKey: KeyObject, time: number): string {
   const stamp = Buffer.alloc(TIME_BYTES);
   stamp.writeBigUInt64BE(BigInt(time));
@@ -101,7 +104,7 @@ export function cosign(text: string, { name, publicKey }: Cosigner, privateKey: 
   return `\u2014 ${name} ${line}\n`;
 }
 
-/** When the witness cosigned the note, in seconds since 1970; undefined: it did not. */
+/** When the witness cosigned the note, in seconds since 1970; undefined if it did not. */
 export function cosignedAt({ text, signatures }: Note, { name, publicKey }: Cosigner): number | undefined {
   const id = keyId(name, publicKey, COSIGNATURE);
   for (const { bytes } of signatures.filter(
@@ -114,7 +117,7 @@ export function cosignedAt({ text, signatures }: Note, { name, publicKey }: Cosi
   return undefined;
 }
 
-/** The key of a witness as https://c2sp.org/signed-note writes it: name, key id and typed key, with plus signs between. */
+/** Formats the key of a witness like https://c2sp.org/signed-note: name, key id and typed key, joined by plus signs. */
 export function formatVerifierKey({ name, publicKey }: Cosigner): string {
   const typed = Buffer.concat([Buffer.of(COSIGNATURE), rawPublicKey(publicKey)]).toString("base64");
   return `${name}+${keyId(name, publicKey, COSIGNATURE).toString("hex")}+${typed}`;
@@ -125,7 +128,7 @@ export function rawPublicKey(publicKey: KeyObject): Buffer {
   return Buffer.from(String(publicKey.export({ format: "jwk" }).x), "base64url");
 }
 
-/** Undefined unless it is the one base64 text of these bytes (RFC 4648, section 4). */
+/** Undefined unless the text is the canonical base64 of its bytes (RFC 4648, section 4). */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   return bytes.toString("base64") === text ? bytes : undefined;

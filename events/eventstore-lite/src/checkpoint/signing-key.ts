@@ -14,8 +14,8 @@ const OTHERS = 0o077;
 const PUBLIC_KEY_BYTES = 32;
 
 /**
- * Reads the key that signs a log's checkpoints, and makes it when there is none: PKCS#8 in PEM (RFC 5958, RFC 7468).
- * Throws {@link SigningKeyRefused} when others than the file's owner can read it, or when it is no Ed25519 key.
+ * Reads the key that signs a log's checkpoints, and creates it if there is none: PKCS#8 in PEM (RFC 5958, RFC 7468).
+ * Throws {@link SigningKeyRefused} if others than the file's owner can read it, or if it is no Ed25519 key.
  */
 export function loadSigningKey(file: string): SigningKey {
   if (!existsSync(file)) makeSigningKey(file);
@@ -26,7 +26,7 @@ export function loadSigningKey(file: string): SigningKey {
 /** An Ed25519 key's PKCS#8 (RFC 8410) up to the 32 bytes of the seed. */
 const PKCS8_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The key of 32 secret bytes, for a log that has no file beside it. The same bytes give the same key. */
+/** The key made from 32 secret bytes, for a log without a file for the key. The same bytes give the same key. */
 export function signingKeyOf(seed: Uint8Array): SigningKey {
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: "der", type: "pkcs8" });
   return { privateKey, publicKey: createPublicKey(privateKey) };
@@ -53,20 +53,20 @@ function parsePrivateKey(pem: string, file: string): KeyObject {
   try {
     key = createPrivateKey(pem);
   } catch {
-    // What OpenSSL says could quote the file.
+    // OpenSSL's message could quote the file.
     throw new SigningKeyRefused(`${file} holds no private key in PEM`);
   }
   if (key.asymmetricKeyType !== "ed25519") throw new SigningKeyRefused(`${file} holds no Ed25519 key`);
   return key;
 }
 
-/** The file appears whole or not at all; of two processes that make it at once, one wins. */
+/** The file appears whole or not at all; if two processes create it at once, one wins. */
 function makeSigningKey(file: string): void {
   const { privateKey } = generateKeyPairSync("ed25519", {
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
     publicKeyEncoding: { type: "spki", format: "pem" },
   });
-  // Lost with a power cut, no checkpoint could be checked any more.
+  // Written durably: if a power cut lost the key, no checkpoint could be checked any more.
   makePrivateFile(file, privateKey);
 }
 
@@ -75,7 +75,7 @@ export function formatPublicKey(key: KeyObject): string {
   return rawPublicKey(key).toString("base64");
 }
 
-/** Throws {@link SigningKeyRefused} when `text` is not what {@link formatPublicKey} makes. */
+/** Throws {@link SigningKeyRefused} unless {@link formatPublicKey} could have made `text`. */
 export function parsePublicKey(text: string): KeyObject {
   const bytes = decodeBase64(text);
   if (bytes?.length !== PUBLIC_KEY_BYTES) {
@@ -84,18 +84,18 @@ export function parsePublicKey(text: string): KeyObject {
   try {
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") }, format: "jwk" });
   } catch {
-    // Deno alone minds bytes that are no point of the curve: here too, they are a key that has signed nothing.
+    // Only Deno rejects bytes that are no point of the curve. They count as a key that has signed nothing there too.
     return generateKeyPairSync("ed25519").publicKey;
   }
 }
 
-/** Throws {@link SigningKeyRefused} when `text` is not what {@link formatVerifierKey} makes. */
+/** Throws {@link SigningKeyRefused} unless {@link formatVerifierKey} could have made `text`. */
 export function parseVerifierKey(text: string): Cosigner {
   const [, name = "", key = ""] = /^([^+\s]+)\+[0-9a-f]{8}\+(.+)$/u.exec(text) ?? [];
   const typed = decodeBase64(key);
   if (typed?.length === 1 + PUBLIC_KEY_BYTES) {
     const cosigner = { name, publicKey: parsePublicKey(typed.subarray(1).toString("base64")) };
-    // Its type and its key id are right then, too.
+    // Then its type and its key id are right, too.
     if (formatVerifierKey(cosigner) === text) return cosigner;
   }
   throw new SigningKeyRefused("a witness's key is NAME+ID+KEY, as reachlog witness serve prints it");

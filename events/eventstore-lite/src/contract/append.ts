@@ -2,7 +2,7 @@ import { VersionConflict } from "../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
 
-/** Positions, versions, expected versions, and what a refusal leaves behind: nothing. */
+/** Tests positions, versions and expected versions, and that a refused append leaves nothing behind. */
 export function appendContract({ describe, expect, open, test }: Runner): void {
   describe("append", () => {
     test("gives gap-free positions over the log and gap-free versions within each stream", async () => {

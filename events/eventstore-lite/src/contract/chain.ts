@@ -13,7 +13,7 @@ const TIMEOUT_MS = 1_200_000;
 const text = fc.string({ unit: "binary" });
 const anyData = fc.jsonValue({ maxDepth: 3, noUnicodeString: false, stringUnit: "binary" });
 
-/** What is written is what is read, and the chain proves it. */
+/** Events are read as they were written, and the chain proves it. */
 export function chainContract({ describe, expect, open, test }: Runner): void {
   describe("the chain", () => {
     test("is SHA-256 over the previous hash and the event's canonical bytes", async () => {

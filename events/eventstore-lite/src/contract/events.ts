@@ -10,7 +10,7 @@ export function newEvents(count: number, type = "Tested"): NewEvent[] {
   return Array.from({ length: count }, (_, index) => newEvent(type, { index }));
 }
 
-/** Takes `count` elements, or all there are. Leaving early ends the iteration. */
+/** Takes `count` elements, or all. Leaving early ends the iteration. */
 export async function take<Element>(elements: AsyncIterable<Element>, count: number = Infinity): Promise<Element[]> {
   const taken: Element[] = [];
   for await (const element of elements) {
@@ -21,8 +21,8 @@ export async function take<Element>(elements: AsyncIterable<Element>, count: num
 }
 
 /**
- * What a promise is refused with; undefined when it is kept. (The runner's own `rejects` holds up the event loop until
- * the promise is settled, so a store that answers in a later turn would never answer.)
+ * Returns the error of a rejected promise; undefined if it resolves. The runner's own `rejects` blocks the event loop
+ * until then, so a store that answers in a later turn would never answer.
  */
 export function refusalOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(

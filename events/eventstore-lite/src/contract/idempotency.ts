@@ -2,7 +2,7 @@ import { KeyReused, VersionConflict } from "../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
 
-/** A caller that did not hear the answer may ask again. */
+/** A caller that missed the answer may repeat the append. */
 export function idempotencyContract({ describe, expect, open, test }: Runner): void {
   describe("an idempotency key", () => {
     test("makes a repeat append nothing and give the first result", async () => {

@@ -5,7 +5,7 @@ import type { Runner } from "./runner.ts";
 
 const TTL_MS = 1_000;
 
-/** Leases with fencing tokens: one holder at a time, and a holder that overslept cannot append. */
+/** Leases with fencing tokens: one holder at a time, and a holder whose lease has expired cannot append. */
 export function leaseContract({ describe, expect, open, test }: Runner): void {
   describe("leases", () => {
     test("have one holder at a time", async () => {

@@ -14,7 +14,7 @@ interface PlannedAppend {
   readonly expected: ExpectedVersion;
   readonly count: number;
   readonly key: { readonly key: string; readonly digest?: string } | undefined;
-  /** Whether the caller waits for the verdict before it goes on: decides which appends share a transaction. */
+  /** True if the caller awaits the verdict before its next append; decides which appends share a transaction. */
   readonly waits: boolean;
 }
 
@@ -35,7 +35,7 @@ const plannedAppend: fc.Arbitrary<PlannedAppend> = fc.record({
   waits: fc.boolean(),
 });
 
-/** A log in twenty lines: what each append must be answered, in the order of their submission. */
+/** A log in twenty lines: returns the expected outcome of each append, in the order of their submission. */
 function createModel(): (append: PlannedAppend) => Outcome {
   const versions = new Map<string, number>();
   const kept = new Map<string, { readonly digest: string | undefined; readonly outcome: Outcome }>();

@@ -3,7 +3,7 @@ import { newEvent, newEvents, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
 import fc from "fast-check";
 
-/** More than any store reads at once, so that reads have to go on where they stopped. */
+/** More events than any store reads at once, so that a read has several parts. */
 const LONG_LOG_EVENTS = 1_500;
 const TICK_MS = 1_000;
 
@@ -26,7 +26,7 @@ function workFor(ms: number): void {
   while (performance.now() < endsAt);
 }
 
-/** What `query` must answer, found by looking at every event. */
+/** Returns the events that `query` must give, found by a scan. */
 function select(log: readonly Recorded<NewEvent>[], { stream, types, from, to, until, backwards, limit }: Query) {
   const matching = log.filter(
     (event) =>
@@ -90,7 +90,7 @@ export function readContract({ afterAll, beforeAll, describe, expect, open, test
 
     test("goes on after each part of a long read where it stopped", async () => {
       for (const backwards of [false, true]) {
-        // Different beginnings, so that the parts end at different events.
+        // Different start positions, so that the parts end at different events.
         for (let from = 1; from <= 10; from += 1) {
           for (const query of [
             { from, backwards },

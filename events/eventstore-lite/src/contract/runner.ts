@@ -5,7 +5,7 @@ export type OpenStore = (options?: { readonly clock?: () => number }) => Promise
 
 type Work = () => unknown;
 
-/** A test runner's functions, as `bun:test`, Vitest and Jest have them, and what is to be tested. */
+/** The functions of a test runner, such as `bun:test`, Vitest or Jest, and the store to test. */
 export interface Runner {
   readonly open: OpenStore;
   describe(this: void, name: string, define: () => void): void;

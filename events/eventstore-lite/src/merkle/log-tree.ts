@@ -4,57 +4,63 @@ import { ChainBroken, SnapshotAhead } from "../errors.ts";
 import type { EventStore, Snapshot } from "../store.ts";
 import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./tree.ts";
 
-/** Changes when tiles are made or stored in another way; those of another version are made again. */
+/** Changes with the format of tiles or of their storage; tiles of another version are rebuilt. */
 const VERSION = 1;
 
 const SCRATCH_BYTES_START = 64 * 1024;
 
-/** Its state is the hash chain's end where the tiles end, which shows that they are of this log. */
+/**
+ * Name of the snapshot that records how far the tiles reach. Its state is the chain's hash there, which shows that the
+ * tiles are of this log.
+ */
 const BUILT = "merkle";
 const tileName = (level: number, index: number): string => `${BUILT}/${level}/${index}`;
 
 /**
- * What one call adds at most: some 200 ms of work (3 µs an event), 2 % of a thread that calls every ten seconds. A log that
- * grows faster for a while is caught up with later, and a start does not wait for the tree of many millions.
+ * The most events that one call adds: some 200 ms of work (3 µs an event), 2 % of a thread that calls every ten
+ * seconds. The tree of a log that grows faster catches up later, and a start does not wait for many millions.
  */
 const EXTEND_EVENTS_MAX = 65_536;
 
 /**
- * The Merkle tree over the canonical bytes of a log's events. Tiles from level 1 on are snapshots of the log: a tile of
- * level 0 is 256 hashes of events that stand in the log, and is made when it is read. What is missing is made from below.
+ * The Merkle tree over the canonical bytes of a log's events. Tiles from level 1 on are snapshots of the log; a tile of
+ * level 0 is 256 hashes of events, made when it is read. Missing tiles are made from the level below.
  */
 export interface LogTree {
   /** The tree over the first `size` events. */
   at(size: number): Tree;
-  /** Adds full tiles up to position `to`, as far as one call goes. True: no full tile is missing. Throws {@link ChainBroken}. */
+  /**
+   * Adds full tiles up to position `to`, as many as one call may. True if no full tile is missing. Throws
+   * {@link ChainBroken}.
+   */
   extend(to: number): Promise<boolean>;
-  /** Removes all tiles, so that they are made from the log. */
+  /** Removes all tiles, so that they are rebuilt from the log. */
   forget(): Promise<void>;
 }
 
 type TreeLog = Pick<EventStore, "readCanonical" | "hashAt" | "snapshots">;
 
-/** Reads tiles that are there, and makes the others from below. */
+/** Reads stored tiles, and makes the others from the level below. */
 interface TileReader {
-  /** Up to which event there are tiles of this log. */
+  /** Returns the last event that the stored tiles of this log cover. */
   builtTo(): Promise<number>;
   readTile(built: number, level: number, index: number, width: number): Promise<Uint8Array>;
-  /** Drops what was made from below, if it is stored by now. */
+  /** Drops the tiles that were made from below and are stored by now. */
   dropBuilt(built: number): void;
   dropAll(): void;
 }
 
-/** A tile of level 1 or more that is made from below: its first `count` hashes are there. */
+/** A tile of level 1 or more that is made from the level below; its first `count` hashes are set. */
 interface GrowingTile {
   readonly hashes: Uint8Array;
   count: number;
-  /** One caller makes more of it, for all. */
+  /** Set while one caller makes more hashes, for all callers. */
   growing: Promise<void> | undefined;
 }
 
 /**
- * One for each log that is open, because each request makes a tree: the events are hashed once for all requests. It holds 8 KB
- * for 65,536 events that have no stored tile yet.
+ * One reader for each open log: each request makes a tree, and the events are hashed once for all of them. A reader
+ * holds 8 KB for 65,536 events that have no stored tile yet.
  */
 const readers = new WeakMap<TreeLog, TileReader>();
 
@@ -134,11 +140,14 @@ export function createLogTree(log: TreeLog): LogTree {
   const { readCanonical, hashAt, snapshots } = log;
   const { builtTo, readTile, dropBuilt, dropAll } = shareTileReader(log);
 
-  /** The hashes that stand above each 256 events of (from, to], whose chain ends as the log says. */
+  /**
+   * Returns the roots over each 256 events of (from, to]. Throws {@link ChainBroken} unless their chain ends with the
+   * log's hash.
+   */
   async function foldEvents(from: number, to: number): Promise<Uint8Array[]> {
     const folded: Uint8Array[] = [];
     let chain = Buffer.from((await hashAt(from)) ?? "", "hex");
-    // Link and leaf are hashes of the same bytes behind another head: one copy of them serves both.
+    // The link and the leaf hash the same bytes after different prefixes, so one copy of the bytes serves both.
     let scratch = Buffer.alloc(SCRATCH_BYTES_START);
     const leaves = Buffer.alloc(TILE_HASHES * HASH_BYTES);
     let count = 0;
@@ -159,7 +168,7 @@ export function createLogTree(log: TreeLog): LogTree {
     return folded;
   }
 
-  /** Appends to the tiles of one level, and to those above of each tile that is full then. */
+  /** Appends hashes to the tiles of one level, and the roots of tiles that are full to the level above. */
   async function append(built: number, level: number, first: number, hashes: readonly Uint8Array[]): Promise<void> {
     const above: Uint8Array[] = [];
     const [firstTile, offset] = [Math.floor(first / TILE_HASHES), first % TILE_HASHES];
@@ -191,13 +200,13 @@ export function createLogTree(log: TreeLog): LogTree {
     },
     async extend(to) {
       const built = await builtTo();
-      // What is there is of a log that lost events, or of work that a crash cut off.
+      // The existing tiles are of a log that lost events, or of an interrupted call.
       if (built === 0) await forget();
       const whole = to - (to % TILE_HASHES);
       const end = Math.min(whole, built + EXTEND_EVENTS_MAX);
       if (end > built) {
         await append(built, 1, built / TILE_HASHES, await foldEvents(built, end));
-        // Last: what a crash leaves half written is not built yet.
+        // Saved last, so that tiles that a crash left incomplete do not count.
         const chainEnd = (await hashAt(end)) ?? "";
         await snapshots.save(BUILT, { version: VERSION, position: end, state: chainEnd });
         dropBuilt(end);

@@ -4,25 +4,25 @@ import { cosignedAt, decodeBase64, parseNote, type Cosigner } from "../checkpoin
 import { CheckpointRefused } from "../errors.ts";
 import { hashLeaf, provesInclusion } from "./tree.ts";
 
-/** An event and the proof that it stands in a tree which the log's key has signed. */
+/** An event and the proof that a tree contains it which the log's key has signed. */
 export interface EventProof {
-  /** Canonical: what the leaf is the hash of. */
+  /** The canonical bytes, whose hash is the leaf. */
   readonly event: Uint8Array;
   readonly position: number;
   readonly hashes: readonly Uint8Array[];
-  /** The signed tree, with cosignatures where there are any. */
+  /** The signed tree, with any cosignatures. */
   readonly note: string;
 }
 
 const FIRST_LINE = "c2sp.org/tlog-proof@v1";
 
-/** As https://c2sp.org/tlog-proof has it; its `extra` line is the event. */
+/** Writes a proof in the format of https://c2sp.org/tlog-proof; its `extra` line is the event. */
 export function formatProof({ event, position, hashes, note }: EventProof): string {
   const lines = [FIRST_LINE, `extra ${base64(event)}`, `index ${position - 1}`, ...hashes.map(base64)];
   return `${lines.join("\n")}\n\n${note}`;
 }
 
-/** Throws {@link CheckpointRefused}. Nothing is checked but the form. */
+/** Parses a proof and checks its form only. Throws {@link CheckpointRefused}. */
 export function parseProof(text: string): EventProof {
   const end = text.indexOf("\n\n");
   const [first, extra = "", index = "", ...hashes] = text.slice(0, end).split("\n");
@@ -35,18 +35,18 @@ export function parseProof(text: string): EventProof {
   return { event, position: at + 1, hashes: decoded, note: text.slice(end + 2) };
 }
 
-/** What a proof says of its event that was found true. */
+/** The content of a verified proof. */
 export interface ProvedEvent {
   readonly event: Uint8Array;
   readonly position: number;
   readonly checkpoint: Checkpoint;
-  /** When the witness cosigned it, in seconds since 1970; undefined: no witness was asked for. */
+  /** When the witness cosigned the tree, in seconds since 1970; undefined if no witness was given. */
   readonly cosignedAt: number | undefined;
 }
 
 /**
- * Throws {@link CheckpointRefused} unless the key signed a tree in which the event stands at its position; with a
- * `witness`, unless that one cosigned it too.
+ * Verifies a proof. Throws {@link CheckpointRefused} unless the key signed a tree that has the event at its position,
+ * and `witness`, if given, cosigned it.
  */
 export function openProof(text: string, publicKey: KeyObject, witness?: Cosigner): ProvedEvent {
   const { event, position, hashes, note } = parseProof(text);
@@ -58,7 +58,7 @@ export function openProof(text: string, publicKey: KeyObject, witness?: Cosigner
       "signature",
       "the event does not stand where the proof says in the tree that was signed",
     );
-  // The event names its own position: one that stands elsewhere is of no log of this kind.
+  // An event names its own position; one that names another is of no log of this kind.
   if (!Buffer.from(event).toString().startsWith(`${position}\n`)) throw refused("its event is of another position");
   const time = witness && cosignedAt(parseNote(note), witness);
   if (witness !== undefined && time === undefined)

@@ -9,8 +9,8 @@ import { provesConsistency, type TreeHead } from "./tree.ts";
 type ProvedLog = Pick<EventStore, "readCanonical" | "hashAt" | "snapshots" | "head">;
 
 /**
- * Proves with a checkpoint that `publicKey` signed that the log holds an event at `position`: a tlog-proof. Throws
- * {@link CheckpointRefused} where the log is not the one that was signed.
+ * Proves that the log holds an event at `position`, with a checkpoint that `publicKey` signed; returns a tlog-proof.
+ * Throws {@link CheckpointRefused} if the log is not the one that was signed.
  */
 export async function proveEvent(
   log: ProvedLog,
@@ -33,13 +33,16 @@ export async function proveEvent(
     return await write();
   } catch (error) {
     if (!(error instanceof CheckpointRefused)) throw error;
-    // Stored tiles may be wrong where the log is right: they are made again.
+    // Stored tiles may be wrong although the log is right, so they are rebuilt once.
     await tree.forget();
     return write();
   }
 }
 
-/** Proves that the newer of two checkpoints holds all events of the older one: hashes, or why there is no proof. */
+/**
+ * Proves that the newer of two checkpoints holds all events of the older one. Returns the hashes, or why there is no
+ * proof.
+ */
 export async function proveExtension(
   log: ProvedLog,
   heads: readonly Checkpoint[],

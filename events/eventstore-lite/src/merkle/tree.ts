@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { HASH_BYTES } from "../chain.ts";
 
-/** Of a tree without leaves: RFC 6962, section 2.1. */
+/** The root of a tree without leaves: RFC 6962, section 2.1. */
 export const EMPTY_ROOT: Uint8Array = hash("sha256", new Uint8Array(), "buffer");
 
-/** A tile has up to so many hashes (https://c2sp.org/tlog-tiles, height 8). */
+/** The most hashes that a tile has (https://c2sp.org/tlog-tiles, height 8). */
 export const TILE_HASHES = 256;
 
 const node = new Uint8Array(1 + 2 * HASH_BYTES).fill(1, 0, 1);
@@ -24,7 +24,7 @@ function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
   return hash("sha256", node, "buffer");
 }
 
-/** The root over hashes that stand one after the other; their number is a power of two. */
+/** Returns the root over concatenated hashes; their number is a power of two. */
 export function foldHashes(hashes: Uint8Array): Uint8Array {
   if (hashes.length <= HASH_BYTES) return hashes;
   const half = hashes.length / 2;
@@ -39,15 +39,15 @@ interface RangeNode {
 }
 
 /**
- * The tree over leaves from `first` (counted from 0) on, as the roots of its largest full subtrees from left to right. What
- * stands for [a, b) and [b, c) makes what stands for [a, c), so a root needs no leaf again.
+ * The tree over the leaves from `first` (counted from 0) on, as the roots of its largest full subtrees from left to
+ * right. Ranges over [a, b) and [b, c) join to one over [a, c), so a root needs no leaf again.
  */
 export interface TreeRange {
   add(leaf: Uint8Array): void;
-  /** Goes on with a range that begins where this one ends. */
+  /** Appends a range that begins where this one ends. */
   join(next: TreeRange): void;
   nodes(): readonly RangeNode[];
-  /** Of a range that begins with the first leaf. */
+  /** Returns the root of a range that begins with the first leaf. */
   root(): Uint8Array;
 }
 
@@ -86,7 +86,7 @@ function splitOf(size: number): number {
   return split;
 }
 
-/** The hashes of one tile, `width` of them, one after the other. */
+/** Returns the first `width` hashes of one tile, concatenated. */
 export type ReadTile = (level: number, index: number, width: number) => Promise<Uint8Array>;
 
 /** The Merkle tree over the first `size` leaves of a log. Each tile is read once at most. */
@@ -94,7 +94,7 @@ export interface Tree {
   root(): Promise<Uint8Array>;
   /** The audit path of the leaf at `index`, counted from 0, from its sibling up: RFC 6962, section 2.1.1. */
   inclusion(index: number): Promise<Uint8Array[]>;
-  /** Shows that the tree of the first `size` leaves is the start of this one: RFC 6962, section 2.1.2. */
+  /** Proves that the tree of the first `size` leaves is the start of this one: RFC 6962, section 2.1.2. */
   consistency(size: number): Promise<Uint8Array[]>;
 }
 
@@ -109,7 +109,9 @@ export function createTree(size: number, readTile: ReadTile): Tree {
     return read;
   }
 
-  /** The root over `count` leaves from `first` on; `first` is a multiple of `count` where that is a power of two. */
+  /**
+   * Returns the root over `count` leaves from `first` on. If `count` is a power of two, `first` is a multiple of it.
+   */
   async function range(first: number, count: number): Promise<Uint8Array> {
     const split = splitOf(count);
     if (count > 1 && split * 2 !== count)
@@ -128,7 +130,10 @@ export function createTree(size: number, readTile: ReadTile): Tree {
     return [...(await path(index - split, first + split, count - split)), await range(first, split)];
   }
 
-  /** `isKnown`: the root over all of these leaves is that of the older tree. */
+  /**
+   * Returns the part of a consistency proof for a subtree. `isKnown`: its root is that of the older tree, so it need
+   * not be sent.
+   */
   async function sub(old: number, first: number, count: number, isKnown: boolean): Promise<Uint8Array[]> {
     if (old === count) return isKnown ? [] : [await range(first, count)];
     const split = splitOf(count);
@@ -143,13 +148,13 @@ export function createTree(size: number, readTile: ReadTile): Tree {
   };
 }
 
-/** A signed tree. */
+/** The size and root of a signed tree. */
 export interface TreeHead {
   readonly size: number;
   readonly root: Uint8Array;
 }
 
-/** Whether the leaf with that hash stands at `index` in the tree. */
+/** True if the leaf with that hash stands at `index` in the tree. */
 export function provesInclusion(
   { size, root }: TreeHead,
   index: number,
@@ -168,13 +173,13 @@ export function provesInclusion(
   return isSame(climb(index, size), root) && left.length === 0;
 }
 
-/** Whether the tree `newer` begins with all of `older`, which is not empty. */
+/** True if the tree `newer` begins with all of `older`, which must not be empty. */
 export function provesConsistency(older: TreeHead, newer: TreeHead, proof: readonly Uint8Array[]): boolean {
   if (!isCount(older.size) || !isCount(newer.size) || older.size === 0 || older.size > newer.size) return false;
   if (older.size === newer.size) return proof.length === 0 && isSame(older.root, newer.root);
   if (!areHashes([older.root, ...proof])) return false;
   const left = [...proof];
-  /** The roots that both trees have over the same leaves. */
+  /** Returns the roots that the two trees have over the same leaves. */
   const climb = (old: number, count: number, isKnown: boolean): readonly [Uint8Array, Uint8Array] | undefined => {
     const next = old === count && isKnown ? older.root : left.pop();
     if (next === undefined) return undefined;
@@ -200,7 +205,7 @@ function isSame(a: Uint8Array | undefined, b: Uint8Array): boolean {
   return a !== undefined && Buffer.from(a).equals(b);
 }
 
-/** Where a static server of https://c2sp.org/tlog-tiles has a tile. */
+/** Returns the path of a tile on a static server of https://c2sp.org/tlog-tiles. */
 export function tilePath(level: number, index: number, width: number): string {
   const groups =
     String(index)

@@ -7,17 +7,17 @@ import { CheckpointRefused, StoreUnusable } from "../errors.ts";
 import { createPrivateFile } from "../private-file.ts";
 import { EMPTY_ROOT, provesConsistency } from "./tree.ts";
 
-/** What a log sends to a witness: its newest signed tree, and the proof that it extends the one of size `old`. */
+/** A log's request to a witness: its newest signed tree, and the proof that it extends the tree of size `old`. */
 export interface Submission {
   readonly old: number;
   readonly proof: readonly Uint8Array[];
   readonly note: string;
 }
 
-/** Of https://c2sp.org/tlog-witness. */
+/** The limit of https://c2sp.org/tlog-witness. */
 const PROOF_LINES_MAX = 63;
 
-/** The body of a POST to `add-checkpoint`. */
+/** Formats the body of a POST to `add-checkpoint`. */
 export function formatSubmission({ old, proof, note }: Submission): string {
   return [`old ${old}`, ...proof.map((hash) => Buffer.from(hash).toString("base64")), "", note].join("\n");
 }
@@ -31,7 +31,7 @@ function parseSubmission(text: string): Submission | undefined {
   return proof.every((hash) => hash !== undefined) ? { old, proof, note: text.slice(end + 2) } : undefined;
 }
 
-/** An HTTP answer. */
+/** An HTTP response. */
 export interface WitnessAnswer {
   readonly status: 200 | 400 | 403 | 409 | 422;
   readonly type: "text/plain" | "text/x.tlog.size";
@@ -39,20 +39,20 @@ export interface WitnessAnswer {
 }
 
 export interface WitnessOptions {
-  /** A database that remembers the last head of each log. */
+  /** A database with the last cosigned head of each log. */
   readonly file: string;
-  /** True: makes the database if there is none. Only a key that has cosigned nothing yet may begin without a memory. */
+  /** True if the database may be created. Only a key that has cosigned nothing yet may begin without one. */
   readonly mayBegin: boolean;
   readonly cosigner: Cosigner;
   readonly privateKey: KeyObject;
-  /** Keys of the logs that it cosigns; a log is known by its origin. */
+  /** Keys of the logs that it cosigns; a log is identified by its origin. */
   readonly logKeys: readonly KeyObject[];
   /** Milliseconds since 1970, UTC. */
   readonly clock: () => number;
 }
 
 export interface Witness extends Disposable {
-  /** Answers what was posted to `add-checkpoint`. What it cosigned is durable first. */
+  /** Answers a POST to `add-checkpoint`. A head is durable before its cosignature is returned. */
   addCheckpoint(submission: string): WitnessAnswer;
 }
 
@@ -62,8 +62,9 @@ const TABLE = `
   CREATE TABLE IF NOT EXISTS heads (origin TEXT PRIMARY KEY, size INTEGER NOT NULL, root BLOB NOT NULL) STRICT`;
 
 /**
- * A witness of https://c2sp.org/tlog-witness: it cosigns a head only if that extends the last one that it cosigned. Throws
- * {@link StoreUnusable} if its memory is gone and it may not begin without one: it would cosign a log that was rolled back.
+ * Opens a witness of https://c2sp.org/tlog-witness: it cosigns a head only if it extends the last one. Throws
+ * {@link StoreUnusable} if its database is gone and may not be created, because it would cosign a log that was rolled
+ * back.
  */
 export function openWitness({ file, mayBegin, cosigner, privateKey, logKeys, clock }: WitnessOptions): Witness {
   if (!mayBegin && !hasMemory(file))
@@ -74,7 +75,10 @@ export function openWitness({ file, mayBegin, cosigner, privateKey, logKeys, clo
   const read = db.prepare("SELECT size, root FROM heads WHERE origin = ?");
   const write = db.prepare("INSERT OR REPLACE INTO heads (origin, size, root) VALUES (?, ?, ?)");
 
-  /** To be called in a transaction: of two submissions at once, the second is compared with the first. */
+  /**
+   * Compares a submission with the last head, and records it. Runs in a transaction, so that the second of two
+   * concurrent submissions is compared with the first.
+   */
   function exchange(
     { old, proof }: Submission,
     origin: string,
@@ -122,7 +126,7 @@ function hasMemory(file: string): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'heads'").get() !== undefined;
 }
 
-/** The signed tree; the status of the refusal where no known key signed it, or where it is none. */
+/** Returns the signed tree, or the status of the refusal: 400 if it is malformed, 403 if no known key signed it. */
 function openSigned(note: string, keys: readonly KeyObject[]) {
   for (const key of keys) {
     try {

@@ -3,14 +3,14 @@ import { checkServerIdentity } from "node:tls";
 import type { Options } from "postgres";
 import { StoreUnusable } from "../errors.ts";
 
-/** How the driver reaches one server. */
+/** The driver's options for one server. */
 export type Server = Required<Pick<Options<Record<string, never>>, "ssl">> & {
   readonly host: string;
   readonly port: number;
 };
 
 export interface Address {
-  /** Of user, password, database and what else is the same for all. */
+  /** The URL with the user, the password, the database and all else that the servers share. */
   readonly href: string;
   readonly servers: readonly Server[];
 }
@@ -20,12 +20,13 @@ const PORT = 5_432;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|)$/;
 
 /**
- * Throws {@link StoreUnusable} for an address over a network whose server is not verified: `require` encrypts, but to
- * whomever answers. `disable` is somebody's clear decision, say inside of one machine's containers.
+ * Parses a database's URL. Throws {@link StoreUnusable} for a network address without verification of the server:
+ * `require` encrypts, but to any server that answers. `disable` is an explicit choice, say between containers of one
+ * machine.
  */
 export function addressOf(url: string): Address {
   const [first, ...others] = urlsOf(url) ?? [];
-  // Without the URL: it holds a password.
+  // The message leaves out the URL, which holds a password.
   if (first === undefined) throw new StoreUnusable("the URL of the database cannot be read");
   const mode = first.searchParams.get("sslmode");
   const certificate = first.searchParams.get("sslrootcert");
@@ -34,8 +35,8 @@ export function addressOf(url: string): Address {
   const servers = [first, ...others].map(({ hostname, port }): Server => {
     const host = (hostname || "localhost").replace(/^\[(.*)\]$/, "$1");
     const at = { host, port: Number(port) || PORT };
-    // The driver tells TLS no name for one that is named by its address: on Deno its certificate would have to be that
-    // of `localhost`.
+    // For a server that is named by its address, the driver passes no name to TLS. On Deno the certificate would then
+    // have to be that of `localhost`.
     const checkIdentity: typeof checkServerIdentity = (_name, peer) => checkServerIdentity(host, peer);
     if (mode === "verify-full") return { ...at, ssl: { checkServerIdentity: checkIdentity, ...authority } };
     if (mode === "disable" || LOOPBACK.test(hostname)) return { ...at, ssl: false };
@@ -49,18 +50,18 @@ export function addressOf(url: string): Address {
 }
 
 /**
- * The URL of each server that a URL names: `postgres://a:5433,b/log` names two. Undefined for one that cannot be read.
+ * Returns the URL of each server that a URL names: `postgres://a:5433,b/log` names two. Undefined if it cannot be read.
  */
 export function urlsOf(url: string): readonly URL[] | undefined {
   const [, before = "", hosts = "", after = ""] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(url) ?? [];
   const names = hosts.split(",");
-  // A comma too many does not mean this machine.
+  // An empty name would mean this machine; a stray comma does not.
   if (names.length > 1 && names.includes("")) return undefined;
   const urls = names.map((name) => URL.parse(before + name + after)).filter((each) => each !== null);
   return urls.length === names.length ? urls : undefined;
 }
 
-/** Throws {@link StoreUnusable}: a wrong path is no server that is away. */
+/** Throws {@link StoreUnusable}, because retrying does not help with a wrong path. */
 function readAuthority(file: string): string {
   try {
     return readFileSync(file, "utf8");

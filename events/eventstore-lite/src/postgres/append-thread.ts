@@ -1,5 +1,5 @@
-// The writer thread of a store on PostgreSQL: what is left to be finished costs much, and so do large batches; neither
-// stops the event loop of the thread that serves requests. Started by open.ts.
+// The writer thread of a store on PostgreSQL, started by open.ts. Finishing events and large batches take long here
+// without blocking the event loop of the thread that serves requests.
 import { parentPort, workerData } from "node:worker_threads";
 import { createTransform, loadWriterTransform } from "../append/writer-transform.ts";
 import type { AwayNotice, Reply, Request } from "../append/messages.ts";
@@ -15,7 +15,7 @@ export interface AppendThreadOptions {
   readonly epoch: string;
   readonly usesServerClock: boolean;
   readonly eventBytesMax: number;
-  /** Address of the module that finishes events. */
+  /** URL of the module that finishes events. */
   readonly writerTransform: string | undefined;
 }
 

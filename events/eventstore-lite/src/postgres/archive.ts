@@ -3,7 +3,7 @@ import { StoreUnusable } from "../errors.ts";
 import type { StoredKey } from "../store.ts";
 import type { Reader } from "./reader.ts";
 
-/** Streams that one query answers. */
+/** Streams that one query returns. */
 const CHUNK_STREAMS = 1_024;
 
 export async function readArchiveEnd(reader: Reader): Promise<number> {
@@ -11,10 +11,10 @@ export async function readArchiveEnd(reader: Reader): Promise<number> {
   return row?.last ?? 0;
 }
 
-/** Keys that one query answers. */
+/** Keys that one query returns. */
 const CHUNK_KEYS = 4_096;
 
-/** The idempotency keys that the database has whole, in their order. */
+/** Yields the idempotency keys that the database holds whole, in their order. */
 export async function* readWholeKeys(
   reader: Reader,
   { from, to }: KeyRange,
@@ -33,7 +33,10 @@ export async function* readWholeKeys(
   }
 }
 
-/** The right to call the functions that take archived events and keys out of the database. Throws {@link StoreUnusable}. */
+/**
+ * Checks the right to call the functions that remove archived events and keys from the database. Throws
+ * {@link StoreUnusable}.
+ */
 async function requireRight(reader: Reader): Promise<void> {
   const missing = await reader.get<{ grant: string }>(
     `SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', string_agg(p.oid::regprocedure::text, ', '), current_user) AS grant

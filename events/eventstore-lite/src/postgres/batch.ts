@@ -11,21 +11,21 @@ import type { TransformAppend } from "../append/writer-transform.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
 import { canonicalHead, createLink } from "../chain.ts";
 
-/** What the database answers to a batch, or to the question how it ended. */
+/** The database's answer to a batch, or to the question how the batch ended. */
 export interface BatchAnswer {
   readonly time_ms: number;
   /** The head before the batch. */
   readonly base: number;
   readonly base_hash: Uint8Array;
   readonly verdicts: string;
-  /** The head after it. */
+  /** The head after the batch. */
   readonly head_hash: Uint8Array;
 }
 
-/** The appends of a batch whose events could be transformed, and why the others could not. */
+/** The appends of a batch whose events could be transformed, and the reasons why the others could not. */
 export interface TransformedBatch {
   readonly appends: readonly AppendRequest[];
-  /** Of every append of the batch; undefined: it is one of `appends`. */
+  /** One entry for each append of the batch; undefined for those in `appends`. */
   readonly refusals: readonly (string | undefined)[];
 }
 
@@ -34,7 +34,7 @@ export function transformAll(batch: Batch, transform: TransformAppend): Transfor
   return { appends: batch.appends.filter((_, index) => refusals[index] === undefined), refusals };
 }
 
-/** The events' hashes as the program makes them, which have to be those that the database made. */
+/** The database's hashes of the events differ from those that this program makes. */
 export class OtherHashes extends Error {
   override readonly name = "OtherHashes";
 }
@@ -46,7 +46,7 @@ export interface Head {
 
 export interface Settled {
   readonly reply: Omit<BatchReply, "commitMs">;
-  /** The log's, after the batch; undefined: the database was not asked. */
+  /** The log's head after the batch; undefined if the database was not asked. */
   readonly head: Head | undefined;
 }
 
@@ -96,7 +96,7 @@ export function createSettle(): Settle {
   };
 }
 
-/** The verdicts of the database, with those of the appends that it never saw in their places. */
+/** Merges the database's verdicts with those of the appends that it never saw, in the order of the batch. */
 function withRefusals(verdicts: readonly number[], refusals: readonly (string | undefined)[]): readonly number[] {
   const all: number[] = [];
   let answered = 0;

@@ -4,7 +4,7 @@ import { readHashAt } from "./heads.ts";
 import { CANONICAL } from "./read.ts";
 import type { Reader } from "./reader.ts";
 
-/** Events that one query answers. */
+/** Events that one query returns. */
 const CHUNK_EVENTS = 512;
 
 const SELECT_LINKS = `
@@ -19,11 +19,11 @@ interface LinkRow {
   readonly time: number;
   readonly hash: Uint8Array;
   readonly canonical: string;
-  /** Position of the event before in the stream. */
+  /** Position of the previous event in the stream. */
   readonly before: number | null;
 }
 
-/** The first event that is not archived builds on what the segment before it ends with. */
+/** Returns the last hash of the segment that ends at `position`; the first event that is not archived builds on it. */
 async function readSealedHash(reader: Reader, position: number): Promise<string | undefined> {
   const row = await reader.get<{ hash: string }>(
     "SELECT encode(hash, 'hex') AS hash FROM log.segments WHERE last = $1",
@@ -35,8 +35,8 @@ async function readSealedHash(reader: Reader, position: number): Promise<string 
 type Check = (position: number, row: LinkRow | undefined) => string | undefined;
 
 /**
- * Recomputes the chain in chunks, and checks that positions and versions have no gaps and times never fall. Answers the
- * first event that does not fit. The indexes are left to the server, whose `amcheck` knows them.
+ * Recomputes the chain in chunks, and checks that positions and versions have no gaps and times never fall. Returns the
+ * first event that does not fit. The server's `amcheck` is there for the indexes.
  */
 export async function checkRange(
   reader: Reader,

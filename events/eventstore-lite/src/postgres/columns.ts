@@ -1,17 +1,17 @@
 import { type AppendRequest, EVENT_FIELDS } from "../append/messages.ts";
 import type { ExpectedVersion } from "../store.ts";
 
-/** A batch as the function `append` takes it (log-1.sql): lists are texts of one entry a line. */
+/** A batch as the SQL function `append` takes it (log-1.sql). Lists are texts with one entry per line. */
 export interface Columns {
   readonly streams: string;
-  /** An array literal, as `appends` and `conditions`. */
+  /** An array literal, like `appends` and `conditions`. */
   readonly floors: string;
   readonly keys: string;
-  /** An array literal: in how many of its segments each key was looked for. Empty where no append has one that was. */
+  /** An array literal: in how many of its segments each key was looked for. Empty if no key was looked for. */
   readonly compared: string;
   readonly leases: string;
   readonly appends: string;
-  /** Empty where no append has one. */
+  /** Empty if no append has any. */
   readonly conditions: string;
   readonly digests: string;
   readonly ids: string;
@@ -22,7 +22,7 @@ export interface Columns {
 
 const SEPARATOR = "\n";
 
-/** `floorOf`: a version that a stream has at least. */
+/** Encodes appends as columns. `floorOf` returns a version that a stream has at least. */
 export function columnsOf(appends: readonly AppendRequest[], floorOf: (stream: string) => number): Columns {
   const streams = createNames();
   const keys = createNames();
@@ -65,7 +65,7 @@ function numberOf(expected: ExpectedVersion): number {
 }
 
 interface Names {
-  /** From 1 on; 0 for an empty name. */
+  /** Returns the number of a name, from 1 on; 0 for an empty name. */
   place(name: string): number;
   names(): readonly string[];
   text(): string;

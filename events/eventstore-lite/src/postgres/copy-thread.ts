@@ -1,4 +1,4 @@
-// Copies a log into an SQLite file and looks whether the copy is whole; started by open.ts.
+// Copies a log into an SQLite file and verifies the copy; started by open.ts.
 import { openArchive } from "../archive/log-archive.ts";
 import { createDecode, identityCodec } from "../codec.ts";
 import type { Epoch } from "../store.ts";
@@ -17,14 +17,14 @@ export interface CopyOrder {
   readonly target: string;
 }
 
-/** Rows that one query answers. */
+/** Rows that one query returns. */
 const CHUNK_ROWS = 4_096;
 
 await answerBackup(async ({ url, schema, storeId, epochs, target }: CopyOrder, fetchFile) => {
   const reader = openReader(url, schema, { statementMs: TASK_MS_MAX });
   try {
     const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
-    // Everything else is read as far as this position too: later appends are not of the copy's moment.
+    // All else is read up to this position too, because later appends do not belong to the copy.
     const to = await lastPosition(reader);
     await fillCopy(target, {
       id: storeId,

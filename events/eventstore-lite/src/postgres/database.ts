@@ -7,52 +7,57 @@ import { isLost, isReadOnly, NoPrimary, NotConnected } from "./errors.ts";
 export type DatabaseSql = Sql<{ bigint: number }>;
 export type TransactionSql = TransactionSqlOf<{ bigint: number }>;
 
-/** Some connections to one database, on the server of those in its URL that takes writes. */
+/** Some connections to one database, on that server of its URL that accepts writes. */
 export interface Database {
   /**
-   * Does one thing with one connection: a query, or a transaction. A connection that was lost is never used again, and
-   * nor is one that does not answer in time: the server may be behind a network that lost it without a word. Throws
-   * {@link NotConnected} when no server accepts a connection; calls in a pause after that, which grows, throw it at once.
+   * Runs one query or transaction on one connection. A connection that was lost, or does not answer in time, is never
+   * used again. Throws {@link NotConnected} if no server accepts a connection, and during a growing pause after that.
    */
   run<Result>(work: (sql: DatabaseSql) => PromiseLike<Result>, deadlineMs?: number): Promise<Result>;
-  /** True if a connection is missing that the next call would make: it was lost, or refused and its pause is over. */
+  /** True if the next call would make a missing connection: it was lost, or refused and its pause is over. */
   hasLost(): boolean;
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions {
   readonly url: string;
-  /** How many connections. */
+  /** Number of connections. */
   readonly connections: number;
-  /** What the server's administrator sees. */
+  /** The name that the server's administrator sees. */
   readonly name: string;
   readonly readOnly?: boolean;
-  /** The server ends a statement that takes longer; the client gives up a little later. Default {@link STATEMENT_MS_MAX}. */
+  /**
+   * The server ends a statement that takes longer; the client gives up a little later. Default:
+   * {@link STATEMENT_MS_MAX}.
+   */
   readonly statementMs?: number;
 }
 
 /**
- * The server ends what takes longer. The client gives up a little later, because a network that was cut brings no answer:
- * together they keep a caller for less than five seconds once the network is back.
+ * Time limit of a statement on the server. The client gives up a little later, because a cut network brings no answer.
+ * Together they delay a caller by less than five seconds once the network is back.
  */
 const STATEMENT_MS_MAX = 3_500;
 const LATE_MS = 500;
 export const ANSWER_MS_MAX: number = STATEMENT_MS_MAX + LATE_MS;
 
 const CONNECT_S_MAX = 2;
-/** After the first of several servers has answered: so long the others may take to show that they are newer. */
+/** After the first of several servers has answered, the time that the others have to show that they are newer. */
 const COMPARE_MS_MAX = 500;
-/** The driver's own pause grows to 20 seconds: so long a listener would hear nothing after the server is back. */
+/** The driver's own pause grows to 20 seconds; a listener would hear nothing for that long after the server is back. */
 const RECONNECT_S = 0.05;
 
-/** The pause after a failed connect, doubled with each: all instances come back at once when a server restarts. */
+/**
+ * The pause after a failed connect, doubled with each failure, because all instances return at once when a server
+ * restarts.
+ */
 const PAUSE_MS_MIN = 50;
-/** The most that a server which accepts connections again is noticed late. */
+/** The longest pause: a server that accepts connections again is noticed this late at the most. */
 const PAUSE_MS_MAX = 500;
 
 type ConnectOptions = DatabaseOptions & Required<Pick<DatabaseOptions, "statementMs">>;
 
-/** One connection, which is made when it is first used. */
+/** One connection, which is made on its first use. */
 interface Slot {
   connection: Connection | undefined;
   running: number;
@@ -60,24 +65,24 @@ interface Slot {
 
 interface Connection {
   readonly sql: Promise<DatabaseSql>;
-  /** True once it cannot be used: it was lost, or was never made and its pause is over. */
+  /** True once it is unusable: it was lost, or it was never made and its pause is over. */
   isOver(): boolean;
-  /** True for one that was never made: it refuses what is asked for its pause. */
+  /** True if it was never made; it then refuses all calls until its pause is over. */
   hasFailed(): boolean;
-  /** Also while it is made. */
+  /** Ends the connection, also while it is being made. */
   end(): Promise<void>;
 }
 
-/** A connection to a server that takes writes. */
+/** A connection to a server that accepts writes. */
 interface Primary {
   readonly sql: DatabaseSql;
-  /** Each promotion begins the next one; 0 where there is nothing to compare. */
+  /** The server's timeline, which grows with each promotion; 0 if there is nothing to compare. */
   readonly timeline: number;
-  /** It closed while nothing used it. */
+  /** True once the connection has closed. */
   isClosed: boolean;
 }
 
-/** Throws {@link StoreUnusable} for an address that is not to be used. */
+/** Throws {@link StoreUnusable} for an address that must not be used. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { statementMs = STATEMENT_MS_MAX } = options;
   const connect = createConnect({ ...options, statementMs });
@@ -85,8 +90,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   let isClosed = false;
 
   /**
-   * The driver would make another connection by itself, but counts the rows of the next answer from where the lost one
-   * had stopped: the first of them would be missing.
+   * Drops a lost connection. The driver would reconnect by itself, but would count the rows of the next answer from
+   * where the lost one stopped, so that the first rows were missing.
    */
   function giveUp(slot: Slot, lost: Connection): void {
     if (slot.connection === lost) slot.connection = undefined;
@@ -99,15 +104,16 @@ export function openDatabase(options: DatabaseOptions): Database {
       const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
       if (slot.connection?.isOver() === true) giveUp(slot, slot.connection);
       const used = (slot.connection ??= connect());
+      // A network can lose a connection without notice, so an answer that is late counts as lost.
       const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
       slot.running += 1;
       try {
         const sql = await used.sql;
-        // What begins after the end is never ended: a listener would keep the process alive.
+        // Work that begins after the end is never ended; a listener would keep the process alive.
         if (isClosed) throw new StoreClosed();
         return await work(sql);
       } catch (error) {
-        // One that was never made stays for its pause.
+        // A connection that was never made stays for its pause.
         if ((isLost(error) || isReadOnly(error)) && !used.hasFailed()) giveUp(slot, used);
         throw isClosed ? new StoreClosed() : error;
       } finally {
@@ -123,12 +129,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Connects to the server that takes writes, each time the newest of all that the URL names. */
+/** Connects to the server that accepts writes, each time to the newest of those in the URL. */
 function createConnect(options: ConnectOptions): () => Connection {
   const { href, servers } = addressOf(options.url);
-  /** Connects that failed since one succeeded. */
+  /** Failed connects since the last success. */
   let failures = 0;
-  /** The newest one that was seen: a former primary has an older one. */
+  /** The newest timeline that was seen; a former primary has an older one. */
   let timeline = 0;
 
   return () => {
@@ -171,8 +177,8 @@ function createConnect(options: ConnectOptions): () => Connection {
 }
 
 /**
- * Of servers that take writes the one that was promoted last: after a failover the former primary may be back as one. A
- * server that does not answer soon after the first is left out. Throws what the last one threw when all fail.
+ * Returns the server promoted last among those that accept writes, because a former primary may return after a
+ * failover. Ignores servers that answer long after the first. If all fail, throws the error of the last one.
  */
 async function newestOf(connecting: readonly Promise<Primary>[]): Promise<Primary> {
   const found: (Primary | undefined)[] = [];
@@ -199,23 +205,23 @@ function pauseMs(failures: number): number {
   return Math.min(PAUSE_MS_MIN * 2 ** (failures - 1), PAUSE_MS_MAX);
 }
 
-/** Throws {@link NoPrimary} where nothing can be written. `comparing`: there are other servers. */
+/** Connects to one server. Throws {@link NoPrimary} if it accepts no writes. `comparing`: there are other servers. */
 async function connectTo(
   href: string,
   server: Server,
   { name, readOnly = false, statementMs, comparing }: ConnectOptions & { readonly comparing: boolean },
   ending: AbortSignal,
 ): Promise<Primary> {
-  // Only where it is needed: most commands work on a log in a file, and would wait for the driver to be loaded.
+  // Loaded on demand, because most commands work on a log in a file and need no driver.
   const { default: postgres } = await import("postgres");
   let primary: Primary | undefined;
   const sql: DatabaseSql = postgres(href, {
-    // As it was judged: the driver would read it out of the URL in its own way, and out of PGHOST.
+    // The settings that were checked; the driver would interpret the URL and PGHOST in its own way.
     ...server,
     max: 1,
     connect_timeout: CONNECT_S_MAX,
     backoff: () => RECONNECT_S,
-    // The driver would connect again by itself, whatever the server is by then.
+    // The driver would reconnect by itself, even if the server is no longer a primary.
     onclose: () => {
       if (primary !== undefined) primary.isClosed = true;
     },
@@ -226,9 +232,10 @@ async function connectTo(
     connection: {
       application_name: name,
       statement_timeout: statementMs,
-      // Another role that may make functions in this database could have ours call them.
+      // Another role that may create functions in this database could otherwise make these statements call them.
       search_path: "pg_catalog",
-      // A transaction that waited for its turn is to see what the one before did, whatever the database has by default.
+      // A transaction that waited for its turn must see what the previous one did, regardless of the database's
+      // default.
       default_transaction_isolation: "read committed",
       ...(readOnly && { default_transaction_read_only: true }),
     },

@@ -2,15 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { BatchAnswer } from "./batch.ts";
 import type { Database } from "./database.ts";
 
-/** A connection that does not say for so long how a batch ended is given up, and another one asked. */
+/** Time after which a connection that has not told how a batch ended is dropped, and another one asked. */
 const RESOLVE_MS_MAX = 1_000;
-/** Between two attempts to find out. */
+/** Pause between two attempts. */
 const RESOLVE_PAUSE_MS = 50;
 
-/** The answer to a batch; undefined: it is not in the log, and never will be. */
+/** The answer to a batch; undefined if the batch is not in the log, and never will be. */
 export type Outcome = BatchAnswer | undefined;
 
-/** Finds out how the batch that was sent last ended, when its answer is lost. */
+/** Finds out how the batch that was sent last ended, if its answer is lost. */
 export interface Doubt {
   /** Asks until the database answers. Throws once `closing` aborts. */
   resolve(seq: number): Promise<Outcome>;
@@ -19,7 +19,7 @@ export interface Doubt {
 export interface DoubtOptions {
   readonly database: Database;
   readonly schema: string;
-  /** Why there is no answer yet; undefined: there is one. */
+  /** Gets why there is no answer yet; undefined once there is one. */
   readonly onAway: (cause: string | undefined) => void;
   readonly closing: AbortSignal;
 }

@@ -18,7 +18,7 @@ const INSUFFICIENT_RESOURCES = "53";
 /** The server shuts down, crashes or does not take connections yet. */
 const OPERATOR_INTERVENTION = "57P";
 const CONNECTION_EXCEPTION = "08";
-/** Raised by the log's functions: it is not the one, or not in the epoch, that this writer has seen. */
+/** Raised by the log's functions if the log, or its epoch, is not the one that this writer has seen. */
 const DIVERGED = "EL001";
 
 /** No connection was made: nothing was sent. `cause`: the network's error, or the server's answer. */
@@ -30,7 +30,7 @@ export class NotConnected extends Error {
   }
 }
 
-/** The SQLSTATE of an error that the server answered, to a connect too; undefined: the answer is missing. */
+/** The SQLSTATE of the server's error, also for a refused connect; undefined if the server did not answer. */
 export function sqlState(error: unknown): string | undefined {
   return answerIn(error instanceof NotConnected ? error.cause : error)?.code;
 }
@@ -39,40 +39,40 @@ function answerIn(error: unknown): PostgresError | undefined {
   return error instanceof Error && error.name === "PostgresError" ? (error as PostgresError) : undefined;
 }
 
-/** The tables or functions of a log are not there. */
+/** True if the tables or functions of a log do not exist. */
 export function isMissing(error: unknown): boolean {
   return [UNDEFINED_TABLE, UNDEFINED_FUNCTION, INVALID_SCHEMA].includes(sqlState(error) ?? "");
 }
 
-/** The connection does not know a statement that was prepared on it, by which the transaction has failed. */
+/** True if the connection does not know a prepared statement, so that the transaction failed. */
 export function isForgotten(error: unknown): boolean {
   return [INVALID_STATEMENT_NAME, FAILED_TRANSACTION].includes(sqlState(error) ?? "");
 }
 
 /**
- * The request may have been executed: the server gave no answer, or ended the connection with it. Any other error counts
- * too, because it may come from any point of the driver.
+ * True if the request may have been executed: the server gave no answer, or ended the connection. Any other error
+ * counts too, because it may come from any point of the driver.
  */
 export function isUnanswered(error: unknown): boolean {
   const answer = answerIn(error);
   if (answer === undefined) return true;
   const { code, severity, severity_local } = answer;
-  // A pool names its severity in the older field alone.
+  // A pool sends its severity in the older field only.
   const isEnd = ["FATAL", "PANIC"].includes(severity ?? severity_local);
   return isEnd || code.startsWith(OPERATOR_INTERVENTION) || code.startsWith(CONNECTION_EXCEPTION);
 }
 
-/** The connection cannot be used any more. What `work` throws by itself says nothing of it. */
+/** True if the connection is no longer usable. An error that `work` itself throws does not count. */
 export function isLost(error: unknown): boolean {
   return error instanceof Error && !(error instanceof StoreError) && "code" in error && isUnanswered(error);
 }
 
-/** The server, or this database, accepts no writes; also as the cause of what `work` throws. */
+/** True if the server, or this database, accepts no writes; also if that is the cause of the error. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && (sqlState(error) ?? sqlState(error.cause)) === READ_ONLY;
 }
 
-/** The server follows another one, is set to accept no writes, or was a primary before another one. */
+/** The server is a standby, is set to accept no writes, or is a former primary. */
 export class NoPrimary extends Error {
   override readonly name = "NoPrimary";
   constructor(why: string) {
@@ -80,7 +80,7 @@ export class NoPrimary extends Error {
   }
 }
 
-/** Of an error that is an answer: nothing was written. */
+/** Returns the fault of an error that is a refusal, so that nothing was written. */
 export function faultOf(error: unknown): Fault {
   const state = sqlState(error) ?? "";
   if (state === DIVERGED) return "diverged";
@@ -89,13 +89,16 @@ export function faultOf(error: unknown): Fault {
   return "unavailable";
 }
 
-/** The server answered that it cannot do this now, or that its administrator does not allow it. */
+/** True if the server refused: it cannot do this now, or its administrator does not allow it. */
 export function isRefused(error: unknown): boolean {
   const state = sqlState(error) ?? "";
   return state === READ_ONLY || state === NO_RIGHT || state.startsWith(INSUFFICIENT_RESOURCES);
 }
 
-/** Returns the error that a reader's caller gets. The tables of a log that was open are missing once an administrator dropped them. */
+/**
+ * Returns the error that a reader's caller gets. Missing tables count as an unavailable log, because an administrator
+ * has dropped them while it was open.
+ */
 export function readerError(error: unknown): unknown {
   if (sqlState(error) === QUERY_CANCELED) return new StoreOverloaded("the server was too slow: try again later");
   return isRefused(error) || isMissing(error) || isLost(error) ? new StoreUnavailable(error) : error;

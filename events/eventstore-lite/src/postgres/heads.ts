@@ -5,7 +5,7 @@ import type { Reader } from "./reader.ts";
 
 const GENESIS = Buffer.from(GENESIS_HASH).toString("hex");
 
-/** The log's last position, 0 when it is empty. */
+/** The log's last position; 0 if it is empty. */
 export async function lastPosition(reader: Reader): Promise<number> {
   const row = await reader.get<{ position: number }>("SELECT position FROM log.events ORDER BY position DESC LIMIT 1");
   return row?.position ?? 0;
@@ -19,7 +19,7 @@ export async function readHead(reader: Reader): Promise<Head> {
   return { position: row.position, hash: row.hash, time: new Date(row.time).toISOString() };
 }
 
-/** The server's time. */
+/** The server's time, in ms since 1970. */
 export async function readNow(reader: Reader): Promise<number> {
   const row = await reader.get<{ now: number }>("SELECT log.now_ms() AS now");
   return row!.now;
@@ -41,7 +41,7 @@ function readArchivedHead(reader: Reader, stream: string): Promise<StreamHead | 
   );
 }
 
-/** The hash that the database holds of a position, in hex; of position 0 what the first event's hash builds on. */
+/** The stored hash at a position, in hex. Position 0 has the hash that the first event builds on. */
 export async function readHashAt(reader: Reader, position: number): Promise<string | undefined> {
   const row = await reader.get<{ hash: string }>(
     "SELECT encode(hash, 'hex') AS hash FROM log.events WHERE position = $1",
@@ -50,7 +50,7 @@ export async function readHashAt(reader: Reader, position: number): Promise<stri
   return row?.hash ?? (position === 0 ? GENESIS : undefined);
 }
 
-/** Throws {@link SnapshotAhead}. */
+/** Throws {@link SnapshotAhead} if the snapshot holds more than the log. */
 export async function loadSnapshot(reader: Reader, name: string): Promise<Snapshot | undefined> {
   const row = await reader.get<Snapshot>("SELECT version, position, state FROM log.snapshots WHERE name = $1", name);
   if (!row) return undefined;
@@ -61,7 +61,7 @@ export async function loadSnapshot(reader: Reader, name: string): Promise<Snapsh
   return { version, position, state };
 }
 
-/** The names are in the order of their bytes, so that a prefix is a range of them. */
+/** Names are ordered by their bytes, so that a prefix is a range of names. */
 export async function listSnapshots(reader: Reader, prefix: string): Promise<readonly SnapshotEntry[]> {
   const rows = await reader.all<SnapshotEntry>(
     `SELECT name, version, position, octet_length(state) AS bytes FROM log.snapshots
@@ -72,7 +72,7 @@ export async function listSnapshots(reader: Reader, prefix: string): Promise<rea
   return rows.map(({ name, version, position, bytes }) => ({ name, version, position, bytes }));
 }
 
-/** Those that are held at a time, by the server's clock where none is given. */
+/** The given leases that are held at `nowMs`; undefined: now, by the server's clock. */
 export async function listLeases(
   reader: Reader,
   names: readonly string[],

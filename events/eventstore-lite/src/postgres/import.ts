@@ -12,11 +12,14 @@ import { openReader, quoted } from "./reader.ts";
 import { COMPONENT, migrations } from "./schema.ts";
 
 export interface PostgresImportOptions {
-  /** As for `openPostgresStore`; its role makes schemas. */
+  /** As for `openPostgresStore`; its role has to create schemas. */
   readonly url: string;
-  /** Where the log is to be: there must be nothing, or a log without events. */
+  /** The place of the new log: it must be unused, or hold a log without events. */
   readonly schema: string;
-  /** As `readStored` gives them: from position 1 on, without a gap. They are looked at as if they came from anywhere. */
+  /**
+   * Events as `readStored` yields them, from position 1 on without a gap; they keep positions, times and hashes. Each
+   * is checked, as if from an unknown source. Idempotency keys, snapshots and leases are not imported.
+   */
   readonly events: AsyncIterable<Recorded<NewEvent>>;
   readonly limits?: Partial<Limits>;
 }
@@ -24,21 +27,18 @@ export interface PostgresImportOptions {
 /** Events that one query inserts. */
 const CHUNK_EVENTS = 1_000;
 
-/** A thousand of the largest events on a slow disk take longer than a service may wait for an answer. */
+/** Time limit of one insert: a thousand of the largest events on a slow disk take longer than a service may wait. */
 const INSERT_MS_MAX = 600_000;
 
-/** A log of thousands of millions of events is written in less. */
+/** Time limit of an import; thousands of millions of events take less. */
 const CREATE_MS_MAX = 24 * 60 * 60 * 1_000;
 
-/** A long query of another program may be in the way of the schema's end. */
+/** Time limit for removing an unfinished import, which may have to wait for another program's long query. */
 const RENAME_MS_MAX = 60_000;
 
 /**
- * Makes a log of events that another one has recorded, with their positions, times and hashes; gives its head. The log
- * gets an id of its own, and holds no idempotency keys, snapshots or leases.
- *
- * All or nothing: it is filled under another name, which it loses once the last event is checked. Throws
- * {@link ImportRefused} for the first event that does not fit, {@link TargetTaken}, and what `events` throws.
+ * Creates a log with a new id from events that another log recorded; returns its head. All or nothing: it gets its name
+ * once the last event is checked. Throws {@link ImportRefused}, {@link TargetTaken}, and what `events` throws.
  */
 export async function importPostgresLog({ events, ...target }: PostgresImportOptions): Promise<Head> {
   return createLog(target, events, async (database, schema) => {
@@ -46,7 +46,7 @@ export async function importPostgresLog({ events, ...target }: PostgresImportOpt
   });
 }
 
-/** Makes a log of those events, all or nothing; `complete` adds what else it holds, while the log has another name. */
+/** Creates a log from events, all or nothing. `complete` adds the rest while the log still has its temporary name. */
 export async function createLog(
   { url, schema, limits }: Omit<PostgresImportOptions, "events">,
   events: AsyncIterable<Recorded<NewEvent>>,
@@ -61,7 +61,7 @@ export async function createLog(
     await migrate(database, { schema: partial, component: COMPONENT, migrations: migrations() });
     await fill(database, partial, events, { ...DEFAULT_LIMITS, ...limits });
     await complete(database, partial);
-    // In the transaction that has the lock: without that connection there is no rename.
+    // Uses the transaction that holds the lock: if its connection is lost, nothing is renamed.
     await rename(transaction, partial, schema);
   };
   try {
@@ -114,7 +114,7 @@ async function fill(
   if (chunk.length > 0) await insert(chunk);
 }
 
-/** Of the streams that have events by now. */
+/** Returns the versions of the streams; 0 for one without events. */
 async function versionsOf(
   database: Database,
   schema: string,
@@ -128,7 +128,7 @@ async function versionsOf(
   return new Map(found.map(({ stream, version }) => [stream, version ?? 0]));
 }
 
-/** Throws {@link TargetTaken} unless there is nothing, or a log without events and nothing beside it. */
+/** Throws {@link TargetTaken} unless the schema does not exist, or holds only a log without events. */
 async function requireUnused(sql: TransactionSql, schema: string): Promise<void> {
   const [place] = await sql`SELECT FROM pg_namespace WHERE nspname = ${schema}`;
   if (place === undefined) return;
@@ -142,7 +142,7 @@ async function requireUnused(sql: TransactionSql, schema: string): Promise<void>
 }
 
 async function rename(sql: TransactionSql, partial: string, schema: string): Promise<void> {
-  // No process appends to the log that is to be replaced between the look and the end of this transaction.
+  // Keeps other processes from appending to the replaced log between the check and the end of this transaction.
   const [turn] = await sql`SELECT to_regclass(${`${quoted(schema)}.turn`}) AS name`;
   if (turn!["name"] !== null) await sql`LOCK ${sql(schema)}.turn`;
   await requireUnused(sql, schema);
@@ -160,8 +160,8 @@ async function rename(sql: TransactionSql, partial: string, schema: string): Pro
 }
 
 /**
- * Statements that leave roles the rights on the new log that they have on the one it replaces, and no others: the service's
- * role has no more than its administrator granted it. PostgreSQL lets everyone execute a new function.
+ * Returns statements that give roles the same rights on the new log as on the one it replaces: the service's role keeps
+ * only what its administrator granted. By default, every role may execute a new function.
  */
 function rightsOn(sql: TransactionSql, before: string, after: string) {
   return sql<{ statement: string }[]>`

@@ -6,18 +6,18 @@ import { isMissing } from "./errors.ts";
 export type Migrations = readonly string[];
 
 export interface MigrateOptions {
-  /** Made when it does not exist; the statements find it, and nothing else, on their search path. */
+  /** Created if it does not exist; the statements find it, and nothing else, on their search path. */
   readonly schema: string;
-  /** Whose tables these are: several may share a schema. */
+  /** The owner of the tables; several components may share a schema. */
   readonly component: string;
   readonly migrations: Migrations;
-  /** Asked at the beginning of the transaction: what it throws leaves everything as it was. */
+  /** Called at the beginning of the transaction; if it throws, nothing changes. */
   readonly beginning?: (sql: TransactionSql) => Promise<void>;
 }
 
 /**
- * Brings the tables of a component up to date, in one transaction that one process at a time is in. Asks for no right to
- * change anything when there is nothing to do. Throws {@link StoreUnusable} when the tables are of a newer version.
+ * Brings the tables of a component up to date, in one transaction that one process at a time can be in. Needs no right
+ * to change anything if there is nothing to do. Throws {@link StoreUnusable} if the tables are of a newer version.
  */
 export async function migrate(
   database: Database,
@@ -42,7 +42,7 @@ export async function migrate(
   await database.run((sql) => sql.begin(apply), MIGRATION_MS_MAX);
 }
 
-/** A large table may be rewritten. */
+/** Time limit of a migration, which may rewrite a large table. */
 const MIGRATION_MS_MAX = 24 * 60 * 60 * 1_000;
 
 const VERSIONS = `

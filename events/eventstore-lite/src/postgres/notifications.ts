@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Database, openDatabase } from "./database.ts";
 
-/** So often at most: PostgreSQL lets one transaction at a time send notifications. */
+/** Pause between notifications: PostgreSQL lets one transaction at a time send them. */
 const NOTIFY_PAUSE_MS = 10;
 
-/** Hints to other processes that the log went on, which may be lost: they look at the log by themselves too. */
+/** Hints to other processes that the log has grown. A hint may be lost, so the processes poll the log too. */
 export interface Notifier {
   notify(position: number): void;
   close(): Promise<void>;
@@ -15,8 +15,8 @@ export function channelOf(storeId: string): string {
 }
 
 /**
- * On a connection of its own, after the commit: as part of the transaction a notification takes a lock that all
- * notifying transactions of the server wait for, while they hold the turn of their log.
+ * Notifies on a separate connection after the commit. Within the transaction, a notification takes a lock for which all
+ * notifying transactions of the server wait, while they hold the turn of their log.
  */
 export function createNotifier(url: string, storeId: string): Notifier {
   const database: Database = openDatabase({ url, connections: 1, name: "eventstore-lite notifier" });

@@ -32,35 +32,33 @@ import { watchHead } from "./watch.ts";
 
 export interface PostgresStoreOptions<E extends NewEvent> {
   /**
-   * `postgres://user:password@host:port/database`, or several `host:port` with commas between them, of which the one is
-   * used that takes writes. Over a network `sslmode=verify-full` is asked for, with `sslrootcert`
-   * where the authority is not a public one.
+   * `postgres://user:password@host:port/database`, or several `host:port` separated by commas, of which the one that
+   * accepts writes is used. A network address needs `sslmode=verify-full`, and `sslrootcert` if the authority is not
+   * public.
    */
   readonly url: string;
-  /** Where in the database the log is; it is made when it does not exist. */
+  /** The schema of the log; created if it does not exist. */
   readonly schema?: string;
   /** Default: events are stored as they are. */
   readonly codec?: Codec<E>;
-  /** As for a store on SQLite: transforms on the writer thread what the codec left to it. */
+  /** Finishes on the writer thread what the codec left to it, as for a store on SQLite. */
   readonly writerTransform?: URL;
-  /** Milliseconds since 1970, UTC; default: the server's, so that all processes have one. */
+  /** Milliseconds since 1970, UTC; default: the server's clock, which all processes share. */
   readonly clock?: () => number;
   /** Called after each transaction of appends; its time includes the round trip to the server. */
   readonly onCommit?: (commit: Commit) => void;
-  /** `databaseBytes` does not hold here: the server knows what it has. */
+  /** `databaseBytes` has no effect here: the server has its own limits. */
   readonly limits?: Partial<Limits>;
-  /** Where events are that were moved out of the database; default: nowhere, so that none can be. */
+  /** The storage of events that were moved out of the database; by default there is none, and no event can be moved. */
   readonly segments?: SegmentStorage;
 }
 
 const SCHEMA = "eventstore";
 
 /**
- * Opens an event log in a PostgreSQL database (14 or later), and makes its tables when they do not exist. Any number of
- * processes may append to it and follow it.
- *
- * Throws {@link StoreUnavailable} when the server does not answer, {@link StoreUnusable} when it cannot hold a log,
- * {@link StoreBusy} while one is restored or imported there.
+ * Opens a log in a PostgreSQL database (14 or later), for any number of processes; creates missing tables. Throws
+ * {@link StoreUnavailable}, {@link StoreUnusable} if the server cannot hold a log, {@link StoreBusy} during a restore
+ * or import.
  */
 export async function openPostgresStore<E extends NewEvent = NewEvent>(
   options: PostgresStoreOptions<E>,
@@ -135,7 +133,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   };
 }
 
-/** How subscribers read the log, with one decoder for all that they read. */
+/** Returns how subscribers read the log, with one decoder for all that they read. */
 function createFollowing<E extends NewEvent>(log: LogReader, codec: Codec<E>): Omit<SubscribeEngine<E>, "watch"> {
   const decoding = createDecoding(codec);
   return { ...decoding, read: (range) => readOnceBack(log, decoding.decode, range) };

@@ -2,12 +2,12 @@ import type { Operation, Reply } from "../append/messages.ts";
 import type { Database, DatabaseSql } from "./database.ts";
 import { isUnanswered, NotConnected } from "./errors.ts";
 
-/** By which clock leases expire: that of the caller, or the database's. */
+/** Returns the time by which leases expire: the caller's, or null for the database's clock. */
 export type NowOf = (nowMs: number) => number | null;
 
 type Asked = Exclude<Operation, { kind: "close" }>;
 
-/** A log as its writer opened it. In another epoch its functions raise EL001. */
+/** A log as its writer opened it. If it is in another epoch by now, its functions raise EL001. */
 export interface OpenedEpoch {
   readonly database: Database;
   readonly schema: string;
@@ -19,7 +19,10 @@ interface LeaseRow {
   readonly expires_at: number;
 }
 
-/** What changes snapshots and leases. Done twice it is done once, so what was not answered is simply asked again. */
+/**
+ * Changes snapshots, leases or the archive. Each change has the same effect if done twice, so an unanswered one is sent
+ * again.
+ */
 export async function perform(
   { database, schema, epoch }: OpenedEpoch,
   operation: Asked,

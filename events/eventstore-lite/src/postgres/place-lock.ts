@@ -4,12 +4,12 @@ import { sqlState } from "./errors.ts";
 
 const LOCK_NOT_AVAILABLE = "55P03";
 
-/** Stores that open keep a restore waiting for milliseconds; another restore keeps it waiting for long. */
+/** Lock time-out of a restore: stores that open hold it up for milliseconds, another restore for long. */
 const WAIT = "2s";
 
 /**
- * Keeps restores and imports away from the place of a log until the transaction ends. Throws {@link StoreBusy} while one is
- * under way. Locks of transactions, and not of sessions, hold behind a pool that shares connections too.
+ * Keeps restores and imports away from the place of a log until the transaction ends. Throws {@link StoreBusy} during
+ * one. Unlike a session's lock, a transaction's lock also holds behind a pool that shares connections.
  */
 export async function shareLog(sql: TransactionSql, schema: string): Promise<void> {
   const [lock] = await sql<{ taken: boolean }[]>`
@@ -18,12 +18,12 @@ export async function shareLog(sql: TransactionSql, schema: string): Promise<voi
 }
 
 /**
- * Keeps everything else away from the place of a log until the transaction ends, which goes with its connection. Throws
- * {@link StoreBusy} while another restore or import has it.
+ * Keeps all else away from the place of a log until the transaction ends, at the latest with its connection. Throws
+ * {@link StoreBusy} during another restore or import.
  */
 export async function takeLog(sql: TransactionSql, schema: string): Promise<void> {
   await sql`SELECT set_config('lock_timeout', ${WAIT}, true)`;
-  // The transaction waits while events are written on another connection, and holds up no vacuum.
+  // The transaction idles while events are written on another connection, and holds up no vacuum.
   await sql`SET LOCAL idle_in_transaction_session_timeout = 0`;
   try {
     await sql`SELECT pg_advisory_xact_lock(hashtext(${nameOf(schema)}))`;

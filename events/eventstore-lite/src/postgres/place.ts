@@ -4,24 +4,24 @@ import { type Database, openDatabase } from "./database.ts";
 import { isMissing, readerError } from "./errors.ts";
 import type { Reader } from "./reader.ts";
 
-/** A log on a server. */
+/** The place of a log on a server. */
 export interface PostgresLogPlace {
   /** As for `openPostgresStore`. */
   readonly url: string;
   readonly schema: string;
 }
 
-/** What a log knows of the place where it is, so that a copy of it is found to be one. */
+/** A log's record of its place, by which a copy of it is recognized. */
 export interface PlaceKnown {
-  /** Of what tells a copy from the log, what the log's owner may not ask the server for. */
+  /** The parts that tell a copy from the log and that the log's owner may not ask the server for. */
   readonly unknown: readonly ("server" | "timeline" | "files")[];
   /** The role that owns the log, as SQL names it. */
   readonly owner: string;
 }
 
 /**
- * Whether a log is a copy of another one, or was set back to one, by other means than `restorePostgresLog`: it is not on the
- * server, in the database, in the schema, or on the timeline where it was last. False where no log is.
+ * True if a log is a copy, or was set back to one, other than by `restorePostgresLog`: its server, database, schema or
+ * timeline is not the last known one. False if there is no log.
  */
 export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace): Promise<boolean> {
   return await once(url, async (database) => {
@@ -36,8 +36,8 @@ export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace):
 }
 
 /**
- * Has a log go on in an epoch of its own, as a restored one does; stores that have it open stop. As `copy` only where it is
- * elsewhere: of several programs that find so, one begins the epoch.
+ * Makes a log continue in a new epoch, like a restored one; stores that have it open stop. `copy` has an effect only if
+ * the log is elsewhere, so that one of several programs that notice it begins the epoch.
  */
 export async function beginPostgresEpoch(
   { url, schema }: PostgresLogPlace,
@@ -46,7 +46,7 @@ export async function beginPostgresEpoch(
   await once(url, (database) => database.run((sql) => sql`SELECT ${sql(schema)}.begin_epoch(${begunAs})`));
 }
 
-/** Returns the id and the epoch of the log that is there; undefined where no log is. */
+/** Returns the id and the epoch of the log there; undefined if there is none. */
 export async function identifyPostgresLog({
   url,
   schema,
@@ -79,7 +79,7 @@ export async function knownPostgresPlace({ url, schema }: PostgresLogPlace): Pro
   return { unknown: parts.filter(([, part]) => part === null).map(([name]) => name), owner: row!.owner };
 }
 
-/** Of a store in `epoch`, as `EventStore.confirm`. */
+/** Implements `EventStore.confirm` for a store in `epoch`. */
 export async function confirmPlace(
   reader: Reader,
   { url, schema, epoch }: PostgresLogPlace & { readonly epoch: string },
@@ -96,7 +96,7 @@ export async function confirmPlace(
   );
   if (found?.epoch !== epoch) return "replaced";
   if (!found.holds && (await archive.hashAt(position)) !== hash) return "lost";
-  // After a failover that lost nothing: a later start is not to take it for a restore.
+  // Notes a failover that lost nothing; otherwise a later start would take it for a restore.
   if (found.moved) {
     const { catalogue } = archive;
     const noted = found.holds ? { last: position, hash } : catalogue.entries()[catalogue.locate(position)]!;

@@ -26,7 +26,7 @@ export interface LogReader {
   readonly archive: ArchiveReader;
 }
 
-/** Events that one query answers: enough that the round trip does not count, and a few milliseconds to decode. */
+/** Events that one query returns: enough that the round trip does not count, and a few milliseconds to decode. */
 const CHUNK_EVENTS = 1_024;
 
 const WHOLE = `e.position, e.stream, e.version, e.type, e.id, e.time AS "timeMs", encode(e.hash, 'hex') AS hash, e.data, e.meta`;
@@ -44,7 +44,9 @@ export async function* readBatches<E extends NewEvent>(
   for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decodeNamed);
 }
 
-/** As long as the database is away a subscriber waits for it, and goes on where the reading stopped. */
+/**
+ * Reads events for a subscriber. While the database is away, waits for it and then continues where the reading stopped.
+ */
 export async function* readOnceBack<E extends NewEvent>(
   log: LogReader,
   decode: Decode<E>,
@@ -65,7 +67,7 @@ export async function* readOnceBack<E extends NewEvent>(
   }
 }
 
-/** Between two looks whether the database is back. */
+/** Pause between two checks for the database. */
 const AWAY_PAUSE_MS = 100;
 
 export async function* readFolded<E extends NewEvent>(
@@ -77,7 +79,7 @@ export async function* readFolded<E extends NewEvent>(
   for await (const chunk of readRows(log, FOLDED, foldedFromSegment, query)) yield await decodeNamed(chunk);
 }
 
-/** The database answers text, of which the driver makes no bytes; a segment has bytes. */
+/** The database returns text, which the driver does not turn into bytes; a segment returns bytes. */
 interface CanonicalRow {
   readonly position: number;
   readonly canonical: string | Uint8Array;
@@ -92,15 +94,15 @@ export async function* readCanonical(
     yield chunk.map(({ canonical }) => (typeof canonical === "string" ? Buffer.from(canonical) : canonical));
 }
 
-/** What moves into the archive meanwhile may come twice. */
+/** A key that moves into the archive meanwhile may come twice. */
 export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
   yield* readWholeKeys(log.database, range);
   yield* log.archive.keys(range);
 }
 
 /**
- * What the log holds when the first chunk is asked for; what is appended meanwhile is left out. At most `limit` rows in
- * all, and no chunk is empty.
+ * Yields what the log holds when the first chunk is requested, without later appends: at most `limit` rows in all, and
+ * no empty chunk.
  */
 async function* readRows<Row extends { readonly position: number }>(
   { database, archive }: LogReader,
@@ -114,7 +116,7 @@ async function* readRows<Row extends { readonly position: number }>(
   yield* readThrough(archive, resolved, toRow, (range) => readLive<Row>(database, columns, range));
 }
 
-/** Each row also says where the archive ended when it was read. */
+/** Yields rows of the database, with the end of the archive when they were read. */
 async function* readLive<Row>(
   reader: Reader,
   columns: string,
@@ -152,15 +154,18 @@ interface Placed {
 }
 
 interface Range {
-  /** Both inclusive. */
+  /** `first` and `last` are inclusive. */
   readonly first: number;
   readonly last: number;
 }
 
-/** The index that a query walks along, chunk after chunk; none of the ways sorts more than a chunk. */
+/** The index along which a query walks, chunk by chunk; no walk sorts more than a chunk. */
 interface Walk extends Range {
   readonly key: keyof Placed;
-  /** A table e of the next rows; parameters of the query are the first and the last key, how many rows, and `parameters`. */
+  /**
+   * Returns SQL of a table e with the next rows. The query's parameters are the first key, the last key, the number of
+   * rows, and `parameters`.
+   */
   rowsOf(next: string): string;
   readonly parameters: readonly Parameter[];
 }
@@ -173,7 +178,7 @@ async function walkOf(reader: Reader, { stream, types, from, to, backwards }: Re
   return { ...range, key: "position", rowsOf, parameters: [] };
 }
 
-/** Along the stream's versions, which have the order of its positions. */
+/** Walks along the stream's versions, which are in the order of its positions. */
 async function alongStream(
   reader: Reader,
   stream: string,
@@ -193,9 +198,8 @@ async function alongStream(
 }
 
 /**
- * The next index entries of each type, of which the chunk has the first. The planner does not know that each type's entries
- * are in order of position, and would sort all of them for each chunk, or filter the whole log for a rare type. Pairs in the
- * order of the index leave it no other way, and nor does OFFSET 0, which keeps it from reading the log to join it.
+ * Merges the next index entries of each type. Pairs in the order of the index and OFFSET 0 leave the planner no other
+ * way: it would sort all entries for each chunk, filter the whole log for a rare type, or read the log to join it.
  */
 function alongTypes(types: readonly string[], range: Range, backwards: boolean): Walk {
   const order = backwards ? "DESC" : "ASC";
@@ -210,7 +214,10 @@ function alongTypes(types: readonly string[], range: Range, backwards: boolean):
   return { ...range, ...(types.length === 0 && { last: 0 }), key: "position", rowsOf, parameters: types };
 }
 
-/** Times never fall along the log, so that no index on them is needed. */
+/**
+ * Returns the last position recorded at or before a time. Times never fall along the log, so no index on them is
+ * needed.
+ */
 async function positionUntil({ database, archive }: LogReader, timeMs: number): Promise<number> {
   const row = await database.get<{ position: number; archived: number }>(
     "SELECT log.position_until($1) AS position, log.archive_end() AS archived",

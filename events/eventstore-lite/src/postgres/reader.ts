@@ -6,7 +6,7 @@ export type Parameter = string | number | null;
 /** Reads one log. Every query is one statement, so that no transaction stays open between chunks. */
 export interface Reader {
   /**
-   * Rows of a query in which `log.` stands before each of the log's tables and functions. Throws
+   * Returns the rows of a query in which `log.` precedes each of the log's tables and functions. Throws
    * {@link StoreUnavailable} while the database is away, and {@link StoreClosed} once the reader is closed.
    */
   all<Row extends object>(query: string, ...parameters: Parameter[]): Promise<Row[]>;
@@ -14,16 +14,16 @@ export interface Reader {
   close(): Promise<void>;
 }
 
-/** Long reads, and short ones beside them. */
+/** One for long reads, and one for short reads at the same time. */
 const CONNECTIONS = 2;
 
-/** Of a task without a caller that waits for each query: a server that writes a restored log to its disk reads slowly. */
+/** Time limit of a query in a background task: a server that is writing a restored log to its disk reads slowly. */
 export const TASK_MS_MAX = 60_000;
 
 export interface ReaderOptions {
-  /** What the server's administrator sees of its connections. */
+  /** Ends the name that the server's administrator sees. */
   readonly role?: string;
-  /** Until the server ends a query. */
+  /** Time limit of a query on the server. */
   readonly statementMs?: number;
 }
 
@@ -46,7 +46,7 @@ export function openReader(url: string, schema: string, { role = "reader", ...op
   };
 }
 
-/** A name as SQL takes it, whatever is in it. */
+/** Quotes a name for SQL; it may hold any characters. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

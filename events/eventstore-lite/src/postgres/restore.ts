@@ -9,25 +9,23 @@ import type { Database } from "./database.ts";
 import { createLog } from "./import.ts";
 
 export interface PostgresRestoreOptions {
-  /** As for `openPostgresStore`; its role makes schemas. */
+  /** As for `openPostgresStore`; its role has to create schemas. */
   readonly url: string;
-  /** Where the log is to be: there must be nothing, or a log without events. */
+  /** The place of the log: it must be unused, or hold a log without events. */
   readonly schema: string;
-  /** A copy that `backup` has made, which no process writes to meanwhile. It is only read. */
+  /** A copy made by `backup`. It is only read, and no process may write to it meanwhile. */
   readonly file: string;
   readonly limits?: Partial<Limits>;
-  /** Events that were copied so far. */
+  /** Gets the number of events copied so far. */
   readonly onProgress?: (copied: number) => void;
 }
 
-/** Rows that one query reads of the copy, and sends. */
+/** Rows that one query reads from the copy, and one query inserts. */
 const CHUNK_ROWS = 1_000;
 
 /**
- * Puts a copy of a log, of either engine, where this server has a log; gives its head. It is the same log, with its id,
- * epochs and idempotency keys, in an epoch of its own; leases and snapshots are left behind.
- *
- * All or nothing, and every event is checked, as `importPostgresLog` does, whose errors it throws.
+ * Restores a copy of a log, of either engine, in a new epoch; returns its head. The id, epochs and idempotency keys
+ * stay, leases and snapshots do not. As with `importPostgresLog`, it is all or nothing, and checks every event.
  */
 export async function restorePostgresLog({ file, onProgress, ...target }: PostgresRestoreOptions): Promise<Head> {
   const db = new DatabaseSync(file, { readOnly: true });
@@ -104,7 +102,7 @@ async function copyLives(copy: DatabaseReader, database: Database, schema: strin
   await database.run((sql) => sql`UPDATE ${sql(schema)}.info SET store = ${String(info!["store"])}`);
   await database.run((sql) => sql`DELETE FROM ${sql(schema)}.epochs`);
   for (const { id, after, begunAs } of readEpochs(copy)) {
-    // That of a copy has no id before a log goes on from it.
+    // The newest epoch of a copy has no id before a log continues from it.
     const own = id === "null" ? randomUUID() : id;
     await database.run(
       (sql) => sql`INSERT INTO ${sql(schema)}.epochs (id, after, begun_as) VALUES (${own}, ${after}, ${begunAs})`,

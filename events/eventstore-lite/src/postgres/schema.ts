@@ -8,12 +8,12 @@ import { shareLog } from "./place-lock.ts";
 
 export const COMPONENT = "eventstore-lite";
 
-/** Each brings a log to the next format. One that was released is never changed. */
+/** Each brings a log to the next format. A released one is never changed. */
 export function migrations(): Migrations {
   return [readFileSync(new URL("./log-1.sql", import.meta.url), "utf8")];
 }
 
-/** `server_version_num` of 14: its `string_to_table`, and functions whose bodies are parsed when they are made. */
+/** `server_version_num` of 14, which has `string_to_table` and parses the bodies of functions when they are created. */
 const SERVER_VERSION_MIN = 140_000;
 
 export interface PreparedLog {
@@ -24,8 +24,8 @@ export interface PreparedLog {
 }
 
 /**
- * Makes the tables of a log, or brings them up to date. Throws {@link StoreUnusable} for a server that cannot hold one,
- * {@link StoreUnavailable} when it does not answer, {@link StoreBusy} while a log is restored or imported there.
+ * Creates the tables of a log, or brings them up to date. Throws {@link StoreUnusable} for a server that cannot hold
+ * one, {@link StoreUnavailable} if it does not answer, {@link StoreBusy} while a log is restored or imported there.
  */
 export async function prepareSchema(url: string, schema: string): Promise<PreparedLog> {
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite" });
@@ -53,17 +53,20 @@ async function requireServer(database: Database): Promise<void> {
       SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding`,
   );
   if (server!.version < SERVER_VERSION_MIN) throw new StoreUnusable("the server is too old: PostgreSQL 14 is needed");
-  // The chain is over UTF-8.
+  // The chain hashes UTF-8.
   if (server!.encoding !== "UTF8") throw new StoreUnusable(`the database's encoding is ${server!.encoding}, not UTF8`);
 }
 
-/** The pool gives out the connection that came back last, so that the first mostly meets. */
+/**
+ * Attempts to switch connections; the first mostly succeeds, because a pool gives out the connection that came back
+ * last.
+ */
 const POOL_TRIES_MAX = 10;
 
 /**
- * A pool may give each transaction another connection of the server, which knows no statement that was prepared before
- * unless the pool prepares it there. Has another client hold the connection on which a statement was prepared here, and
- * executes it in a transaction, where the driver cannot prepare it again.
+ * Throws {@link StoreUnusable} if a pool moves a client between connections and forgets prepared statements. Another
+ * client holds the connection with the statement, which then runs in a transaction, where the driver cannot prepare it
+ * again.
  */
 async function requirePreparedStatements(database: Database, url: string): Promise<void> {
   const other = openDatabase({ url, connections: 1, name: "eventstore-lite" });
@@ -71,7 +74,7 @@ async function requirePreparedStatements(database: Database, url: string): Promi
   try {
     for (let tried = 0; tried < POOL_TRIES_MAX; tried++) {
       const { state, 0: before } = await database.run(ask);
-      // A pool has numbers of its own for what a client may cancel.
+      // A pool gives its clients other numbers for cancelling than the server does.
       if (state.pid === before!.pid) return;
       await other.run(ask);
       await database.run(ask);

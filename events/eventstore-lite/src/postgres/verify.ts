@@ -6,19 +6,19 @@ import { checkRange } from "./check.ts";
 import type { CheckOrder } from "./check-thread.ts";
 import type { Reader } from "./reader.ts";
 
-/** So few events are checked before a thread had started and connected. */
+/** Up to this number, events are checked sooner than a thread has started and connected. */
 const EVENTS_HERE_MAX = 4_096;
 
-/** Where a log is. */
+/** The place of a log. */
 type Place = Pick<CheckOrder, "url" | "schema">;
 
 export interface Verifier {
   readonly verify: VerifyLive;
-  /** What is being verified is refused with {@link StoreClosed}. */
+  /** Ends running verifications with {@link StoreClosed}. */
   close(): void;
 }
 
-/** Verifies what the database holds of a log, in one thread of its own: a service beside it goes on answering. */
+/** Verifies the events in the database, in a separate thread, so that the service continues to answer. */
 export function createVerifier(place: Place, reader: Reader): Verifier {
   const closing = new AbortController();
 

@@ -2,17 +2,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openDatabase } from "./database.ts";
 import { channelOf } from "./notifications.ts";
 
-/** How late an append by another process may be seen. */
+/** Poll interval: how late an append by another process may be seen. */
 const POLL_MS = 100;
-/** The same where notifications do not arrive, as behind a pool that gives each transaction another connection. */
+/**
+ * Poll interval if no notifications arrive, for example behind a pool that gives each transaction another connection.
+ */
 const POLL_ALONE_MS = 25;
-/** A notification that a process sends itself and does not hear in this time will not be heard. */
+/** A notification that a process sends itself and does not hear within this time will not be heard. */
 const HEARING_MS_MAX = 2_000;
 const TEST = "test";
 
 /**
- * Calls `onHead` with how far the log goes, now and whenever it went on, until the function that it answers is called.
- * What is looked up counts; notifications are hints to look, of which any may be lost, or come from any program.
+ * Calls `onHead` with the log's last position, now and whenever it grows, until the returned function is called. Only
+ * the lookup counts; notifications are hints, which may be lost or come from any program.
  */
 export function watchHead(
   url: string,
@@ -29,11 +31,11 @@ export function watchHead(
 
   async function poll(): Promise<void> {
     while (!signal.aborted) {
-      // A hint that comes during the look is not of what it saw.
+      // Renewed before the lookup, because a hint during it may be about a later append.
       pause = new AbortController();
-      // While the database is away nothing is appended either.
+      // While the database is away, nothing is appended.
       const position = await lastPosition().catch(() => undefined);
-      // The server that is found again may be another one.
+      // The server after a reconnect may be another one.
       if (position !== undefined && listener.hasLost()) void listen();
       if (!signal.aborted) onHead(position ?? 0);
       await delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);
@@ -44,7 +46,7 @@ export function watchHead(
     pauseMs = (await hears()) ? pollMs : POLL_ALONE_MS;
   }
 
-  /** Has the listener interrupt pauses. Answers whether notifications arrive. */
+  /** Lets notifications interrupt the pauses. Resolves with true if they arrive. */
   async function hears(): Promise<boolean> {
     const heard = Promise.withResolvers<boolean>();
     const channel = channelOf(storeId);

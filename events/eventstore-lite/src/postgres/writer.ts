@@ -8,24 +8,24 @@ import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
 import { type NowOf, type OpenedEpoch, perform } from "./operations.ts";
 
-/** Answers each request with what is durable by then. */
+/** Executes requests; each is answered once its changes are durable. */
 export interface Writer {
   /**
-   * Does at once what needs no database, say while that works on the request before; the rest is done by what it answers,
-   * which is to be called once the request before is answered.
+   * Does at once what needs no database, for example while the database works on the previous request. The returned
+   * function does the rest; call it once the previous request is answered.
    */
   begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }
 
 export interface WriterOptions extends DoubtOptions, OpenedEpoch {
   readonly transform: TransformAppend;
-  /** Leases expire, and events are recorded, by the database's clock and not by the caller's. */
+  /** True if the database's clock dates events and expires leases, not the caller's. */
   readonly usesServerClock: boolean;
-  /** The log goes as far as `position` by now. */
+  /** Called after appends; `position` is the log's last one. */
   readonly onAppended: (position: number) => void;
 }
 
-/** Streams whose version is remembered: about 10 MB; of others the database looks further. */
+/** Streams whose version is cached: about 10 MB. For other streams the database searches further. */
 const STREAMS_CACHED_MAX = 65_536;
 
 export function createWriter(options: WriterOptions): Writer {
@@ -34,7 +34,7 @@ export function createWriter(options: WriterOptions): Writer {
   const versions = createBoundedCache<string, number>(STREAMS_CACHED_MAX);
   const send = createSend(options);
   const settle = createSettle();
-  /** The last of this log that the writer has seen: a server that does not have it is another one. */
+  /** The last head of this log that the writer has seen; a server without it is another one. */
   let known: Head = { position: 0, hash: new Uint8Array() };
   let stoppedBy: string | undefined;
 
@@ -72,17 +72,20 @@ export function createWriter(options: WriterOptions): Writer {
   };
 }
 
-/** When the store was closed, it was not known how a batch had ended. */
+/** The store was closed before the outcome of a batch was known. */
 class InDoubt extends Error {
   override readonly name = "InDoubt";
 }
 
-/** A batch whose connection was lost is not in the log. */
+/** The connection was lost, and the batch is not in the log. */
 class NotAppended extends Error {
   override readonly name = "NotAppended";
 }
 
-/** Sends a batch; once it is answered, or another connection was asked how it ended, the answer is the truth. */
+/**
+ * Sends a batch. If the answer is lost, asks on another connection how the batch ended, so that the result is always
+ * true.
+ */
 function createSend(options: WriterOptions) {
   const { database, schema, epoch } = options;
   const writer = randomUUID();

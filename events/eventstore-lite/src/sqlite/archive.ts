@@ -4,12 +4,12 @@ import type { SegmentFile } from "../archive/archive.ts";
 import { findKeySegments, readWholeKeys } from "./archived-keys.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
-/** Of a segment: the lowest position for which it holds an idempotency key; 0: it holds none. */
+/** A segment's lowest position with an idempotency key; 0 if it holds none. */
 export const KEYS_FROM = "keys_from INTEGER NOT NULL DEFAULT 0";
 
 /**
- * The segments that hold the log's first events, and of each of them the last event of each stream: by it a stream goes on
- * whose events are all archived, and its events are found. Both are append-only.
+ * The segments that hold the log's first events, and each segment's last event of each stream. By that event, archived
+ * events are found, and a stream continues whose events are all archived. Both tables are append-only.
  */
 export const ARCHIVE: string = `
   CREATE TABLE segments (
@@ -33,14 +33,14 @@ export const ARCHIVE: string = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** The log is append-only, except that what a segment holds may leave it. */
+/** The log is append-only, but archived events may be deleted. */
 export const KEEP_UNLESS_ARCHIVED = `
   CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
     WHEN OLD.position > (SELECT coalesce(max(last), 0) FROM segments)
     BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 `;
 
-/** A segment is recorded only of the next events, of which the newest stays. */
+/** A segment may be recorded only with the next events of the log, and never with the newest. */
 export const FOLLOW_THE_LOG: string = `
   CREATE TRIGGER segments_follow_the_log BEFORE INSERT ON segments
     WHEN NOT EXISTS (
@@ -50,7 +50,7 @@ export const FOLLOW_THE_LOG: string = `
     BEGIN SELECT RAISE(ABORT, 'a segment holds the next events of the log, and never the newest'); END;
 `;
 
-/** Streams that one statement answers. */
+/** Streams that one statement returns. */
 const CHUNK_STREAMS = 1_024;
 
 export function archiveEnd(reader: DatabaseReader): number {
@@ -88,8 +88,8 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
 }
 
 /**
- * Records a segment and removes its events; inside of a transaction. Without effect unless it is the next one, and ends with
- * an event of that hash before the newest one.
+ * Records a segment and removes its events; runs inside a transaction. Has no effect unless it is the next segment, and
+ * ends with an event of that hash before the newest one.
  */
 export function createRecordSegment(db: DatabaseSync): (file: SegmentFile) => void {
   const isNext = db.prepare(

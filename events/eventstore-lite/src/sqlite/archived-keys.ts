@@ -6,8 +6,8 @@ import type { StoredKey } from "../store.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
 /**
- * Of each idempotency key that a segment holds: a hash, and the number of the segment, from 1 on. Some 14 bytes where the
- * whole key takes 150. Two keys may have one hash, so that the whole key decides.
+ * The hash of each idempotency key in a segment, and the segment's number, from 1 on: some 14 bytes instead of 150 for
+ * the whole key. Two keys may have the same hash, so the whole key decides.
  */
 export const ARCHIVED_KEYS = `
   CREATE TABLE archived_keys (
@@ -17,7 +17,10 @@ export const ARCHIVED_KEYS = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** SQLite stores 48 bits in as many bits. Of 100,000,000 keys one in 2,800,000 new ones has the hash of an archived one. */
+/**
+ * SQLite stores a number of 48 bits without padding. With 100,000,000 archived keys, one new key in 2,800,000 has the
+ * hash of an archived one.
+ */
 const HASH_BYTES = 6;
 
 function hashKey(key: string): number {
@@ -32,11 +35,11 @@ export function findKeySegments(reader: DatabaseReader, key: string): readonly n
 }
 
 export interface ArchivedKeys {
-  /** How many segments may hold a key. */
+  /** Returns how many segments may hold a key. */
   count(key: string): number;
   /**
-   * Replaces whole keys by their hashes, which the segment that ends at position `last` holds; inside of a transaction. A
-   * key that the log knows otherwise, or no longer whole, stays as it is.
+   * Replaces whole keys by their hashes, for the segment that ends at position `last`; runs inside a transaction. A key
+   * that the log holds with other values, or no longer whole, stays as it is.
    */
   record(last: number, keys: readonly StoredKey[]): void;
 }
@@ -60,10 +63,10 @@ export function createArchivedKeys(db: DatabaseSync): ArchivedKeys {
   };
 }
 
-/** Keys that one statement looks at: a millisecond, and some more where it answers all of them. */
+/** Keys that one statement examines: a millisecond, and a little more if it returns all of them. */
 const CHUNK_KEYS = 2_048;
 
-/** In the order of the keys. No index leads from a position to its keys: each append would pay for it. */
+/** Yields keys in their order. Scans all of them: an index from positions to keys would slow down each append. */
 export async function* readWholeKeys(
   reader: DatabaseReader,
   { from, to }: KeyRange,

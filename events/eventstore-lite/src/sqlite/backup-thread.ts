@@ -1,4 +1,4 @@
-// Makes a copy of a log and looks whether the copy is whole; started by backup.ts.
+// Makes a copy of a log and verifies it; started by backup.ts.
 import { truncateSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openArchive } from "../archive/log-archive.ts";
@@ -18,10 +18,10 @@ export interface BackupOrder {
   readonly target: string;
 }
 
-/** Rows that one statement answers. */
+/** Rows that one statement returns. */
 const CHUNK_ROWS = 1_024;
 
-/** A copy holds all events. */
+/** Copies event by event, because a copy holds all events, archived ones too. */
 async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile: FetchFile): Promise<void> {
   const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
   const to = lastPosition(reader);
@@ -43,7 +43,7 @@ async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile
 function mark(target: string): void {
   const db = new DatabaseSync(target);
   try {
-    // No other program knows the file yet, and a crash leaves nothing of it: a journal would only be left behind.
+    // No other program knows the file yet, and a crash discards it; a journal file would only be left behind.
     db.exec("PRAGMA journal_mode = MEMORY");
     markAsCopy(db);
   } finally {
@@ -58,7 +58,7 @@ await answerBackup(async ({ source, target }: BackupOrder, fetchFile) => {
     if (archiveEnd(reader) === 0) {
       db.prepare("VACUUM INTO ?").run(target);
       if (archiveEnd(reader) === 0) return mark(target);
-      // Events may have left the log before the copy's moment.
+      // Events may have left the log before the copy was made, so the copy is made again with the archive.
       truncateSync(target);
     }
     await copyWithArchive(reader, target, fetchFile);

@@ -13,9 +13,9 @@ export interface BackupOptions {
 }
 
 /**
- * Writes a consistent copy of a log to `file`, which must not exist; `module` is the thread that does so, with
- * {@link answerBackup}, and gets `source` and the `target` to be written. A copy made with `cp` while the log is in use
- * cannot be opened in half of the cases; this one holds exactly one moment of the log.
+ * Writes a consistent copy of a log to the new `file`; a copy made with `cp` while the log is in use cannot be opened
+ * in half of the cases. `module` is a thread that calls {@link answerBackup}; it gets `source` and the `target` to
+ * write.
  */
 export function backupTo(module: URL, source: object, file: string, options: BackupOptions = {}): Promise<Backup> {
   return createDatabaseFile(
@@ -32,7 +32,7 @@ export function backupTo(module: URL, source: object, file: string, options: Bac
   );
 }
 
-/** In the thread: makes the copy, and answers once it is found whole. */
+/** Makes the copy in its thread, and answers once the copy is verified. */
 export function answerBackup(copy: (order: never, fetchFile: FetchFile) => Awaitable<void>): Promise<void> {
   return answerTask(async (order: { readonly target: string }, onProgress, fetchFile): Promise<Backup> => {
     await copy(order as never, fetchFile);

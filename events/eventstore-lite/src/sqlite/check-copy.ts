@@ -4,7 +4,10 @@ import { createDatabaseReader } from "./read/database-reader.ts";
 import { pragma } from "./settings.ts";
 import { createVerifier } from "./verify/verify.ts";
 
-/** Pages and indexes by SQLite, the events by their chain. A log that cannot be read throughout is no backup. */
+/**
+ * Checks pages and indexes by SQLite, and the events by their chain. Throws if the log cannot be read entirely, because
+ * it is then no backup.
+ */
 export async function checkCopy(target: string, onProgress: (checked: number) => void): Promise<Head> {
   const db = openReader(target);
   try {

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { BegunAs, Epoch } from "../store.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
-/** The epochs of an open log. Only the opening of a copy adds one, so that the list is read once. */
+/** Reads the epochs of an open log. Only opening a copy adds one, so they are read once. */
 export function readEpochs(reader: DatabaseReader): readonly Epoch[] {
   const rows = reader.all("SELECT id, after, begun_as FROM epochs ORDER BY number");
   return rows.map((row) => {
@@ -12,8 +12,8 @@ export function readEpochs(reader: DatabaseReader): readonly Epoch[] {
 }
 
 /**
- * The epochs that a log has had, oldest first. The last row holds now, and each of the others held up to the position at
- * which the next one begins.
+ * The epochs of a log, oldest first. The last row is the current epoch; each other one ended at the position after
+ * which the next begins.
  */
 export const EPOCHS = `
   CREATE TABLE epochs (
@@ -24,13 +24,13 @@ export const EPOCHS = `
   ) STRICT;
 `;
 
-/** To {@link EPOCHS} of a table that does not hold how an epoch began: all but the first did as copies. */
+/** Adds to {@link EPOCHS} how an epoch began; in a table without it, all but the first began as copies. */
 export const ADD_BEGUN_AS = `
   ALTER TABLE epochs ADD COLUMN begun_as TEXT NOT NULL DEFAULT 'new';
   UPDATE epochs SET begun_as = 'backup' WHERE number > (SELECT min(number) FROM epochs);
 `;
 
-/** The epoch of a new log; of one that was made before there were epochs, all its events are in the first. */
+/** Begins the epoch of a new log, or of one made before there were epochs, whose events are all in it. */
 export function beginFirstEpoch(db: DatabaseSync): void {
   db.prepare("INSERT INTO epochs (id, after) VALUES (?, 0)").run(randomUUID());
 }
@@ -42,20 +42,20 @@ export function writeEpochs(db: DatabaseSync, epochs: readonly Epoch[]): void {
   for (const { id, after, begunAs } of epochs) insert.run(id, after, begunAs);
 }
 
-/** Marks a log whose events another one has recorded. */
+/** Marks a log as an import of another log's events. */
 export function markAsImport(db: DatabaseSync): void {
   db.exec("UPDATE epochs SET begun_as = 'import'");
 }
 
 /**
- * Marks a database as a copy. It has no epoch of its own yet: one copy may be restored several times, and each of these
- * lives is another continuation.
+ * Marks a database as a copy. Its epoch has no id yet, because one copy may be restored several times, and each
+ * restored log is another continuation.
  */
 export function markAsCopy(db: DatabaseSync): void {
   db.exec("INSERT INTO epochs (after, begun_as) SELECT coalesce(max(position), 0), 'backup' FROM events");
 }
 
-/** Begins another epoch at once; inside of a transaction. */
+/** Begins a new epoch at once; runs inside a transaction. */
 export function beginEpoch(db: DatabaseSync, begunAs: BegunAs): void {
   db.prepare("INSERT INTO epochs (id, after, begun_as) SELECT ?, coalesce(max(position), 0), ? FROM events").run(
     randomUUID(),
@@ -63,7 +63,7 @@ export function beginEpoch(db: DatabaseSync, begunAs: BegunAs): void {
   );
 }
 
-/** Begins the epoch of a copy that is now opened to be written to; inside of a transaction. */
+/** Gives the epoch of a copy its id once the copy is opened for writing; runs inside a transaction. */
 export function beginEpochOfCopy(db: DatabaseSync): void {
   db.prepare("UPDATE epochs SET id = ? WHERE id IS NULL").run(randomUUID());
 }

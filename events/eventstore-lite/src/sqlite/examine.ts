@@ -15,18 +15,18 @@ import { createDatabaseReader } from "./read/database-reader.ts";
 import { APPLICATION_ID, FORMAT_VERSION } from "./schema.ts";
 import { pragma } from "./settings.ts";
 
-/** What a log is made of. */
+/** The format and the newest events of a log. */
 export interface ExaminedLog {
   readonly format: number;
-  /** Of a log that this version makes; it brings an older one up to date when it opens it, and opens no newer one. */
+  /** The format that this version writes. It updates an older log when it opens it, and opens no newer one. */
   readonly currentFormat: number;
-  /** The newest event of each type, as it is stored, also of the archive; of a newer format none. */
+  /** The newest event of each type, as it is stored, archived ones too. Empty if the format is newer. */
   readonly newest: readonly Recorded<NewEvent>[];
 }
 
 /**
- * Reads what a log is made of and changes nothing, also where opening it would, or be refused. Throws
- * {@link StoreUnusable} for a file that is no log, {@link SegmentDamaged} where the segment of an event is missing.
+ * Reads a log's format and newest events without changing anything, even if opening it would change it or be refused.
+ * Throws {@link StoreUnusable} for a file that is no log, {@link SegmentDamaged} if an event's segment is missing.
  */
 export function examineSqliteLog(file: string, segments: Pick<SegmentStorage, "read">): Promise<ExaminedLog> {
   return examining(file, async (db) => {
@@ -48,7 +48,10 @@ async function examining<Answer>(file: string, examine: (db: DatabaseSync) => Aw
   }
 }
 
-/** Returns the id and the epoch of the log in a file; changes nothing. `epoch` is null in a copy that was not opened yet. */
+/**
+ * Returns the id and the epoch of the log in a file, and changes nothing. `epoch` is null in a copy that was not opened
+ * yet.
+ */
 export function identifySqliteLog(file: string): Promise<{ readonly id: string; readonly epoch: string | null }> {
   return examining(file, (db) => {
     const row = db
@@ -58,7 +61,7 @@ export function identifySqliteLog(file: string): Promise<{ readonly id: string; 
   });
 }
 
-/** A log that no process has open: a reader of the usual kind would leave an empty write-ahead log beside it. */
+/** Opens a log that no process has open. A normal reader would leave an empty write-ahead log next to it. */
 function openUnused(file: string): DatabaseSync {
   const address = pathToFileURL(file);
   address.searchParams.set("immutable", "1");
@@ -86,7 +89,7 @@ async function newestOf(
   return [...archived, ...(await createDecode(identityCodec())(rows))];
 }
 
-/** Of the types of which the database has no event. */
+/** Returns the newest event of each type that has events in the archive only. */
 async function newestArchived(db: DatabaseSync, segments: Pick<SegmentStorage, "read">): Promise<Recorded<NewEvent>[]> {
   const types = db
     .prepare("SELECT name FROM types WHERE NOT EXISTS (SELECT 1 FROM events WHERE type = types.id)")

@@ -6,7 +6,7 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-/** What SQLite says of them: Deno 2.9 gives no code where `exec` fails, or the opening of a file. */
+/** SQLite's messages for these codes, because Deno 2.9 gives no code if `exec` fails, or the opening of a file. */
 const CODE_BY_MESSAGE: ReadonlyMap<string, number> = new Map([
   ["database is locked", SQLITE_BUSY],
   ["database disk image is malformed", SQLITE_CORRUPT],
@@ -14,7 +14,7 @@ const CODE_BY_MESSAGE: ReadonlyMap<string, number> = new Map([
   ["file is not a database", SQLITE_NOTADB],
 ]);
 
-/** The extended result code of an error that node:sqlite threw, or the primary one; 0 when it is another error. */
+/** The extended result code of an error that node:sqlite threw, or the primary one; 0 for any other error. */
 function sqliteCode(error: unknown): number {
   if (!(error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR")) return 0;
   if ("errcode" in error && typeof error.errcode === "number") return error.errcode;
@@ -35,7 +35,10 @@ export function isNotADatabase(error: unknown): boolean {
   return (sqliteCode(error) & 0xff) === SQLITE_NOTADB;
 }
 
-/** SQLite found the file malformed, or a number is stored that no event can have (node:sqlite refuses to give it). */
+/**
+ * True if SQLite found the file malformed, or if a number is stored that no event can have, which node:sqlite refuses
+ * to return.
+ */
 export function isDamage(error: unknown): boolean {
   const primary = sqliteCode(error) & 0xff;
   return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB || error instanceof RangeError;

@@ -7,18 +7,21 @@ import { createAdd } from "./import/add.ts";
 import { createSchema } from "./schema.ts";
 import { applyFillSettings, requireSqliteVersion } from "./settings.ts";
 
-/** A log that is copied event by event. */
+/** A log that can be copied event by event. */
 export interface CopySource {
   readonly id: string;
   readonly epochs: readonly Epoch[];
   readonly events: AsyncIterable<readonly Recorded<NewEvent>[]>;
-  /** Some may come twice. */
+  /** A key may come twice. */
   readonly keys: AsyncIterable<readonly StoredKey[]>;
-  /** Some snapshots of what the copy holds, whose names follow on a name, in the order of names. */
+  /** Returns some snapshots of the copied events, whose names come after a name, ordered by name; empty at the end. */
   snapshotsAfter(name: string): Awaitable<readonly Record<string, unknown>[]>;
 }
 
-/** Leases stay behind: they would be of processes that know nothing of the copy. Fills a new database with a copy of a log that has all its events, whatever of them is archived there. */
+/**
+ * Fills a new database with a copy of a log that has all its events, archived ones too. Leases are left out, because
+ * their holders know nothing of the copy.
+ */
 export async function fillCopy(
   target: string,
   { id, epochs, events, keys, snapshotsAfter }: CopySource,
@@ -42,7 +45,7 @@ export async function fillCopy(
   }
 }
 
-/** Keeps an idempotency key of a copy, of which the same may come twice. */
+/** Stores an idempotency key in a copy, and ignores one that comes twice. */
 export function createKeepKey(db: DatabaseSync): (key: StoredKey) => void {
   const insert = db.prepare(
     "INSERT OR IGNORE INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)",

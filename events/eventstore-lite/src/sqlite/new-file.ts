@@ -5,9 +5,9 @@ import { TargetTaken } from "../errors.ts";
 import { createPrivateFile } from "../private-file.ts";
 
 /**
- * Makes a database that exists as a whole or not at all: `write` fills a file beside it, which gets the name once it is
- * complete and fsynced. `makeWay` is called right before that, and throws when the name is taken.
- * After a crash a file that ends in `.partial` may be left, which nothing will read.
+ * Creates a database whole or not at all: `write` fills a temporary file, which is then fsynced and renamed. `makeWay`
+ * runs before both, and throws if the name is taken. A crash may leave a file that ends in `.partial`, which nothing
+ * reads.
  */
 export async function createDatabaseFile<Result>(
   file: string,
@@ -30,10 +30,10 @@ export async function createDatabaseFile<Result>(
   }
 }
 
-/** A write-ahead log or journal that another database has left would be taken for that of the new one. */
+/** Suffixes of files that another database may have left, and that SQLite would take for those of the new one. */
 const REMAINS = ["-wal", "-journal"];
 
-/** Throws {@link TargetTaken} when there is such a file, or what another database has left beside it. */
+/** Throws {@link TargetTaken} if another database has left files next to this name. */
 export function refuseRemains(file: string): void {
   for (const suffix of REMAINS) {
     if (existsSync(file + suffix)) throw new TargetTaken(`${file}${suffix} exists: it is of another database`);

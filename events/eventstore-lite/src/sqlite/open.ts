@@ -41,13 +41,13 @@ import { createVerifier } from "./verify/verify.ts";
 import type { ThreadOptions } from "./writer/writer-thread.ts";
 
 export interface SqliteStoreOptions<E extends NewEvent> {
-  /** Path of the database; it and its directory are made when they do not exist. */
+  /** Path of the database; it and its directory are created if they do not exist. */
   readonly file: string;
   /** Default: events are stored as they are. */
   readonly codec?: Codec<E>;
   /**
-   * A module whose default export, a {@link WriterTransform}, transforms on the writer thread what the codec left to it: work
-   * that costs much, such as encryption, does not hold up the thread that serves requests.
+   * A module whose default export, a {@link WriterTransform}, finishes on the writer thread what the codec left to it.
+   * Costly work, such as encryption, then does not delay the thread that serves requests.
    */
   readonly writerTransform?: URL;
   /** Refuses to open the log while another process (or store) owns it. `holder` is the name that others see. */
@@ -55,16 +55,15 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   /** Milliseconds since 1970, UTC; default `Date.now`. */
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
-  /** Where events are that were moved out of the database; default: a folder beside the file. */
+  /** The storage of events that were moved out of the database; default: a folder next to the file. */
   readonly segments?: SegmentStorage;
   /** Called after each transaction of appends: for measuring the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
 
 /**
- * Opens an event log in one SQLite file, and creates it when it does not exist.
- *
- * Throws {@link StoreOwned} when another owner has it, {@link StoreUnusable} when the file is not such a log.
+ * Opens an event log in one SQLite file, and creates it if it does not exist. Throws {@link StoreOwned} if another
+ * owner has it, {@link StoreUnusable} if the file is not such a log.
  */
 export async function openSqliteStore<E extends NewEvent = NewEvent>(
   options: SqliteStoreOptions<E>,
@@ -106,7 +105,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     onCommit: options.onCommit ?? (() => {}),
     findArchivedKey: archive.reader.findKey,
   });
-  // The last to close the file tidies up the write-ahead log, which a read-only connection could not.
+  // The last to close the file cleans up the write-ahead log, which a read-only connection cannot do.
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
   opening.defer(() => verifier.close());
@@ -140,7 +139,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   };
 }
 
-/** The epoch of a file begins when it is opened, so that only its place and its events can change. */
+/** The epoch of a file begins when it is opened, so only its place and its events can change. */
 function createConfirm(requireFiles: () => void, hashAt: EventStore["hashAt"]): EventStore["confirm"] {
   return async ({ position, hash }) => {
     try {
@@ -157,7 +156,7 @@ function createSubscribeEngine<E extends NewEvent>(log: LogReader, codec: Codec<
   return {
     ...decoding,
     read: (range) => readBatches(log, decoding.decode, range),
-    // What others append comes by the thread's notices.
+    // Appends by others arrive as notices of the writer thread.
     watch(onHead) {
       onHead(lastPosition(log.database));
       return () => undefined;

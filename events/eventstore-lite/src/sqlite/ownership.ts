@@ -8,18 +8,16 @@ import { isBusy } from "./faults.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 import { createPrivateFile, OWNER_ONLY } from "../private-file.ts";
 
-/** Garbage collection closes a handle without references, and its lock with it: these live as long as the process. */
+/** Locks that this process holds. Garbage collection would close a handle without references, and release its lock. */
 const heldLocks = new Set<DatabaseSync>();
 
 /**
- * Makes this process the log's owner until the returned function is called or the process dies, however it dies.
- * Throws {@link StoreOwned} with what the owner wrote of itself.
- *
- * The lock is an exclusive transaction on a small database of its own, so that commands can still read the log and
- * append to it. The text file beside it only names, for people, who holds the lock.
+ * Makes this process the log's owner until the returned function is called or the process dies. The lock is an
+ * exclusive transaction on a small separate database, so commands can still use the log. Throws {@link StoreOwned}.
  */
 export function takeOwnership(file: string, holder: string, nowMs: number): () => void {
   const lockFile = `${file}.lock`;
+  // Names the lock's holder for people; its text is also in the error.
   const holderFile = `${file}.owner`;
   createPrivateFile(lockFile);
   const lock = new DatabaseSync(lockFile, { timeout: 0 });
@@ -45,14 +43,14 @@ export function takeOwnership(file: string, holder: string, nowMs: number): () =
     try {
       rmSync(holderFile, { force: true });
     } catch {
-      // It only informs people; a file system that turned read-only must not keep the log owned.
+      // The file only informs people; a file system that turned read-only must not keep the log owned.
     }
     release();
   };
 }
 
 /**
- * Has a log go on in an epoch of its own, as a copy does: an operator knows that it is one. Throws what `openSqliteStore`
+ * Makes a log continue in a new epoch, because an operator knows that it is a copy. Throws what `openSqliteStore`
  * throws, {@link StoreOwned} while a service has it.
  */
 export function beginSqliteEpoch({ file, holder }: { readonly file: string; readonly holder: string }): void {
@@ -78,7 +76,7 @@ function readHolder(holderFile: string): string {
   try {
     return readFileSync(holderFile, "utf8");
   } catch {
-    // It has the lock and did not write the file yet.
+    // The owner has the lock, but has not written the file yet.
     return "a process that has just started";
   }
 }

@@ -11,12 +11,12 @@ import { createBoundaries, createTransaction } from "./transaction.ts";
 export const APPLICATION_ID = 0x65766c74;
 
 /**
- * Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs began,
- * and what was asked under an idempotency key; 4: segments that events move into; 5: keys too.
+ * Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs
+ * began, and the digests of idempotency keys; 4: segments that events move into; 5: keys too.
  */
 export const FORMAT_VERSION = 5;
 
-/** Empty: it is not known what was asked, so that a repeat may ask for anything. */
+/** Empty if the request is unknown; a repeat may then ask for anything. */
 const DIGEST = "digest TEXT NOT NULL DEFAULT ''";
 
 const TABLES = `
@@ -73,12 +73,12 @@ ${neverUpdated("events")}${["streams", "types"].map(appendOnly).join("")}
   ) STRICT, WITHOUT ROWID;
 ${EPOCHS}${withArchive()}`;
 
-/** Tables of the archive, and what guards them; since format 4. */
+/** Returns SQL for the archive's tables and the triggers that protect them; since format 4. */
 function withArchive(): string {
   return `${ARCHIVE}${KEEP_UNLESS_ARCHIVED}${["segments", "archived_streams"].map(appendOnly).join("")}${withKeys()}`;
 }
 
-/** What came with format 5. */
+/** Returns SQL for what format 5 added. */
 function withKeys(): string {
   return `${FOLLOW_THE_LOG}${ARCHIVED_KEYS}${appendOnly("archived_keys")}`;
 }
@@ -110,9 +110,8 @@ export function requireOurFormat(db: DatabaseSync): void {
 }
 
 /**
- * Creates the tables in an empty database, and brings those of an older format up to date, also when several processes
- * do so at once. One transaction: a crash leaves the old format or the new one. Returns the log's id, which is `id` if it
- * was created now.
+ * Creates the tables in an empty database, or updates those of an older format, in one transaction, even if several
+ * processes do so at once. Returns the log's id, which is `id` if the log was created now.
  */
 export function createSchema(db: DatabaseSync, id: string = randomUUID()): string {
   createTransaction(createBoundaries(db))(() => {
@@ -129,7 +128,7 @@ function createTables(db: DatabaseSync, id: string): void {
   beginFirstEpoch(db);
 }
 
-/** To the present format; inside of a transaction. */
+/** Updates the tables to the current format; runs inside a transaction. */
 function migrate(db: DatabaseSync): void {
   const format = Number(pragma(db, "user_version"));
   db.exec(`PRAGMA user_version = ${FORMAT_VERSION}`);
@@ -144,7 +143,7 @@ function migrate(db: DatabaseSync): void {
     db.exec(ADD_BEGUN_AS);
     return;
   }
-  // A lease of before has no time left to run: its holder is no longer there.
+  // A lease of an older format has no time left, because its holder is gone.
   db.exec(`${EPOCHS}; ALTER TABLE leases ADD COLUMN ttl INTEGER NOT NULL DEFAULT 0`);
   beginFirstEpoch(db);
 }

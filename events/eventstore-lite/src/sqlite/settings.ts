@@ -4,16 +4,18 @@ import { StoreUnusable } from "../errors.ts";
 /** How long a statement waits for another process's lock before it fails with SQLITE_BUSY. */
 export const BUSY_TIMEOUT_MS = 2_000;
 
-/** Pages in the write-ahead log after which a commit also checkpoints: SQLite's default, measured safe in power cuts. */
+/**
+ * Pages in the write-ahead log after which a commit also checkpoints: SQLite's default, measured as safe in power cuts.
+ */
 const CHECKPOINT_PAGES = 1_000;
 
 /**
- * Only a new file takes it. A commit writes whole pages: with twice SQLite's default a batch of 1,000 events takes
- * 0.8 of the time and one of 64 as long as before; with four times, scattered small appends would write too much.
+ * Page size of a new file. A commit writes whole pages: with twice SQLite's default, a batch of 1,000 events takes 0.8
+ * of the time and one of 64 as long as before; with four times, scattered small appends would write too much.
  */
 const PAGE_BYTES = 8_192;
 
-/** What the write-ahead log is cut back to after a checkpoint that found it larger. */
+/** Size to which the write-ahead log is cut after a checkpoint that found it larger. */
 const WAL_BYTES_KEPT = 64 * 1024 * 1024;
 
 /** Older versions can corrupt a log in WAL mode when two connections checkpoint at once (fixed in 3.51.3). */
@@ -23,7 +25,7 @@ type Setting = readonly [name: string, value: string | number];
 
 const READER_SETTINGS: readonly Setting[] = [
   ["busy_timeout", BUSY_TIMEOUT_MS],
-  // Functions and tables with side effects cannot hide in a schema that was altered.
+  // Functions and tables with side effects cannot hide in an altered schema.
   ["trusted_schema", 0],
   // Notices some damaged pages before they are used.
   ["cell_size_check", 1],
@@ -48,12 +50,13 @@ export function applyWriterSettings(db: DatabaseSync): void {
   for (const setting of WRITER_SETTINGS) apply(db, setting);
 }
 
-/** What a log is filled with that has no name yet: a crash leaves nothing of it, so nothing has to survive one. */
+/** For filling a log that has no name yet. A crash discards the file, so nothing in it has to survive one. */
 const FILL_SETTINGS: readonly Setting[] = [
   ["journal_mode", "memory"],
   ["synchronous", 0],
   ["foreign_keys", 0],
-  // KiB (when negative): the indexes grow at many places at once, and 2 MiB, SQLite's default, hold few of them.
+  // KiB, because it is negative: the indexes grow in many places at once, and 2 MiB, SQLite's default, hold few of
+  // them.
   ["cache_size", -65_536],
 ];
 
@@ -62,7 +65,10 @@ export function applyFillSettings(db: DatabaseSync): void {
   for (const setting of FILL_SETTINGS) apply(db, setting);
 }
 
-/** Sets and reads back: SQLite ignores what it does not know, and WAL is refused on some file systems. */
+/**
+ * Sets a value and reads it back: SQLite ignores settings that it does not know, and WAL is refused on some file
+ * systems.
+ */
 function apply(db: DatabaseSync, [name, value]: Setting): void {
   db.exec(`PRAGMA ${name} = ${value}`);
   const actual = pragma(db, name);

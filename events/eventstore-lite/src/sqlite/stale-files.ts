@@ -1,24 +1,24 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs";
 import { StoreUnusable } from "../errors.ts";
 
-/** Where a database's header says whether it is written through a write-ahead log (https://sqlite.org/fileformat.html). */
+/**
+ * Offset in a database's header that says if writes go through a write-ahead log (https://sqlite.org/fileformat.html).
+ */
 const WRITE_VERSION_AT = 18;
 const ROLLBACK_JOURNAL = 1;
 
-/** Files that a store of this process has open, and how often. */
+/** Files that stores of this process have open, and how often. */
 const openFiles = new Map<string, number>();
 
 /**
- * Throws {@link StoreUnusable} when a copy was put in a log's place, and the log's write-ahead log was left beside it:
- * SQLite would play the old log's last events into the copy, without a word. Copies made by `backup` have never had a
- * write-ahead log, and SQLite makes none before the header says so.
- *
- * To be called before the file is opened, and its result once it is closed. While this process has the file open the
- * check is left out: closing any descriptor of a file drops every lock that the process holds on it.
+ * Throws {@link StoreUnusable} if a copy was put in a log's place, next to the log's write-ahead log: SQLite would
+ * silently replay the old log's last events into the copy. Call it before the file is opened, and its result once it is
+ * closed.
  */
 export function refuseStaleFiles(file: string): () => void {
   const path = realpathSync(file);
   const others = openFiles.get(path) ?? 0;
+  // Skipped while this process has the file open: closing any descriptor of it drops all locks of this process.
   if (others === 0 && hasForeignWal(path)) {
     throw new StoreUnusable(
       `${file} is a copy, but ${file}-wal is of the log that was there before: move that and ${file}-shm away`,
@@ -32,6 +32,10 @@ export function refuseStaleFiles(file: string): () => void {
   };
 }
 
+/**
+ * True if the file has a write-ahead log that its header does not allow. Copies made by `backup` have never had one,
+ * and SQLite makes none before the header says so.
+ */
 function hasForeignWal(file: string): boolean {
   const wal = `${file}-wal`;
   return existsSync(wal) && statSync(wal).size > 0 && writeVersion(file) === ROLLBACK_JOURNAL;

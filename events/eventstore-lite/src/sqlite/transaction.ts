@@ -1,6 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** One transaction at a time, for work that does not end where it began; {@link createTransaction} is for all other. */
+/**
+ * One transaction at a time, for work that begins and ends in different calls; use {@link createTransaction} otherwise.
+ */
 export interface Boundaries {
   /** Takes the write lock: a transaction that reads first and upgrades later can fail with SQLITE_BUSY_SNAPSHOT. */
   begin(): void;

@@ -1,6 +1,6 @@
 import { StoreClosed } from "../errors.ts";
 
-/** Notifies followers of how far the log goes. */
+/** Tells followers how far the log goes. */
 export interface Feed {
   /** The last position known to be durable; only grows. */
   head(): number;
@@ -8,28 +8,31 @@ export interface Feed {
   isFollowed(): boolean;
   follow(): Follower;
   advance(position: number): void;
-  /** Wakes all followers for good: they find {@link StoreClosed}. */
+  /** Wakes all followers for good; they get {@link StoreClosed}. */
   close(): void;
 }
 
 export interface Follower {
-  /** Resolves when the head moved since the last call, or on `wake`. Throws {@link StoreClosed} once the store closes. */
+  /**
+   * Resolves when the head has moved since the last call, or on `wake`. Throws {@link StoreClosed} once the store
+   * closes.
+   */
   news(): Promise<void>;
   readonly wake: () => void;
-  /** This follower needs nothing before `position` any more. */
+  /** Declares that this follower needs nothing before `position` any more. */
   isPast(position: number): void;
   leave(): void;
 }
 
 export interface FeedListener {
-  /** No follower needs what lies before `position` any more. */
+  /** Called when no follower needs anything before `position` any more. */
   readonly onAllPast: (position: number) => void;
   readonly onFirstFollower: () => void;
   readonly onLastFollowerGone: () => void;
 }
 
 export function createFeed({ onFirstFollower, onLastFollowerGone, onAllPast }: FeedListener): Feed {
-  /** Each with the first position that it still needs. */
+  /** The followers, each with the first position that it still needs. */
   const followers = new Map<Follower, number>();
   let head = 0;
   let closed = false;

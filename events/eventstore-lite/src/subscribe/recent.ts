@@ -7,9 +7,12 @@ import type { NewEvent, Recorded } from "../store.ts";
 
 const HASH_HEX_CHARS = 2 * HASH_BYTES;
 
-/** Enough for a good part of a second of full load: a subscriber which roughly keeps up never goes to disk. */
+/**
+ * Events kept in memory: a good part of a second of full load. A subscriber that roughly keeps up never reads from
+ * disk.
+ */
 const RECENT_EVENTS_MAX = 16_384;
-/** UTF-16 units of JSON: a few huge events must not hold more memory than many small ones. */
+/** UTF-16 units of JSON kept in memory, because a few huge events must not hold more memory than many small ones. */
 const RECENT_CHARS_MAX = 8 * 1024 * 1024;
 
 export type Matches = (stream: string, type: string) => boolean;
@@ -19,28 +22,33 @@ export interface RecentBatch<E extends NewEvent> {
   readonly first: number;
   readonly last: number;
   readonly chars: number;
-  /** Those from `from` on that match; each is made once a revision, however many subscribers take it. */
+  /**
+   * Returns the matching events from `from` on; each is made once for each revision, however many subscribers take it.
+   */
   take(from: number, matches: Matches): Awaitable<readonly Recorded<E>[]>;
 }
 
-/** What this process appended last, in memory: between two batches may lie what others appended. */
+/** The newest events that this process appended, in memory. Events of other processes may lie between two batches. */
 export interface Recent<E extends NewEvent> {
   holding(position: number): RecentBatch<E> | undefined;
-  /** The first position behind `position` that is held; Infinity when there is none. */
+  /** The first held position after `position`; Infinity if there is none. */
   nextHeld(position: number): number;
   push(batch: DurableBatch): void;
-  /** All subscribers are past what lies before `position`: kept any longer, it would only be in the garbage collector's way. */
+  /**
+   * Drops the events before `position`, which all subscribers have passed: kept longer, they would only burden the
+   * garbage collector.
+   */
   forget(position: number): void;
   clear(): void;
 }
 
-/** How events become what subscribers read. */
+/** The functions that make the events that subscribers read. */
 export interface Decoding<E extends NewEvent> {
   readonly recall: Recall<E>;
   readonly decode: Decode<E>;
-  /** Reads what the writer has finished: only the log holds it. */
+  /** Reads events that the writer has finished, because only the log holds them. */
   readonly read: (range: { readonly from: number; readonly to: number }) => AsyncIterable<readonly Recorded<E>[]>;
-  /** Another number once these give something else than before. */
+  /** Changes once these functions give different results. */
   readonly revision: () => number;
 }
 
@@ -77,7 +85,7 @@ export function createRecent<E extends NewEvent>(decoding: Decoding<E>): Recent<
   };
 }
 
-/** Undefined when the batch holds nothing new, or came without hashes because there was no subscriber. */
+/** Undefined if the batch holds nothing new, or came without hashes because there was no subscriber. */
 function createRecentBatch<E extends NewEvent>(
   durable: DurableBatch,
   { recall, decode, read, revision }: Decoding<E>,
@@ -91,7 +99,7 @@ function createRecentBatch<E extends NewEvent>(
     return batches.flat();
   };
   let madeIn = revision();
-  /** By their place in the batch. */
+  /** The events made so far, by their index in the batch. */
   let made: Recorded<E>[] = [];
   return {
     first,
@@ -130,7 +138,7 @@ function createRecentBatch<E extends NewEvent>(
   };
 }
 
-/** The event at `index` of an append, which is the one at `at` of its batch, as a reader would find it on disk. */
+/** Returns the event at `index` of an append, and at `at` of its batch, as a reader would find it on disk. */
 function storedEvent(
   { timeMs, hashes }: DurableBatch,
   { append, appended }: DurableBatch["appends"][number],

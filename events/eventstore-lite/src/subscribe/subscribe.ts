@@ -3,13 +3,13 @@ import type { NewEvent, Recorded } from "../store.ts";
 import { createFeed, type Feed } from "./feed.ts";
 import { createRecent, type Decoding, type Matches, type Recent } from "./recent.ts";
 
-/** What subscriptions need of an engine. */
+/** The part of an engine that subscriptions use. */
 export interface SubscribeEngine<E extends NewEvent> extends Decoding<E> {
-  /** The matching events of a range that is in the log, in order, in batches; it may end early once `signal` aborts. */
+  /** Yields the matching events of a range of the log, in order, in batches; may end early once `signal` aborts. */
   read(
     range: Omit<Following, "signal"> & { readonly to: number; readonly signal?: AbortSignal },
   ): AsyncIterable<readonly Recorded<E>[]>;
-  /** Calls `onHead` with how far the log goes, now and whenever it went on, until the answered function is called. */
+  /** Calls `onHead` with the log's last position, now and whenever it grows, until the returned function is called. */
   watch(onHead: (position: number) => void): () => void;
 }
 
@@ -19,7 +19,7 @@ interface Sources<E extends NewEvent> {
   readonly read: SubscribeEngine<E>["read"];
 }
 
-/** What to follow, from which position on. */
+/** The events to follow, and the position to begin with. */
 export interface Following {
   readonly stream?: string | undefined;
   readonly types?: readonly string[] | undefined;
@@ -28,8 +28,8 @@ export interface Following {
 }
 
 /**
- * Follows the log by position: takes what comes next from memory, else from disk, else waits for the head to move.
- * Since it only ever asks for "the next position", nothing is skipped or handed out twice, whichever way an event comes.
+ * Follows the log by position: takes the next events from memory, or else from disk, or else waits for the head to
+ * move. It only ever asks for "the next position", so no event is skipped or handed out twice.
  */
 async function* subscribe<E extends NewEvent>(
   { feed, recent, read }: Sources<E>,
@@ -72,11 +72,11 @@ function createFilter(stream: string | undefined, types: readonly string[] | und
   return (ofStream, type) => (stream === undefined || ofStream === stream) && (!wanted || wanted.has(type));
 }
 
-/** All that serves subscribers: the end of the log in memory, and how far it goes. */
+/** Serves subscribers: holds the newest events in memory, and knows how far the log goes. */
 export interface Live<E extends NewEvent> {
   subscribe(following: Following): AsyncGenerator<readonly Recorded<E>[], void, void>;
   isFollowed(): boolean;
-  /** Takes over what this process made durable. */
+  /** Takes the events that this process made durable. */
   onDurable(batch: DurableBatch): void;
   /** Another process appended, up to `position`. */
   onOthers(position: number): void;

@@ -5,7 +5,7 @@ import { createLogTree } from "../../src/merkle/log-tree.ts";
 import { createTree, foldHashes, hashLeaf, provesInclusion, TILE_HASHES } from "../../src/merkle/tree.ts";
 import { engines } from "../engines.ts";
 
-/** More than one full tile of level 1 would need 65,536 events: two of level 0 and a rest show the same. */
+/** Two full tiles of level 0 and a rest: a second tile of level 1 would need 65,536 events, and shows the same. */
 const EVENTS = 2 * TILE_HASHES + 17;
 
 async function fill(store: EventStore, events = EVENTS): Promise<Uint8Array[]> {
@@ -14,7 +14,7 @@ async function fill(store: EventStore, events = EVENTS): Promise<Uint8Array[]> {
   return (await take(store.readCanonical({ from: 1, to }))).flat().map((event) => hashLeaf(event));
 }
 
-/** The root over these leaves, without a log and without tiles that anyone stored. */
+/** Returns the root over these leaves, without a log and without stored tiles. */
 function rootOf(leaves: readonly Uint8Array[]): Promise<Uint8Array> {
   const read = async (level: number, index: number, width: number): Promise<Uint8Array> => {
     const children = Array.from({ length: width }, (_, at) => index * TILE_HASHES + at);
@@ -25,7 +25,7 @@ function rootOf(leaves: readonly Uint8Array[]): Promise<Uint8Array> {
   return createTree(leaves.length, read).root();
 }
 
-/** A store that ends at the given number of saved snapshots, as a process does that is killed. */
+/** Returns a store that fails after this many saved snapshots, like a process that is killed. */
 function dyingAfter(store: EventStore, saves: number): EventStore {
   let left = saves;
   const save: EventStore["snapshots"]["save"] = async (...snapshot) => {
@@ -35,7 +35,7 @@ function dyingAfter(store: EventStore, saves: number): EventStore {
   return { ...store, snapshots: { ...store.snapshots, save } };
 }
 
-/** Tiles as they are stored, by name. */
+/** Returns the stored tiles by name. */
 async function tilesOf(store: EventStore): Promise<Record<string, string>> {
   const tiles: Record<string, string> = {};
   for (const { name } of await store.snapshots.list("merkle"))
@@ -94,7 +94,7 @@ describe.each(engines())("the tree of a log on %s", (_, open) => {
     const root = await rootOf(leaves);
     const roots = await Promise.all([1, 2, 3].map(() => createLogTree(counted).at(EVENTS).root()));
     expect(roots).toEqual([root, root, root]);
-    // Each hashes the events behind the last full tile.
+    // Each call hashes the events after the last full tile.
     expect(read).toBe(EVENTS + 2 * rest);
     read = 0;
     const proof = await createLogTree(counted).at(EVENTS).inclusion(3);
@@ -109,7 +109,7 @@ describe.each(engines())("the tree of a log on %s", (_, open) => {
         .root(),
     ).toEqual(await rootOf(all));
     expect(read).toBe(2 * EVENTS - 2 * TILE_HASHES);
-    // The memory is dropped with the stored tiles.
+    // The tiles in memory are dropped with the stored ones.
     await createLogTree(counted).forget();
     read = 0;
     expect(await createLogTree(counted).at(EVENTS).root()).toEqual(root);

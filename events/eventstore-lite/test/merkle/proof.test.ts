@@ -108,7 +108,7 @@ describe("a witness", () => {
 
   test("cosigns a head, which names the second", () => {
     expect(openProof(cosigned, key.publicKey, witness).cosignedAt).toBe(1_764_000_000);
-    // The log's own signature is checked as before.
+    // The log's own signature is still checked.
     expect(openProof(cosigned, key.publicKey).cosignedAt).toBeUndefined();
   });
 

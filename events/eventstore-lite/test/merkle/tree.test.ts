@@ -24,7 +24,7 @@ const LEAVES_MAX = 300;
 const leaves = Array.from({ length: LEAVES_MAX }, (_, index) => hashLeaf(Buffer.from(`leaf ${index}`)));
 const leaf = (index: number): Uint8Array => leaves[index]!;
 
-/** The tree over the first `size` of any number of leaves, whose tiles are made when they are read. */
+/** Returns the tree over the first `size` of any number of leaves; its tiles are made when they are read. */
 function treeOf(size: number, leafAt: (index: number) => Uint8Array = leaf): Tree {
   const readTile = async (level: number, index: number, width: number): Promise<Uint8Array> => {
     const hashes = Array.from({ length: width }, async (_, at) => {
@@ -36,7 +36,7 @@ function treeOf(size: number, leafAt: (index: number) => Uint8Array = leaf): Tre
   return createTree(size, readTile);
 }
 
-/** The root as RFC 6962, section 2.1, defines it. */
+/** Returns the root as RFC 6962, section 2.1, defines it. */
 function rootByDefinition(leaves: readonly Uint8Array[]): Uint8Array {
   if (leaves.length < 2) return leaves[0] ?? EMPTY_ROOT;
   const split = 2 ** Math.ceil(Math.log2(leaves.length) - 1);

@@ -34,7 +34,7 @@ function open(file = newFile(), mayBegin = true) {
   return openWitness({ file, mayBegin, cosigner, privateKey, logKeys: [logKey.publicKey], clock: () => NOW_MS });
 }
 
-/** A log's tree of that size; another `history` has other events from the third on. */
+/** Returns a log's tree of that size; another `history` has other events from the third on. */
 const treeOf = (size: number, history = ""): Tree =>
   createTree(size, async (_level, first, width) =>
     Buffer.concat(

@@ -10,7 +10,9 @@ const newLogPath = temporaryLogs();
 
 const connect = (url: string) => postgres(url, { max: 1, onnotice: () => {} });
 
-/** A log of forty events with keys, and a role that has the rights of a service. `rights`: SQL of more or fewer. */
+/**
+ * Opens a log of forty events with keys, as a role with the rights of a service. `rights`: SQL of more or fewer rights.
+ */
 async function openAsRole(rights = "") {
   const url = await newDatabase();
   await (await openPostgresStore({ url }))[Symbol.asyncDispose]();
@@ -74,7 +76,7 @@ test("of a role that may, a segment is believed its file alone: what does not fo
   }
   expect(await claim(11, 40)).toMatchObject({ message: "the newest event is never archived" });
   expect(await refusalOf(sql`SELECT eventstore.record_segment('another', '{}')`)).toMatchObject({ code: "EL001" });
-  // Keys leave the table of whole keys only for a segment that is recorded, and as the log knows them.
+  // Keys leave the table of whole keys only for a recorded segment, and only with the log's values.
   const keys = [{ key: "k11", digest: "", first: 12, last: 12, version: 3 }];
   const forget = (last: number, claimed: object[]) =>
     sql`SELECT eventstore.record_keys(${epoch}, ${last}, ${JSON.stringify(claimed)})`;
@@ -82,7 +84,7 @@ test("of a role that may, a segment is believed its file alone: what does not fo
   await forget(10, [{ ...keys[0], first: 11 }]);
   await forget(10, [{ ...keys[0], digest: "other" }]);
   expect(await sql`SELECT FROM eventstore.idempotency_keys WHERE key = 'k11'`).toHaveLength(1);
-  // What is said of the events themselves is not taken from the claim.
+  // The types, times and streams of the events are not taken from the claim.
   await claim(11, 20, { types: { Other: 1 }, firstTime: 0, streams: [{ stream: "s9", position: 20, version: 99 }] });
   expect(await end()).toBe(20);
   expect(await store.streamHead("s9")).toMatchObject({ version: 0 });
@@ -90,7 +92,7 @@ test("of a role that may, a segment is believed its file alone: what does not fo
   const [segment] = await sql`SELECT types, first_time > 0 AS timed FROM eventstore.segments WHERE last = 20`;
   expect([JSON.parse(segment!["types"]), segment!["timed"]]).toEqual([{ Tested: 10 }, true]);
   await sql.end();
-  // The log names the file that is not there.
+  // The log names the missing file.
   expect((await store.verify()).fault?.reason).toContain("the segment none of positions 11 to 20: it is missing");
 });
 
@@ -113,7 +115,7 @@ test("the place of a log is noted for its own past alone, also where that is arc
   expect(await notes(20, other)).toBe(false);
   expect(await notes(7, other)).toBe(false);
   await owner`UPDATE eventstore.info SET place[1] = 'elsewhere'`;
-  // A writer that has seen an event inside of a segment names the end of that segment.
+  // A writer that has seen an event inside a segment names the end of that segment.
   expect(await store.confirm({ position: 7, hash: await hashAt(7) })).toBe("same");
   expect(await owner`SELECT FROM eventstore.info WHERE place[1] <> 'elsewhere'`).toHaveLength(1);
   expect(await store.confirm({ position: 7, hash: other })).toBe("lost");

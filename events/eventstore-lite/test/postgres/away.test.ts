@@ -21,7 +21,8 @@ test("while the server is away appends and reads fail and say so, and all works 
   const followed = take(store.subscribe({ from: 1, signal: abort.signal }), 2);
   await server.stop("immediate");
 
-  // First what may be asked twice: an append on a connection that is just being lost is in doubt until the server is back.
+  // Begins with a call that may be repeated: an append on a connection that is just being lost is in doubt until the
+  // server is back.
   expect(await refusalOf(store.leases.acquire("l", { holder: "h", ttlMs: 1_000 }))).toBeInstanceOf(StoreUnavailable);
   expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreUnavailable);
   expect(await refusalOf(store.head())).toBeInstanceOf(StoreUnavailable);
@@ -31,11 +32,11 @@ test("while the server is away appends and reads fail and say so, and all works 
   await server.start();
   expect(await onceBack(() => store.append("a", [newEvent("Later")]))).toMatchObject({ first: 2 });
   expect((await onceBack(() => take(store.read()))).map(({ type }) => type)).toEqual(["Tested", "Later"]);
-  // Whoever followed goes on where it stopped.
+  // A subscriber continues where it stopped.
   expect((await followed).map(({ type }) => type)).toEqual(["Tested", "Later"]);
 });
 
-/** Repeats what is refused in the pause after a failed connect. */
+/** Repeats a call that is refused during the pause after a failed connect. */
 async function onceBack<Result>(work: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
@@ -68,7 +69,7 @@ test("an append whose answer the server did not live to give is answered by the 
   await store.append("a", [newEvent()]);
   const pending = store.append("a", [newEvent("Pending")]);
   await stopBeforeAnswer(server, proxy);
-  // The first of them may still wait behind it; it is refused as well.
+  // The first append may still wait behind the pending one; it is refused as well.
   for (let count = 0; count < 3; count += 1) {
     expect(await refusalOf(store.append("a", [newEvent("Refused")]))).toBeInstanceOf(StoreUnavailable);
   }
@@ -96,7 +97,7 @@ test("a connection that a network loses without a word is given up, and the appe
   await using store = await openPostgresStore({ url: proxy.url });
   await store.append("a", [newEvent()]);
   let lost = 0;
-  // The answer vanishes, and with it whatever else this connection carries.
+  // The answer is lost, and with it all that this connection carries later.
   proxy.decide(({ application, from, connection }) => {
     if (application !== "eventstore-lite writer" || from !== "server") return "pass";
     if (lost === 0) lost = connection;
@@ -130,7 +131,7 @@ test("a log that has lost what the store has seen of it stops the store: what wa
   await using store = await openPostgresStore({ url });
   await store.append("a", newEvents(3));
   await using other = await openPostgresStore({ url });
-  // As on a standby that was promoted before it had heard of the last two.
+  // As on a standby that was promoted before it received the last two events.
   const owner = postgres(url, { max: 1, onnotice: () => {} });
   await owner`ALTER TABLE eventstore.events DISABLE TRIGGER USER`;
   await owner`DELETE FROM eventstore.events WHERE position > 1`;

@@ -2,13 +2,14 @@ import { type EventStore, openPostgresStore, StoreUnavailable } from "eventstore
 import { newEvents, refusalOf, take } from "../../src/contract/events.ts";
 import type { Proxy, Verdict } from "./proxy.ts";
 
-/** What became of appends whose connection was cut. */
+/** The outcomes of appends whose connection was cut. */
 export interface CutReport {
   readonly cuts: number;
   readonly acknowledged: number;
   readonly unavailable: number;
-  /** Acknowledged and not in the log, or refused and in the log after all. */
+  /** Acknowledged appends that are not in the log. */
   readonly lost: readonly string[];
+  /** Refused appends that are in the log. */
   readonly zombies: readonly string[];
   readonly doubled: readonly string[];
 }
@@ -17,12 +18,12 @@ const EVENTS_EACH = 2;
 
 /** Messages on the writer's connection from an append to its answer. */
 const MESSAGES = 12;
-/** The same of a new connection, on which the writer asks what became of the append. */
+/** Messages of a new connection, on which the writer asks for the outcome of the append. */
 const MESSAGES_ANEW = 30;
 
 /**
- * Appends while the writer's connection is cut at each of its messages in turn, on either side of it. After every second
- * cut another one follows, at some message of the connection that is made to find out.
+ * Appends while the writer's connection is cut at each of its messages in turn, on either side of it. After every
+ * second cut, the connection that is made to find out is cut too, at some message.
  */
 export async function cutConnections(proxy: Proxy, url: string, rounds: number): Promise<CutReport> {
   const outcomes = new Map<string, "acknowledged" | "unavailable">();

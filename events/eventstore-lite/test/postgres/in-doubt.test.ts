@@ -12,7 +12,7 @@ test("a connection cut at any message leaves no append lost, doubled, or appende
   await using proxy = await startProxy(url);
   const report = await cutConnections(proxy, url, ROUNDS);
   expect(report).toMatchObject({ lost: [], zombies: [], doubled: [] });
-  // Some were cut before they had come to the server, and some after.
+  // Some connections were cut before the append reached the server, and some after.
   expect(report.unavailable).toBeGreaterThan(5);
   expect(report.acknowledged).toBeGreaterThan(5);
   expect(report.cuts).toBeGreaterThan(ROUNDS / 2);
@@ -40,7 +40,7 @@ test("a batch that arrives after its writer was told that it is not in the log i
   });
   proxy.release();
   await answered.promise;
-  // ErrorResponse, and nothing of a result.
+  // An ErrorResponse, and no part of a result.
   expect(answers).toContain("E");
   expect(answers).not.toContain("C");
   expect(await store.append("a", [newEvent()], { expected: 1 })).toMatchObject({ first: 2 });

@@ -20,7 +20,7 @@ const newLogPath = temporaryLogs();
 const server = startPostgres();
 const schema = "a log";
 
-/** Makes a log of some events; gives the URL of its database. */
+/** Makes a log of some events, and returns the URL of its database. */
 async function newLog(on?: Awaited<typeof server>): Promise<string> {
   const url = await (on ?? (await server)).newDatabase();
   await using store = await openPostgresStore({ url, schema });
@@ -30,7 +30,7 @@ async function newLog(on?: Awaited<typeof server>): Promise<string> {
 
 const isElsewhere = (url: string): Promise<boolean> => isPostgresLogElsewhere({ url, schema });
 
-/** Goes on with the log as an opening of a service does. */
+/** Opens the log like a service. */
 async function lifeOf(url: string): Promise<{ id: string; epoch: string; begunAs: string }> {
   await using store = await openPostgresStore({ url, schema });
   const { id, epoch, begunAs } = store;
@@ -58,7 +58,7 @@ test("a copy of the database is one, and goes on in one epoch of its own; the lo
   const copy = urlOf("copied");
   expect([await isElsewhere(url), await isElsewhere(copy)]).toEqual([false, true]);
   const before = await lifeOf(url);
-  // Two instances that start at once.
+  // Two instances start at once.
   await Promise.all([1, 2].map(() => beginPostgresEpoch({ url: copy, schema }, "copy")));
   const after = await lifeOf(copy);
   expect(after).toMatchObject({ id: before.id, begunAs: "copy" });
@@ -114,7 +114,7 @@ test("files that were put there are known by a time that no copy carries", async
   const url = await newLog(own);
   const [setting] = await own.ask("SHOW data_directory");
   const version = join(String(setting?.["data_directory"]), "PG_VERSION");
-  // That of the files may be the second in which they were made.
+  // The time of the files may be the second in which they were made, so the loop repeats the change.
   while (!(await isElsewhere(url))) chmodSync(version, 0o600);
 });
 

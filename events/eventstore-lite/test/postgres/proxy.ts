@@ -3,33 +3,41 @@ import { createServer, connect, type AddressInfo, type Socket } from "node:net";
 /** One message of PostgreSQL's protocol (https://www.postgresql.org/docs/18/protocol-message-formats.html). */
 export interface Message {
   readonly from: "client" | "server";
-  /** Its letter; `startup` for the first one of a connection. */
+  /** Its letter; `startup` for the first message of a connection. */
   readonly type: string;
-  /** As the client named itself. */
+  /** The name that the client gave itself. */
   readonly application: string;
   /** Counted from 1. */
   readonly connection: number;
 }
 
-/**
- * `cut`: both sides lose the connection instead; `cut-behind`: right after it; `lose`: it vanishes, and neither side notices;
- * `swallow`: it vanishes, and so does all that the connection carries from then on, in both directions; `strand`: the client
- * loses the connection, and the server gets the message once it is released; `delay`: it and all behind
- * it arrive later, in their order.
- */
-export type Verdict = "pass" | "cut" | "cut-behind" | "lose" | "swallow" | "strand" | "delay";
+/** The proxy's action on a message. */
+export type Verdict =
+  | "pass"
+  /** Both sides lose the connection instead of the message. */
+  | "cut"
+  /** Both sides lose the connection right after the message. */
+  | "cut-behind"
+  /** The message vanishes, and neither side notices. */
+  | "lose"
+  /** The message vanishes, and so does all that the connection carries from then on, in both directions. */
+  | "swallow"
+  /** The client loses the connection, and the server gets the message once it is released. */
+  | "strand"
+  /** The message and all behind it arrive later, in their order. */
+  | "delay";
 
 const DELAY_MS = 300;
 
-/** Stands between a store and its server, and does what networks do. */
+/** Stands between a store and its server, and imitates network faults. */
 export interface Proxy extends AsyncDisposable {
-  /** Of the same database, by way of the proxy. */
+  /** URL of the same database through the proxy. */
   readonly url: string;
-  /** Asked for every message; until then all pass. */
+  /** Sets the function that is asked for every message; until then, all messages pass. */
   decide(verdict: (message: Message) => Verdict): void;
   /** Lets stranded messages arrive. */
   release(): void;
-  /** Connections made from now on lead to another server. */
+  /** Leads connections made from now on to another server. */
   lead(url: string): void;
 }
 
@@ -81,7 +89,7 @@ export async function startProxy(url: string): Promise<Proxy> {
             continue;
           }
           pass(message);
-          // Flushed, and with an end that is seen behind it: not a reset, which could overtake it.
+          // Flushes first, and then ends the connection normally: a reset could overtake the message.
           if (verdict === "cut-behind") return both.forEach((socket) => socket.destroySoon());
         }
       });
@@ -112,7 +120,7 @@ export async function startProxy(url: string): Promise<Proxy> {
   };
 }
 
-/** Makes the function that cuts a stream of bytes into messages. The first one of a client has no letter. */
+/** Creates the function that cuts a stream of bytes into messages. A client's first message has no letter. */
 function createSplit(isClient: boolean): (bytes: Buffer) => Generator<{ type: string; message: Buffer }> {
   let rest: Buffer = Buffer.alloc(0);
   let isFirst = isClient;

@@ -16,7 +16,7 @@ import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** A backup of a log of three events, and these. */
+/** Returns a backup of a log of three events, and these events. */
 async function copied() {
   const file = newLogPath();
   await using store = await openSqliteStore({ file: newLogPath() });
@@ -25,7 +25,7 @@ async function copied() {
   return { file, events: await take(store.readStored()) };
 }
 
-/** Events that come only once they are released. */
+/** Returns events that are yielded only once they are released. */
 function heldBack(events: readonly Recorded<NewEvent>[]) {
   const asked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ test("while a log is written no other is, and no store opens there; it appears o
     expect(refusal).toBeInstanceOf(StoreBusy);
     expect((refusal as Error).message).toContain("a log is being restored or imported there");
   }
-  // Another log of the same database is no matter of that.
+  // Another log of the same database is not affected.
   await (await openPostgresStore({ url, schema: "other" }))[Symbol.asyncDispose]();
   first.release();
   await importing;

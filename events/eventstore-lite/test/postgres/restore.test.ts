@@ -7,7 +7,7 @@ import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** A copy of a log with more events and keys than one query takes; and a cursor of that log. */
+/** Returns a copy of a log with more events and keys than one query takes, and a cursor of that log. */
 async function copied() {
   const file = newLogPath();
   await using store = await openSqliteStore({ file: newLogPath() });

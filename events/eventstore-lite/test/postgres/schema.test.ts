@@ -8,7 +8,7 @@ import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
 import { newDatabase } from "../../testing/postgres-server.ts";
 
-/** As the owner of the tables, who may do anything. */
+/** Connects as the owner of the tables, who may do anything. */
 function owner(url: string) {
   return postgres(url, { max: 1, onnotice: () => {} });
 }
@@ -28,12 +28,12 @@ test("a log of a newer format is refused, and one of an older format brought up 
   await migrate(database, { ...options, migrations: [first] });
   await Promise.all([1, 2, 3].map(() => migrate(database, { ...options, migrations: [first, second] })));
   await database.run((sql) => sql`INSERT INTO own.notes VALUES (1, 'kept')`);
-  // Another component's numbers are its own.
+  // Another component has its own numbers.
   await migrate(database, { ...options, component: "others", migrations: ["CREATE TABLE others (id integer)"] });
   const refusal = await refusalOf(migrate(database, { ...options, migrations: [first] }));
   expect(refusal).toBeInstanceOf(StoreUnusable);
   expect((refusal as Error).message).toBe("notes has format 2; this program knows formats up to 1");
-  // One that fails leaves nothing of itself.
+  // A failed migration leaves nothing behind.
   const broken = migrate(database, { ...options, migrations: [first, second, "DROP TABLE notes; no SQL"] });
   expect(await refusalOf(broken)).toMatchObject({ name: "PostgresError" });
   expect([...(await database.run((sql) => sql`SELECT * FROM own.notes`))]).toEqual([{ id: 1, text: "kept" }]);
@@ -134,7 +134,7 @@ test("events of some types are read along their index, in either direction: no c
       await using store = await openPostgresStore({ url });
       await work(store);
     }
-    // The server counts what a connection has read by its end.
+    // The server counts what a connection has read once it has ended.
     const open = () => sql`SELECT FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`;
     while ((await open()).length > 0) await delay(20);
@@ -222,7 +222,7 @@ test("only the server that was judged is asked, however the driver reads the add
 test("no function is called that others may have put beside PostgreSQL's own", async () => {
   const url = await newDatabase();
   const sql = owner(url);
-  // It fits what is asked for better than PostgreSQL's own does.
+  // It fits the call better than PostgreSQL's own function.
   await sql.unsafe(`CREATE FUNCTION public.pg_advisory_xact_lock(integer) RETURNS void LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION 'called with the rights of %', current_user; END $$`);
   await sql.end();

@@ -10,12 +10,12 @@ import { newEvent, refusalOf } from "../../src/contract/events.ts";
 import { watchHead } from "../../src/postgres/watch.ts";
 import { newDatabase, type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 
-/** The URL of one database on several servers, of which each is named by its port. */
+/** Returns the URL of one database on several servers, each with its port. */
 function urlOf(ports: readonly number[], database = "postgres"): string {
   return `postgres://postgres@${ports.map((port) => `127.0.0.1:${port}`).join()}/${database}`;
 }
 
-/** Resolves once somebody listens for notifications there. */
+/** Resolves once a client listens for notifications there. */
 async function hasListener(server: PostgresServer): Promise<void> {
   while (true) {
     const listeners = await server.ask(
@@ -25,7 +25,7 @@ async function hasListener(server: PostgresServer): Promise<void> {
   }
 }
 
-/** A port of this machine that nobody listens on. */
+/** Returns a port of this machine on which no program listens. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -34,7 +34,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** One that takes no writes until it is promoted. */
+/** Starts a server that accepts no writes until it is promoted. */
 async function startStandby(): Promise<PostgresServer> {
   const server = await startPostgres({ settings: { wal_level: "replica" } });
   const [setting] = await server.ask("SHOW data_directory");
@@ -49,7 +49,7 @@ async function portOf(database: Database): Promise<number> {
   return row!.port;
 }
 
-/** Asks until a server accepts a connection: one that was refused is made again after a pause. */
+/** Asks until a server accepts a connection: after a refusal, the next attempt comes after a pause. */
 async function portOnceConnected(database: Database): Promise<number> {
   for (;;) {
     const port = await portOf(database).catch(() => setImmediate());
@@ -77,7 +77,7 @@ test("of a primary and its standby the primary is used, and the standby once it 
   const database = openDatabase({ url: urlOf([standby.port, primary.port]), connections: 2, name: "test" });
   expect(await Promise.all([portOf(database), portOf(database)])).toEqual([primary.port, primary.port]);
   await primary.stop("immediate");
-  // One attempt at most fails: that on a connection which nobody knew to be lost.
+  // At most one attempt fails: the one on a connection that was not yet known to be lost.
   await portOf(database).catch(() => undefined);
   expect(await refusalOf(portOf(database))).toBeInstanceOf(Error);
   await standby.ask("SELECT pg_promote()");

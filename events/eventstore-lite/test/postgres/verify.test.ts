@@ -6,7 +6,7 @@ import { newEvents, refusalOf } from "../../src/contract/events.ts";
 import { newDatabase } from "../../testing/postgres-server.ts";
 import { startProxy, type Proxy } from "./proxy.ts";
 
-/** More than are checked beside requests. */
+/** More events than are checked in the thread of requests. */
 const EVENTS = 6_000;
 
 let url: string;

@@ -8,7 +8,7 @@ import { watchHead } from "../../src/postgres/watch.ts";
 import { startProxy } from "./proxy.ts";
 import { newDatabase, startPostgres } from "../../testing/postgres-server.ts";
 
-/** Resolves once a notification of `position` was heard: any one may be lost, so it is sent until then. */
+/** Resolves once a notification of `position` was heard. Any one may be lost, so it is sent until then. */
 async function hear(notifier: Notifier, heard: Promise<void>, position: number): Promise<void> {
   const again = setInterval(() => notifier.notify(position), 20);
   await heard;
@@ -81,7 +81,7 @@ test("nothing begins over a connection that was made while its database was clos
       if (isClosed) late++;
     });
     const ended = running.catch(() => undefined);
-    // From before the connection is made to after it.
+    // Closes at a time from before the connection is made to after it.
     const closesAt = performance.now() + attempt / 8;
     while (performance.now() < closesAt) await setImmediate();
     isClosed = true;

@@ -1,4 +1,4 @@
-// Appends until the operating system refuses to let the log grow; prints what came of it as JSON.
+// Appends until the operating system refuses to let the log grow, and prints the outcome as JSON.
 import { openSqliteStore } from "eventstore-lite";
 
 const [file = ""] = process.argv.slice(2);

@@ -13,7 +13,7 @@ async function appendForEver(stream: string): Promise<void> {
   for (;;) {
     const id = randomUUID();
     const { last } = await store.append(stream, [{ id, type: "Appended", data: { stream }, meta: {} }]);
-    // At once and without a buffer: what was acknowledged must be known although the process dies now.
+    // Prints at once and without a buffer, because the acknowledgement must be known even if the process dies now.
     writeSync(STDOUT, `${last}\n`);
   }
 }

@@ -1,4 +1,4 @@
-// Opens logs that cannot be opened, and tells of what kind each fault is. For any runtime.
+// Opens logs that cannot be opened, and prints the kind of each fault. For any runtime.
 import { writeFileSync } from "node:fs";
 import { openSqliteStore } from "eventstore-lite";
 

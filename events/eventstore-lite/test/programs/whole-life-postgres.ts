@@ -1,4 +1,4 @@
-// Appends, follows, verifies, copies and closes a log on PostgreSQL; then ends by itself. For any runtime.
+// Appends to a log on PostgreSQL, follows, verifies, copies and closes it; then ends by itself. For any runtime.
 import { openPostgresStore } from "eventstore-lite";
 
 const [url = "", copy = ""] = process.argv.slice(2);

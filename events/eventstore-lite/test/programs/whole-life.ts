@@ -1,4 +1,5 @@
-// Appends, reads, archives, verifies and closes; then lets the threads end by themselves, as no store waits for. For any runtime.
+// Appends, reads, archives, verifies and closes; then lets threads end by themselves, for which no store waits. For any
+// runtime.
 import { Worker } from "node:worker_threads";
 import { openSqliteStore } from "eventstore-lite";
 
@@ -21,7 +22,7 @@ console.log(`verified ${(await store.verify()).ok}`);
 await store[Symbol.asyncDispose]();
 console.log("closed");
 
-/** Starts a thread, sends it the request to close, and tells how it ended. */
+/** Starts a thread, sends it the request to close, and returns how it ended. */
 function endOf(thread: string, workerData: unknown, request: unknown, isStarted: boolean): Promise<string> {
   const worker = new Worker(new URL(`../../src/sqlite/${thread}/${thread}-thread.ts`, import.meta.url), { workerData });
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin

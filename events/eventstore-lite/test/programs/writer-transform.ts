@@ -1,6 +1,6 @@
 import type { WriterTransform } from "eventstore-lite";
 
-/** Adds what was left unfinished to the data, so often as the data says. */
+/** Adds the input to the data, as often as the data says. */
 const writerTransform: WriterTransform = (data, input) => {
   if (input === "broken") throw new Error("it does not fit");
   if (input === "nothing") return undefined as never;

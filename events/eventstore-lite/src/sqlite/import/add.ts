@@ -3,10 +3,10 @@ import { createCheckImported } from "../../import-check.ts";
 import type { NewEvent, Recorded } from "../../store.ts";
 import { createTail } from "../writer/tail.ts";
 
-/** Appends one recorded event as it is. Throws {@link ImportRefused} unless it follows on the one before it. */
+/** Appends one recorded event as it is. Throws {@link ImportRefused} unless it follows the one before it. */
 export type Add = (event: Recorded<NewEvent>) => void;
 
-/** For a new log. */
+/** Creates the function for a new log. */
 export function createAdd(db: DatabaseSync, eventBytesMax: number): Add {
   const insert = db.prepare(
     `INSERT INTO events (position, stream, version, type, id, time, data, meta, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,

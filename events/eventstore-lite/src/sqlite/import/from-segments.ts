@@ -15,10 +15,10 @@ import { createAdd } from "./add.ts";
 export interface SegmentsOptions {
   /** A new file. */
   readonly file: string;
-  /** The id of the log, and what `EventStore.history` gave of it. */
+  /** The id of the log; `epochs` is its `EventStore.history`. */
   readonly id: string;
   readonly epochs: readonly Epoch[];
-  /** All from position 1 on, in their order; what follows on `to` or is later than `until` is left out. */
+  /** All segments from position 1 on, in order. Events after `to`, or later than `until`, are left out. */
   readonly segments: Iterable<OpenedSegment>;
   readonly to?: number | undefined;
   readonly until?: Date | undefined;
@@ -30,8 +30,8 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes of sealed segments the copy of a log that `backup` makes of the log itself, as it was after one of their events;
- * gives its head and the root of its Merkle tree in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
+ * Makes of sealed segments the copy that `backup` makes of a log, as of one of their events; returns its head and its
+ * Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
   return createDatabaseFile(
@@ -64,7 +64,7 @@ function fill(
       }
       for (const key of keys) if (key.last <= end) keep(key);
     }
-    // The first holds also where the copy has no event.
+    // The first epoch applies even if the copy has no event.
     writeEpochs(
       db,
       epochs.filter(({ after }, index) => index === 0 || after < end),

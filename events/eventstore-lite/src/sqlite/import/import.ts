@@ -17,9 +17,12 @@ import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
 import { createAdd } from "./add.ts";
 
 export interface ImportOptions {
-  /** Where the log is to be: there must be nothing, or a log without events that no process has open. */
+  /** The place of the new log: it must be unused, or hold a log without events that no process has open. */
   readonly file: string;
-  /** As `readStored` gives them: from position 1 on, without a gap. They are looked at as if they came from anywhere. */
+  /**
+   * Events as `readStored` yields them, from position 1 on without a gap; they keep positions, times and hashes. Each
+   * is checked, as if from an unknown source. Idempotency keys, snapshots and leases are not imported.
+   */
   readonly events: AsyncIterable<Recorded<NewEvent>>;
   readonly limits?: Partial<Limits>;
 }
@@ -28,12 +31,9 @@ export interface ImportOptions {
 const TURN_EVENTS = 512;
 
 /**
- * Makes a log of events that another one has recorded, with their positions, times and hashes; gives its head. The log
- * gets an id of its own, so that consumers of the other one start over, and holds no idempotency keys, snapshots or
- * leases.
- *
- * All or nothing: the log has its name only once the last event is checked and fsynced. Throws {@link ImportRefused}
- * for the first event that does not fit, {@link TargetTaken}, {@link StoreOwned}, and what `events` throws.
+ * Creates a log from another log's events, all or nothing, with a new id so that consumers start over; returns its
+ * head. Throws {@link ImportRefused} if an event does not fit, {@link TargetTaken}, {@link StoreOwned}, and what
+ * `events` throws.
  */
 export async function importSqliteLog({ file, events, limits }: ImportOptions): Promise<Head> {
   const target = resolve(file);
@@ -71,12 +71,12 @@ async function fill(file: string, events: ImportOptions["events"], { eventBytes 
   }
 }
 
-/** How often the tables of a log that may be replaced are looked at while others close it: not at all. */
+/** Busy time-out for checking a log that may be replaced: the check does not wait until others have closed it. */
 const NO_WAIT_MS = 0;
 
 /**
- * Throws {@link TargetTaken} unless a new log can take this place: there is none, or one that holds no event and that
- * no process has open. Changes no event; leaves an empty log without a write-ahead log that would outlive it.
+ * Throws {@link TargetTaken} unless there is no log, or one without events that no process has open. Changes no event;
+ * leaves an empty log without a write-ahead log, which would outlive it.
  */
 function makeWay(file: string): void {
   if (existsSync(file)) requireUnused(file);
@@ -89,7 +89,8 @@ function requireUnused(file: string): void {
   try {
     requireOurFormat(db);
     if (holdsEvents(db)) throw new TargetTaken(`${file} holds events: only a new log is imported into`);
-    // Takes the whole file for a moment, and removes the write-ahead log: fails while another process has it open.
+    // Needs the whole file for a moment, and removes the write-ahead log; fails while another process has the file
+    // open.
     db.exec("PRAGMA journal_mode = DELETE");
   } catch (error) {
     if (isBusy(error)) throw new TargetTaken(`${file} is in use by another process`, { cause: error });

@@ -1,25 +1,25 @@
 import type { DatabaseReader } from "./database-reader.ts";
 
-/** The log's last position, 0 when it is empty. */
+/** The log's last position; 0 if it is empty. */
 export function lastPosition(reader: DatabaseReader): number {
   return Number(reader.get("SELECT max(position) AS last FROM events")?.["last"] ?? 0);
 }
 
-/** The first position whose event is not in a segment alone; 1 when the log is empty. */
+/** The first position whose event is still in the database; 1 if the log is empty. */
 export function firstPosition(reader: DatabaseReader): number {
   return Number(reader.get("SELECT min(position) AS first FROM events")?.["first"] ?? 1);
 }
 
 /**
- * The last position whose event was recorded at or before `timeMs`, undefined when there is none in the database.
- * Times never fall along the log, so halving finds it without an index on time.
+ * The last position recorded at or before `timeMs`; undefined if the database holds none. Times never fall along the
+ * log, so halving finds it without an index on time.
  */
 export function lastPositionUntil(reader: DatabaseReader, timeMs: number): number | undefined {
   const timeAt = (position: number) => reader.get("SELECT time FROM events WHERE position = ?", position)?.["time"];
   for (;;) {
     const before = firstPosition(reader) - 1;
     const found = countWhile(before, lastPosition(reader), (position) => Number(timeAt(position)) <= timeMs);
-    // Otherwise some of these events have moved into the archive meanwhile.
+    // Otherwise some of these events have moved into the archive meanwhile, and the search is repeated.
     if (firstPosition(reader) === before + 1) return found === before ? undefined : found;
   }
 }
@@ -29,7 +29,10 @@ export interface VersionRange {
   readonly last: number;
 }
 
-/** The versions of a stream's events in the database whose positions are within [from, to]; positions grow with versions. */
+/**
+ * Returns the versions of a stream's events in the database whose positions are within [from, to]. Positions grow with
+ * versions.
+ */
 export function versionsWithin(reader: DatabaseReader, stream: number, from: number, to: number): VersionRange {
   const row = reader.get("SELECT min(version) AS first FROM events WHERE stream = ?", stream);
   const last = reader.get("SELECT max(version) AS last FROM events WHERE stream = ?", stream);
@@ -42,7 +45,10 @@ export function versionsWithin(reader: DatabaseReader, stream: number, from: num
   };
 }
 
-/** The last number above `before` and up to `last` for which `holds` is true, as it is for all before it; else `before`. */
+/**
+ * Returns the last number above `before` and up to `last` for which `holds` is true, or else `before`. `holds` must be
+ * true for all numbers before that.
+ */
 function countWhile(before: number, last: number, holds: (number: number) => boolean): number {
   let known = before;
   let failing = last + 1;

@@ -4,8 +4,8 @@ import { versionsWithin } from "./bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
 /**
- * Events that one statement reads or looks at. To decode so many, and to do with them what is done, takes some
- * milliseconds at the most, during which the thread does nothing else.
+ * Events that one statement reads or examines. Decoding and handling that many blocks the thread for some milliseconds
+ * at most.
  */
 const CHUNK_EVENTS = 128;
 
@@ -13,11 +13,11 @@ interface Placed {
   readonly position: number;
 }
 
-/** What is read of each event: the columns, and where they come from beside the table e. */
+/** The columns to read of each event, and the tables to join with the table e. */
 export interface Shape<Row extends Placed> {
   readonly columns: string;
   readonly joins: string;
-  /** Only tells the compiler of the rows; never called. */
+  /** Only tells the compiler the type of the rows; never called. */
   readonly row?: (row: Row) => void;
 }
 
@@ -27,7 +27,7 @@ export const WHOLE: Shape<StoredEvent> = {
   joins: "CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type",
 };
 
-/** Each column and each join costs a twentieth to a tenth of the whole read: a fold does without most of them. */
+/** A fold reads few columns: each column and each join costs a twentieth to a tenth of the whole read. */
 export const FOLDED: Shape<FoldedRow<number | string>> = {
   columns: "e.position, e.version, e.type, e.time, e.data, e.meta",
   joins: "",
@@ -46,7 +46,7 @@ export interface Range {
   readonly stream?: string | undefined;
   readonly types?: readonly string[] | undefined;
   readonly alongLog?: boolean | undefined;
-  /** Both inclusive. */
+  /** `from` and `to` are inclusive. */
   readonly from: number;
   readonly to: number;
   readonly backwards: boolean;
@@ -54,10 +54,10 @@ export interface Range {
   readonly limit: number;
 }
 
-/** Chunk after chunk of the matching events in order of position; a chunk may be empty before the end is reached. */
+/** Yields the matching events chunk by chunk, in order of position; a chunk may be empty before the end. */
 export type Chunks<Row> = Generator<Row[], void, void>;
 
-/** Chooses the index that the query walks along; none of the ways sorts more than a chunk. */
+/** Chooses the index along which the query walks; no walk sorts more than a chunk. */
 export function readChunks<Row extends Placed>(reader: DatabaseReader, shape: Shape<Row>, range: Range): Chunks<Row> {
   const types = range.types && typeIds(reader, range.types);
   if (types?.length === 0) return nothing();
@@ -75,7 +75,7 @@ function* byPosition<Row extends Placed>(
   types: readonly number[] | undefined,
   { from, to, backwards, limit }: Range,
 ): Chunks<Row> {
-  // With the plus the index of types is not considered: it would sort each chunk.
+  // The plus excludes the index of types, with which SQLite would sort each chunk.
   const filter = types ? `AND +e.type IN (${types.map(() => "?").join()})` : "";
   const sql = `SELECT ${columns} FROM events e ${joins}
     WHERE e.position BETWEEN ? AND ? ${filter} ORDER BY e.position ${order(backwards)}`;
@@ -84,7 +84,7 @@ function* byPosition<Row extends Placed>(
   }
 }
 
-/** Walks along the stream's versions, which have the order of its positions. */
+/** Walks along the stream's versions, which are in the order of its positions. */
 function* byStream<Row extends Placed>(
   reader: DatabaseReader,
   { columns, joins }: Shape<Row>,
@@ -104,8 +104,8 @@ function* byStream<Row extends Placed>(
 }
 
 /**
- * Merges the types' index entries, each of which is in order of position: SQLite reads as far as the chunk goes.
- * `type IN (…) ORDER BY position` would sort every matching entry of the log for each chunk.
+ * Merges the types' index entries, each in order of position, so that SQLite reads only what the chunk needs. `type IN
+ * (…) ORDER BY position` would sort every matching entry of the log for each chunk.
  */
 function* byTypes<Row extends Placed>(
   reader: DatabaseReader,
@@ -129,13 +129,13 @@ function* byTypes<Row extends Placed>(
   }
 }
 
-/** Ids of the types that the log knows: of the others it holds no event. */
+/** Returns the ids of the types that the log knows; it holds no event of any other type. */
 function typeIds(reader: DatabaseReader, names: readonly string[]): number[] {
   const rows = [...new Set(names)].map((name) => reader.get("SELECT id FROM types WHERE name = ?", name));
   return rows.flatMap((row) => (row ? [Number(row["id"])] : []));
 }
 
-/** Cuts [first, last] into ranges of one chunk each, or less when the caller takes less. */
+/** Cuts [first, last] into ranges of one chunk each, or smaller ones if the caller takes fewer events. */
 function* windows(
   first: number,
   last: number,

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
 import { StoreClosed } from "../../errors.ts";
 
-/** Statements kept prepared: the fixed ones, and one for each number of types asked for. */
+/** Statements kept prepared: the fixed ones, and one for each number of types in a query. */
 const STATEMENTS_CACHED_MAX = 128;
 
 type Row = Record<string, unknown>;
@@ -15,7 +15,7 @@ export interface DatabaseReader {
   close(): void;
 }
 
-/** Its functions throw {@link StoreClosed} once it is closed. */
+/** The reader throws {@link StoreClosed} once it is closed. */
 export function createDatabaseReader(db: DatabaseSync): DatabaseReader {
   const statements = createBoundedCache<string, StatementSync>(STATEMENTS_CACHED_MAX);
 

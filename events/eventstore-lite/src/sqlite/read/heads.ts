@@ -33,14 +33,17 @@ function archivedHead(reader: DatabaseReader, stream: string): ReturnType<Databa
   );
 }
 
-/** The hash that the database holds of a position, in hex; of position 0 what the first event's hash builds on. */
+/** The stored hash at a position, in hex. Position 0 has the hash that the first event builds on. */
 export function readHashAt(reader: DatabaseReader, position: number): string | undefined {
   if (position === 0) return Buffer.from(GENESIS_HASH).toString("hex");
   const row = reader.get("SELECT lower(hex(hash)) AS hash FROM events WHERE position = ?", position);
   return row === undefined ? undefined : String(row["hash"]);
 }
 
-/** Throws {@link SnapshotAhead}. The head is read after the snapshot, so that one just saved is not found ahead. */
+/**
+ * Throws {@link SnapshotAhead} if the snapshot holds more than the log. The head is read after the snapshot, so that
+ * one just saved is not found ahead.
+ */
 export function loadSnapshot(reader: DatabaseReader, name: string): Snapshot | undefined {
   const row = reader.get("SELECT version, position, state FROM snapshots WHERE name = ?", name);
   if (!row) return undefined;
@@ -50,7 +53,7 @@ export function loadSnapshot(reader: DatabaseReader, name: string): Snapshot | u
   return { version: Number(row["version"]), position, state: String(row["state"]) };
 }
 
-/** The index of names is in the order of their bytes, so that a prefix is a range of it. */
+/** Names are ordered by their bytes, so that a prefix is a range of the index. */
 export function listSnapshots(reader: DatabaseReader, prefix: string): readonly SnapshotEntry[] {
   const rows = reader.all(
     `SELECT name, version, position, octet_length(state) AS bytes FROM snapshots
@@ -84,7 +87,10 @@ export function listLeases(reader: DatabaseReader, names: readonly string[], now
     .map(({ name, holder, token, expires_at }) => ({ name, holder, token, expiresAt: new Date(expires_at) }));
 }
 
-/** Makes the function that names a type by its row, or leaves its name. Types are never renamed, and an application has tens of them. */
+/**
+ * Creates the function that names a type by its row, and returns a name as it is. Every name is cached: types are never
+ * renamed, and an application has tens of them.
+ */
 export function createTypeNames(reader: DatabaseReader): (type: number | string) => string {
   const names: string[] = [];
   const find = (type: number): string => {

@@ -28,8 +28,8 @@ export interface LogReader {
 }
 
 /**
- * Reads what the log holds when the first event is asked for; what is appended meanwhile is left out.
- * Other work gets its turn every few milliseconds, however many reads these are.
+ * Reads what the log holds when the first event is requested, without later appends. Other work gets its turn every few
+ * milliseconds, however many reads run at once.
  */
 export async function* readBatches<E extends NewEvent>(
   log: LogReader,
@@ -40,7 +40,7 @@ export async function* readBatches<E extends NewEvent>(
   for await (const chunk of readRows(log, WHOLE, wholeFromSegment, query)) yield* decodeAll(chunk, decodeNamed);
 }
 
-/** Of an archived event the type's name is known, of another one its row. */
+/** Yields events for a fold. The type of an archived row is a name, that of any other row is a number. */
 export async function* readFolded<E extends NewEvent>(
   log: LogReader,
   decode: (rows: FoldedRow<number | string>[]) => Awaitable<readonly Folded<E>[]>,
@@ -59,13 +59,13 @@ export async function* readCanonical(
     yield chunk.map(({ canonical }) => canonical);
 }
 
-/** What moves into the archive meanwhile may come twice. */
+/** A key that moves into the archive meanwhile may come twice. */
 export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
   yield* readWholeKeys(log.database, range);
   yield* log.archive.keys(range);
 }
 
-/** The chunks of a query with at most `limit` rows in all, none of them empty. */
+/** Yields the chunks of a query: at most `limit` rows in all, and no empty chunk. */
 async function* readRows<Row extends { readonly position: number }>(
   { database, archive }: LogReader,
   shape: Shape<Row>,
@@ -83,7 +83,10 @@ async function positionUntil({ database, archive }: LogReader, timeMs: number): 
   return lastPositionUntil(database, timeMs) ?? archive.positionUntil(timeMs);
 }
 
-/** Ends with a look at the archive, also where the database has nothing: all of it may have moved there. */
+/**
+ * Yields rows of the database, and finally the archive's end alone, because all events of the query may have moved
+ * there.
+ */
 function* readLive<Row extends { readonly position: number }>(
   reader: DatabaseReader,
   shape: Shape<Row>,

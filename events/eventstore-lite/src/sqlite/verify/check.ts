@@ -5,10 +5,10 @@ import { isDamage } from "../faults.ts";
 import type { Checked, Range } from "./range.ts";
 import { addTo, newSums, type Sums } from "./sums.ts";
 
-/** Rows read at once: fewer cost more a row, and this many of the largest events are 32 MiB. */
+/** Rows read at once: fewer cost more per row, and this many of the largest events are 32 MiB. */
 const CHUNK_EVENTS = 128;
 
-/** Streams whose version is remembered between their events; of others the event before is looked up. */
+/** Streams whose last version is cached; for others the previous event is looked up. */
 const STREAMS_REMEMBERED_MAX = 16_384;
 
 const SELECT_LINKS = `
@@ -16,7 +16,9 @@ const SELECT_LINKS = `
   FROM events e CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type
   WHERE e.position BETWEEN ? AND ? ORDER BY e.position`;
 
-/** What stands before a range; the first event that is not archived builds on what the segment before it ends with. */
+/**
+ * The hash and time before a range; the first event that is not archived builds on the end of the segment before it.
+ */
 const SELECT_BEFORE = `
   SELECT hash, time FROM events WHERE position BETWEEN ?1 AND ?2
   UNION ALL SELECT hash, last_time FROM segments WHERE last BETWEEN ?1 AND ?2`;
@@ -36,16 +38,16 @@ type LinkRow = readonly [
   type: number,
 ];
 
-/** Checks one range after the other: yields the events that each chunk found good. */
+/**
+ * Checks a range: positions and versions have no gaps, each hash follows from the event and the stored hash before it,
+ * times never fall. Yields the number of events that each chunk found good.
+ */
 export type CheckRange = (range: Range) => Generator<number, Checked>;
 
 /**
- * Makes the check of ranges: positions and versions without gaps, each hash made from the event and the hash stored
- * before it, times that never fall. What a range builds on is proved by the check of the range before it, so that
- * ranges can be checked at once.
- *
- * One for all ranges of a connection: what the engine learns of a function's closure is lost with each new one, which
- * costs a tenth of the speed (measured).
+ * Creates the check of ranges. Each check proves what the next range builds on, so ranges can be checked at once.
+ * Create one for each connection: a new one loses what the engine has learned, which costs a tenth of the speed
+ * (measured).
  */
 export function createCheckRange(db: DatabaseSync): CheckRange {
   const read = createReadRows(db, SELECT_LINKS);
@@ -60,7 +62,7 @@ export function createCheckRange(db: DatabaseSync): CheckRange {
       const rows = read(low, high);
       if (rows instanceof Unreadable) {
         if (low === high) return { fault: { position: low, reason: rows.reason }, sums };
-        // One of them cannot be read: they are read one by one to find out which.
+        // One of these rows cannot be read, so they are read one by one to find it.
         chunkEvents = 1;
         continue;
       }
@@ -79,9 +81,9 @@ type BeforeRow = readonly [hash: Uint8Array, timeMs: number];
 const BEFORE_FIRST: BeforeRow = [GENESIS_HASH, 0];
 
 interface EventCheck {
-  /** To be called before the event at `first` is checked. What is found good from there on is added to `sums`. */
+  /** Call before the event at `first` is checked. The events found good from there on are added to `sums`. */
   begin(first: number, sums: Sums): void;
-  /** Checks one event after the other, and names what is wrong. */
+  /** Checks the next event, and returns what is wrong with it. */
   check(position: number, row: LinkRow | undefined): string | undefined;
 }
 
@@ -96,7 +98,7 @@ function createEventCheck(db: DatabaseSync): EventCheck {
       sums = sumsOfRange;
       const rows = readBefore(first - 1, first - 1);
       const before = rows instanceof Unreadable ? undefined : (rows[0] as BeforeRow | undefined);
-      // Where there is none, or no hash, the event at `first` cannot be proved: the range before names the fault.
+      // Without a hash, the event at `first` cannot be proved; the check of the previous range names the fault.
       [previousHash, previousTimeMs] = before?.[0].length === HASH_BYTES ? before : BEFORE_FIRST;
       versions.begin();
     },
@@ -127,7 +129,7 @@ function isSame(a: Uint8Array, b: Uint8Array | null): boolean {
 
 interface VersionCheck {
   begin(): void;
-  /** Versions of a stream are 1, 2, 3 … in order of position, also where a stream goes on in another range. */
+  /** Returns a fault unless the versions of a stream are 1, 2, 3 … in order of position, also across ranges. */
   faultOf(stream: number, version: number, position: number): string | undefined;
 }
 
@@ -154,7 +156,7 @@ function createVersionCheck(db: DatabaseSync): VersionCheck {
   };
 }
 
-/** Why rows cannot be read. That is a finding about the log, and no failure of the check. */
+/** The reason why rows cannot be read; a finding about the log, not a failure of the check. */
 class Unreadable {
   readonly reason: string;
   constructor(cause: unknown) {
@@ -163,14 +165,14 @@ class Unreadable {
 }
 
 /**
- * Makes the function that reads the rows which a query with two parameters gives. Rows are arrays: an object for each of
- * them takes a third longer. Nothing stays open between two calls, so a check of hours holds up no checkpoint.
+ * Creates the function that reads a query's rows for two parameters. Rows are arrays, because objects take a third
+ * longer. Nothing stays open between two calls, so a check of hours delays no checkpoint.
  */
 function createReadRows(
   db: DatabaseSync,
   sql: string,
 ): (first: number, second: number) => readonly unknown[] | Unreadable {
-  // Not every runtime declares what all of them have.
+  // All runtimes have this method, but not every one declares it.
   const statement = db.prepare(sql) as StatementSync & { setReturnArrays(isOn: boolean): unknown };
   statement.setReturnArrays(true);
   return (first, second) => {

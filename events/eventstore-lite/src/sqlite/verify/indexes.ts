@@ -5,10 +5,10 @@ import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./sums.
 
 interface Index {
   readonly name: string;
-  /** What its entries add up to, and the same of the events. */
+  /** SQL that sums the index's entries; `sumsOf` gives the same for the events. */
   readonly sums: string;
   readonly sumsOf: (events: Sums) => string;
-  /** A condition on the event e: it is found by way of the index. */
+  /** An SQL condition on the event e: it is found by the index. */
   readonly finds: string;
   readonly missing: string;
 }
@@ -32,7 +32,7 @@ const INDEXES: readonly Index[] = [
   },
 ];
 
-/** What the indexes hold of the events 1 to `last`: their sums in the order of {@link INDEXES}, or why there are none. */
+/** The sums of the indexes over the events 1 to `last`, in the order of {@link INDEXES}, or why there are none. */
 export type IndexWalk = { readonly sums: readonly unknown[] } | { readonly fault: Fault };
 
 /** Walks each index once, and looks up the names of streams and types. */
@@ -51,8 +51,8 @@ export function walkIndexes(db: DatabaseSync, last: number): IndexWalk {
 const UNREADABLE: Fault = { position: 1, reason: "an index by which events are found cannot be read" };
 
 /**
- * Whether readers find by the indexes what the events 1 to `last` hold. The chain cannot tell: it covers the events
- * alone, and a stream whose index lost an event could be begun a second time.
+ * Returns a fault unless readers find all events 1 to `last` by the indexes. The chain covers only the events, and a
+ * stream whose index lost an event could be begun a second time.
  */
 export function findUnindexed(db: DatabaseSync, walk: IndexWalk, events: Sums, last: number): Fault | undefined {
   if ("fault" in walk) return walk.fault;
@@ -66,16 +66,16 @@ export function findUnindexed(db: DatabaseSync, walk: IndexWalk, events: Sums, l
   }
 }
 
-/** Looks the events up one by one, which takes ten times as long as the walks. */
+/** Looks up the events one by one, which takes ten times as long as the walks. */
 function findMissing(db: DatabaseSync, { finds, missing }: Index, last: number): Fault {
   const first = db
     .prepare(`SELECT min(e.position) AS first FROM events e NOT INDEXED WHERE e.position <= ? AND NOT (${finds})`)
     .get(last)?.["first"];
-  // None: the index has more than the events.
+  // If no event is missing, the index has more entries than there are events.
   return { position: Number(first ?? 1), reason: missing };
 }
 
-/** The first event whose stream or type is not found by its name: such a stream counts as empty. */
+/** Returns the first event whose stream or type is not found by its name; such a stream counts as empty. */
 function findUnnamed(db: DatabaseSync, what: "stream" | "type", last: number): Fault | undefined {
   const names = `${what}s`;
   const lost = db

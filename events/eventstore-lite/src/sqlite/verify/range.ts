@@ -11,18 +11,21 @@ export interface Fault {
   readonly reason: string;
 }
 
-/** What a check of a range came to. */
+/** The result of checking a range. */
 export interface Checked {
-  /** The first event that does not fit; whatever lies before it was found good. */
+  /** The first event that does not fit; all events before it were found good. */
   readonly fault: Fault | undefined;
-  /** Of the events that were found good. */
+  /** Sums over the events that were found good. */
   readonly sums: Sums;
 }
 
-/** What a check of the log found. */
+/** The result of checking the log. */
 export interface Findings {
-  /** The first event that does not fit; whatever lies before it was found good. */
+  /** The first event that does not fit; all events before it were found good. */
   readonly event: Fault | undefined;
-  /** An event that readers do not find. Looked for beside the events, so it counts only when all of those are good. */
+  /**
+   * An event that readers do not find. It is looked for while the events are checked, so it counts only if all of them
+   * are good.
+   */
   readonly index: Fault | undefined;
 }

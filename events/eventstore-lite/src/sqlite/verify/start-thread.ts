@@ -4,9 +4,9 @@ import type { CheckOptions, CheckReply, CheckTasks } from "./verify-thread.ts";
 
 type Task = keyof CheckTasks;
 
-/** Asked for one thing at a time. */
+/** A thread that checks; it takes one task at a time. */
 export interface CheckThread {
-  /** Undefined: it was stopped before the end of the range. */
+  /** Undefined if it was stopped before the end of the range. */
   check(range: Range, onChecked: (events: number) => void): Promise<CheckTasks["check"]["answer"]>;
   walk(ask: CheckTasks["walk"]["ask"]): Promise<CheckTasks["walk"]["answer"]>;
   compare(ask: CheckTasks["compare"]["ask"]): Promise<CheckTasks["compare"]["answer"]>;
@@ -20,11 +20,11 @@ export function startCheckThread(options: CheckOptions): CheckThread {
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("a thread that verifies the log ended by itself")));
   });
-  // A caller that waits for an answer gets it; without one, it is no unhandled rejection.
+  // A caller that waits for an answer gets the error; without one it must not be an unhandled rejection.
   crashed.catch(() => {});
   worker.on("message", (reply: CheckReply) => onReply(reply));
 
-  /** Sends the request and takes the reports that come before its answer. */
+  /** Sends a request, passes on the reports before its answer, and returns the answer. */
   function perform<Name extends Task>(
     task: Name,
     ask: CheckTasks[Name]["ask"],
@@ -46,7 +46,7 @@ export function startCheckThread(options: CheckOptions): CheckThread {
     walk: (ask) => perform("walk", ask),
     compare: (ask) => perform("compare", ask),
     async end() {
-      // In order: it is not promised when the end of a thread closes its connection, which holds locks.
+      // Closes the connection first: it holds locks, and the end of a thread may close it later.
       await perform("close", undefined).catch(() => {});
       await worker.terminate();
     },

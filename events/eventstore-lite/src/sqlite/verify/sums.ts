@@ -1,7 +1,6 @@
 /**
- * What some events add up to, by which two walks over the same events are told apart unless what differs was chosen to
- * have the same sums: an accident is found, and against intent an index protects nothing. Numbers wrap at 32 bits:
- * how many, their positions; their types, and these times the positions; the same of their places in their streams.
+ * Sums over events, wrapping at 32 bits: number, positions, types, types × positions, places in streams, places ×
+ * positions. They tell two walks apart after an accident; against intent an index protects nothing.
  */
 export type Sums = Uint32Array;
 
@@ -9,13 +8,15 @@ export function newSums(): Sums {
   return new Uint32Array(6);
 }
 
-/** Of every number the lower 24 bits: no product and no sum leaves SQLite's integers, whatever is stored. */
+/**
+ * Takes the lower 24 bits of every number, so that no product or sum exceeds SQLite's integers for any stored value.
+ */
 const MASK = 0xff_ff_ff;
 
-/** Makes one number of a stream and a version. */
+/** Combines a stream and a version in one number. */
 const STREAM_FACTOR = 1_021;
 
-/** The SQL of what {@link addTo} adds, of an event e. */
+/** SQL that adds what {@link addTo} adds, for an event e. */
 export const SUMS_BY_TYPE: string = summed("e.type");
 export const SUMS_BY_PLACE: string = summed(`(${masked("e.stream")} * ${STREAM_FACTOR} + ${masked("e.version")})`);
 
@@ -23,14 +24,16 @@ function masked(sql: string): string {
   return `(${sql} & ${MASK})`;
 }
 
-/** How many, their positions, the keys, and the products of both, as one text; of no events it is all zeros. */
+/**
+ * Returns SQL for the number, the positions, the keys and the products of both, as one text; all zeros for no events.
+ */
 function summed(key: string): string {
   const values = ["e.position", key, `(${masked("e.position")} * ${masked(key)})`];
   const sums = values.map((value) => `ifnull(sum(${masked(value)}), 0) & 0xffffffff`);
   return ["count(*) & 0xffffffff", ...sums].map((sum) => `(${sum})`).join(" || ' ' || ");
 }
 
-/** Runs for every event that is verified. */
+/** Adds one event; runs for every event that is verified. */
 export function addTo(sums: Sums, position: number, type: number, stream: number, version: number): void {
   const at = position & MASK;
   const kind = type & MASK;
@@ -47,12 +50,12 @@ export function addAllTo(sums: Sums, others: Sums): void {
   for (const [at, other] of others.entries()) sums[at]! += other;
 }
 
-/** As {@link SUMS_BY_TYPE} gives them. */
+/** Formats sums like {@link SUMS_BY_TYPE}. */
 export function byType([count, positions, types, products]: Sums): string {
   return `${count} ${positions} ${types} ${products}`;
 }
 
-/** As {@link SUMS_BY_PLACE} gives them. */
+/** Formats sums like {@link SUMS_BY_PLACE}. */
 export function byPlace([count, positions, , , places, products]: Sums): string {
   return `${count} ${positions} ${places} ${products}`;
 }

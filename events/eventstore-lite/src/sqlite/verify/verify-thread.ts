@@ -1,4 +1,4 @@
-// Checks ranges of a log, one after the other; started by start-thread.ts.
+// Checks ranges of a log one after the other; started by start-thread.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { openReader } from "../connections.ts";
 import { createCheckRange } from "./check.ts";
@@ -8,11 +8,11 @@ import type { Sums } from "./sums.ts";
 
 export interface CheckOptions {
   readonly file: string;
-  /** One number, shared: from the moment that it is not 0, no range is checked any further. */
+  /** One shared number; once it is not 0, the check of a range stops. */
   readonly stop: Int32Array;
 }
 
-/** What is asked of a thread, and the one answer to each; an answer to `check` may have reports before it. */
+/** The tasks of a thread, with one answer each; reports may come before the answer to `check`. */
 export interface CheckTasks {
   readonly check: { readonly ask: Range; readonly answer: Checked | undefined };
   readonly walk: { readonly ask: { readonly last: number }; readonly answer: IndexWalk };
@@ -38,7 +38,7 @@ const { file, stop } = workerData as CheckOptions;
 const db = openReader(file);
 const checkRange = createCheckRange(db);
 
-/** Undefined: it was stopped. */
+/** Undefined if it was stopped. */
 function check(range: Range): Checked | undefined {
   const chunks = checkRange(range);
   let unreported = 0;
@@ -73,6 +73,6 @@ function perform(request: CheckRequest): CheckTasks[keyof CheckTasks]["answer"] 
 port.on("message", (request: CheckRequest) => {
   const answer = perform(request);
   port.postMessage({ answer } satisfies CheckReply);
-  // Nothing keeps the thread then, on any runtime.
+  // Then nothing keeps the thread alive, on any runtime.
   if (request.task === "close") port.unref();
 });

@@ -16,19 +16,18 @@ export interface VerifyOptions {
   /** Default: one for each core, up to a few. */
   readonly threads?: number;
   readonly onProgress?: (checked: number) => void;
-  /** Default: where the log ends now. */
+  /** Default: the end of the log now. */
   readonly head?: Head;
 }
 
-/** Verifies what the database holds; what is archived is for `archive/`. */
+/** Verifies the events in the database; `archive/` verifies archived ones. */
 export interface Verifier {
   /**
-   * Recomputes the chain over [from, to] as far as the log goes now, and checks that positions and versions have no gaps
-   * and times never fall; over the whole log also that every event is found by its indexes. A log whose last events
-   * were cut off is whole in itself: only a head kept elsewhere shows that.
+   * Recomputes the chain over [from, to] and checks positions, versions and times; for the whole log also that the
+   * indexes find every event. If the last events were cut off, only a head kept elsewhere shows it.
    */
   verify(options?: VerifyOptions): Promise<Verification>;
-  /** What is being verified is refused with {@link StoreClosed}. */
+  /** Ends running verifications with {@link StoreClosed}. */
   close(): Promise<void>;
 }
 
@@ -74,7 +73,7 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
   };
 }
 
-/** For few events: before a thread had started they would be checked. Each chunk is one turn of the event loop. */
+/** Checks few events in this thread, sooner than another one had started. Each chunk is one turn of the event loop. */
 async function checkHere({ file, range, isWhole, onChecked, signal }: CheckJob): Promise<Findings> {
   const db = openReader(file);
   try {

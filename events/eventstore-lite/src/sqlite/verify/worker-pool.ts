@@ -4,27 +4,32 @@ import type { Fault, Findings, Range } from "./range.ts";
 import { type CheckThread, startCheckThread } from "./start-thread.ts";
 import { addAllTo, newSums } from "./sums.ts";
 
-/** More would wait for the disk and for each other, and a service beside them wants its core too. */
+/**
+ * More threads would wait for the disk and for each other, and a service that runs at the same time needs its core too.
+ */
 const THREADS_MAX = 8;
 
-/** Events that a thread checks in one go: enough to remember the streams' versions, few enough to share the end. */
+/**
+ * Events that a thread checks as one part: enough for its cache of versions to help, few enough that all threads end
+ * together.
+ */
 export const RANGE_EVENTS = 32_768;
 
-/** What is to be checked, and how. */
+/** A check of the events in a database. */
 export interface CheckJob {
   readonly file: string;
   readonly range: Range;
-  /** The range is the whole log, so the indexes are checked too. */
+  /** True if the range is the whole log, so that the indexes are checked too. */
   readonly isWhole: boolean;
-  /** At the most. */
+  /** The most threads to use. */
   readonly threads: number;
   readonly onChecked: (events: number) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Checks a range in as many threads as there are cores, if no fewer are wanted, each of which takes the next part when it
- * has done one. Once `signal` aborts it ends soon, without having checked all.
+ * Checks a range in up to `threads` threads, at most one for each core; each takes the next part when it has done one.
+ * Ends soon once `signal` aborts, without having checked all.
  */
 export async function checkInThreads({
   file,
@@ -44,7 +49,7 @@ export async function checkInThreads({
 
   async function work(thread: CheckThread): Promise<void> {
     if (isWhole && walk === undefined) await (walk = thread.walk(range));
-    // Parts are taken in order, so whatever lies before a fault is being checked already, and is finished.
+    // Parts are taken in order, so all events before a fault are already being checked, and those checks are finished.
     while (faults.length === 0 && !signal.aborted) {
       const { value: part } = parts.next();
       if (part === undefined) return;

@@ -24,24 +24,24 @@ import { createTail, type Tail } from "./tail.ts";
 export type WrittenBatch = Omit<BatchReply, "commitMs">;
 
 export interface BatchWriter {
-  /** Appends a batch inside of a transaction; each append gets its own verdict. */
+  /** Appends a batch inside a transaction; each append gets its own verdict. */
   write(text: string): WrittenBatch;
   /**
-   * Appends the next events of an append that comes in pieces, in the transaction in which its first piece was written and
-   * not refused. Answers what is written of it by now; when these events are refused, that has to be rolled back.
+   * Appends the next piece of an append, in the transaction that accepted its first piece. Returns the result so far;
+   * if this piece is refused, the caller has to roll back.
    */
   writeMore(written: WrittenBatch, text: string, isLast: boolean): WrittenBatch;
-  /** To be called when that transaction was rolled back. */
+  /** Call after that transaction was rolled back. */
   forget(): void;
 }
 
-/** What is the same for all appends of a batch. */
+/** The state that all appends of a batch share. */
 interface Moment {
   /** The caller's clock, by which leases expire. */
   readonly nowMs: number;
   /** The appends that were accepted so far. */
   readonly accepted: AcceptedAppend[];
-  /** Why appends of this batch were refused. */
+  /** Reasons why appends of this batch were refused. */
   readonly refusals: string[];
 }
 
@@ -54,10 +54,10 @@ export function createBatchWriter(
   const tail = createTail(db);
   const keys = createKeys(db);
   const insertEvents = createInsertEvents(db, tail);
-  /** The append of which more pieces come. */
+  /** The append of which more pieces follow. */
   let partial: AcceptedAppend | undefined;
 
-  /** Every check comes before the first insert, so a refusal leaves nothing behind for its neighbours. */
+  /** Makes every check before the first insert, so that a refusal does not affect the other appends. */
   function decide(
     append: AppendRequest,
     { nowMs, accepted, refusals }: Moment,
@@ -128,7 +128,7 @@ function isExpected(version: number, expected: ExpectedVersion): boolean {
   return version === expected;
 }
 
-/** An append whose events have their places in the log, and are not inserted yet. */
+/** An append whose events have positions in the log, but are not inserted yet. */
 interface AcceptedAppend {
   readonly append: AppendRequest;
   readonly streamId: number;
@@ -137,7 +137,7 @@ interface AcceptedAppend {
   readonly firstVersion: number;
 }
 
-/** Inserts the events of accepted appends, one after the other, and answers their hashes. */
+/** Inserts the events of accepted appends in order, and returns their hashes. */
 type InsertEvents = (accepted: readonly AcceptedAppend[], timeMs: number) => readonly Uint8Array[];
 
 function createInsertEvents(db: DatabaseSync, { head, typeId }: Tail): InsertEvents {
@@ -172,8 +172,8 @@ function createInsertEvents(db: DatabaseSync, { head, typeId }: Tail): InsertEve
 
   return (accepted, timeMs) => {
     const hashes: Uint8Array[] = [];
-    // All hashes before the first insert: in turns, each drives the other's code and data out of the processor's caches,
-    // which takes a tenth longer.
+    // Makes all hashes before the first insert: alternating, each would evict the other's code and data from the
+    // processor's caches, which takes a tenth longer.
     for (const append of accepted) linkAll(append, timeMs, hashes);
     const base = accepted[0]?.first ?? 0;
     for (const append of accepted) insertAll(append, timeMs, hashes, append.first - base);
@@ -182,16 +182,16 @@ function createInsertEvents(db: DatabaseSync, { head, typeId }: Tail): InsertEve
   };
 }
 
-/** What the first append with a key asked for, and what it was answered. */
+/** The digest and the result of the first append with a key. */
 export interface KeptResult {
-  /** Empty: it is not known. */
+  /** Empty if it is unknown. */
   readonly digest: string;
   readonly first: number;
   readonly last: number;
   readonly version: number;
 }
 
-/** Idempotency keys; written in the transaction of the append that they stand for, so neither exists alone. */
+/** Idempotency keys; written in the transaction of their append, so that neither exists alone. */
 export interface Keys {
   find(key: string): KeptResult | undefined;
   keep(key: string, result: KeptResult): void;

@@ -12,8 +12,8 @@ interface LeaseRow {
 }
 
 /**
- * A lease with more time left than it was taken for was taken before the clock was set back; its holder would have
- * renewed it since. Not 1: clocks are set back by milliseconds all the time.
+ * A lease with more than this many times its duration left was taken before the clock was set back; its holder would
+ * have renewed it since. Not 1, because clocks are set back by milliseconds all the time.
  */
 const LEFT_MAX_TTLS = 2;
 
@@ -22,7 +22,7 @@ export function isRunning({ expires_at, ttl }: Pick<LeaseRow, "expires_at" | "tt
   return leftMs > 0 && leftMs <= ttl * LEFT_MAX_TTLS;
 }
 
-/** The leases table; every function runs inside of a transaction. */
+/** The leases table; every function runs inside a transaction. */
 export interface LeaseTable {
   acquire(request: Acquire): Lease | undefined;
   release(name: string, token: number): void;

@@ -2,10 +2,10 @@ import { APPENDED, type Piece, type Reply } from "../../append/messages.ts";
 import type { Boundaries } from "../transaction.ts";
 import type { BatchWriter, WrittenBatch } from "./batch.ts";
 
-/** Writes an append piece by piece, in one transaction. Undefined: more of it is to come. */
+/** Writes an append piece by piece, in one transaction. Undefined while more pieces are to come. */
 export type WritePiece = (piece: Piece) => Reply | undefined;
 
-/** `attempt` answers the fault that its work met with. */
+/** `attempt` returns the fault if its work fails. */
 export function createWritePiece(
   { begin, commit, rollback }: Boundaries,
   batches: BatchWriter,
@@ -13,7 +13,7 @@ export function createWritePiece(
 ): WritePiece {
   let startedAt = 0;
   let written: WrittenBatch | undefined;
-  /** Of a refusal or a fault it is known early, and the pieces that follow are only waited for. */
+  /** A refusal or a fault is known early; the pieces that follow are then skipped. */
   let reply: Reply | undefined;
 
   function write(text: string, isLast: boolean): Reply | undefined {

@@ -4,11 +4,11 @@ import { GENESIS_HASH } from "../../chain.ts";
 
 /** Streams whose version is kept in memory: about 10 MB; others are looked up in the database. */
 const STREAMS_CACHED_MAX = 65_536;
-/** An application has tens of types. */
+/** Types that are cached; an application has tens of them. */
 const TYPES_CACHED_MAX = 4_096;
 
 export interface StreamTail {
-  /** Row of the stream; 0 when it has no event yet. */
+  /** Row of the stream; 0 if it has no event yet. */
   id: number;
   version: number;
 }
@@ -19,16 +19,16 @@ export interface Head {
   hash: Uint8Array;
 }
 
-/** What the next event builds on: the log's head, each stream's version, each type's row. */
+/** The state that the next event builds on: the log's head, each stream's version, each type's row. */
 export interface Tail {
   readonly head: Head;
   stream(name: string): StreamTail;
   typeId(name: string): number;
-  /** Gives a stream without events its row. */
+  /** Creates the row of a stream without events. */
   createStream(name: string): number;
-  /** To be called first in each transaction: forgets all when another connection wrote meanwhile. */
+  /** Call first in each transaction; forgets all if another connection has written meanwhile. */
   refresh(): void;
-  /** To be called after a rollback: what was remembered of that transaction never happened. */
+  /** Call after a rollback, because the state cached in that transaction is not in the log. */
   forget(): void;
 }
 

@@ -5,9 +5,9 @@ import { isBusy } from "../faults.ts";
 const POLL_MS = 100;
 
 /**
- * Reports how far the log goes after each append by another process, at the latest 100 ms later. It runs in the writer
- * thread: beside a writer in full swing SQLite makes a reader wait for milliseconds, even for this one number.
- * Answers the function that ends it.
+ * Reports the log's last position after each append by another process, at the latest 100 ms later; returns the
+ * function that ends this. Runs in the writer thread, because a busy writer makes SQLite's other readers wait for
+ * milliseconds.
  */
 export function watchOthers(db: DatabaseSync, onAppended: (position: number) => void): () => void {
   // Changes only when another connection wrote to the file (https://sqlite.org/pragma.html#pragma_data_version).
@@ -17,7 +17,7 @@ export function watchOthers(db: DatabaseSync, onAppended: (position: number) => 
   let known = change();
 
   function look(): void {
-    // What an append in pieces has inserted so far is not in the log yet.
+    // Events that an append in pieces has inserted so far are not in the log yet.
     if (db.isTransaction) return;
     const now = change();
     if (now === known) return;
@@ -29,7 +29,7 @@ export function watchOthers(db: DatabaseSync, onAppended: (position: number) => 
     try {
       look();
     } catch (error) {
-      // Another process recovers the log just now; the next look sees what there is to see.
+      // Another process is recovering the log; the next look reads the position.
       if (!isBusy(error)) throw error;
     }
   }, POLL_MS);

@@ -10,12 +10,12 @@ import { createTransform, loadWriterTransform } from "../../append/writer-transf
 import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
 
-/** How the thread is started. */
+/** The thread's `workerData`. */
 export interface ThreadOptions {
   readonly file: string;
   readonly databaseBytesMax: number;
   readonly eventBytesMax: number;
-  /** Address of the module that finishes events. */
+  /** URL of the module that finishes events. */
   readonly writerTransform: string | undefined;
 }
 
@@ -39,7 +39,7 @@ try {
     const isLast = typeof request === "object" && request.kind === "close";
     if (isLast) stopWatching();
     port.postMessage(writer.answer(request));
-    // Nothing keeps the thread then. To close the port would do so too, but not every runtime can.
+    // Then nothing keeps the thread alive. Closing the port would do the same, but not every runtime can.
     if (isLast) port.unref();
   });
   port.postMessage({ storeId } satisfies Started);

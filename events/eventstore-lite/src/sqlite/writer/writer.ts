@@ -9,10 +9,10 @@ import type { TransformAppend } from "../../append/writer-transform.ts";
 import { createLeaseTable, type LeaseTable } from "./leases.ts";
 import { createWritePiece } from "./pieces.ts";
 
-/** Answers each request with what is durable by then. */
+/** Executes requests; each is answered once its changes are durable. */
 export interface Writer {
   answer(request: Request): Reply;
-  /** The same of an append that comes in pieces; undefined while it is not there whole. */
+  /** Writes a piece of an append; undefined until its last piece. */
   answerPiece(piece: Piece): Reply | undefined;
 }
 
@@ -27,7 +27,7 @@ function prepareSnapshots(db: DatabaseSync) {
   };
 }
 
-/** Performs what is no append; inside of a transaction. */
+/** Performs operations that are no appends; runs inside a transaction. */
 function createPerform(
   db: DatabaseSync,
   leases: LeaseTable,
@@ -65,7 +65,7 @@ function createPerform(
   };
 }
 
-/** `requireFiles` throws once the files of `db` are no longer at their place. */
+/** `requireFiles` throws once the files of `db` are no longer in their place. */
 export function createWriter(db: DatabaseSync, transform: TransformAppend, requireFiles = (): void => {}): Writer {
   const boundaries = createBoundaries(db);
   const transaction = createTransaction(boundaries);
@@ -73,7 +73,7 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
   const archivedKeys = createArchivedKeys(db);
   const batches = createBatchWriter(db, leases, archivedKeys, transform);
   const perform = createPerform(db, leases, archivedKeys);
-  // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
+  // After a failed fsync, nothing may be acknowledged, not even what seems to succeed.
   let stoppedBy: string | undefined;
 
   function close(): Reply {
@@ -92,7 +92,7 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
     return { ...batch, commitMs: performance.now() - startedAt };
   }
 
-  /** What `work` answers, or the fault that it met with. */
+  /** Returns the result of `work`, or the fault that it met. */
   function attempt<Answer>(work: () => Answer): Answer | Reply {
     try {
       return work();
@@ -110,7 +110,7 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
       requireFiles();
       return undefined;
     } catch (error) {
-      // An append in pieces keeps its transaction until its last piece, which ends it.
+      // During an append in pieces no fault is returned: its last piece has to end the transaction.
       return db.isTransaction ? undefined : { kind: "fault", fault: "unavailable", cause: String(error) };
     }
   }
