@@ -60,8 +60,8 @@ test("a caller's token is exchanged under load: not one request is refused, and 
   await load;
   expect([statuses.length > 10, statuses.filter((status) => status !== 200)]).toEqual([true, []]);
   expect([await statusWith(service, old.token), await statusWith(service, next.token)]).toEqual([401, 200]);
-  const listed = (await world.command("token", "list", "--json")).out.trim().split("\n");
-  const uses = listed.map((line) => JSON.parse(line) as { name: string; id: string; last_used: string | null });
+  const { out: listed } = await world.command("token", "list", "--json");
+  const { tokens: uses } = JSON.parse(listed) as { tokens: { name: string; id: string; last_used: string | null }[] };
   const today = new Date().toISOString().slice(0, 10);
   expect(uses).toMatchObject([
     { name: "tester", last_used: null },
