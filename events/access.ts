@@ -25,7 +25,7 @@ const authenticationsFailed = defineEvent(
   ),
 );
 
-/** Wrong tokens that came from one address within a minute. */
+/** Wrong tokens that came within a minute, from one address or from several that are counted together. */
 export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   owner: ({ address }: { address?: string }) => ({ kind: "click", ip: address }),
   members: ["address"],

@@ -94,7 +94,7 @@ export const eventSpecs = [
 
 type Spec = (typeof eventSpecs)[number];
 
-/** The union of all events; `type` tells them apart. */
+/** The union of all events; `type` distinguishes them. */
 export type Event = EventOf<Spec>;
 
 /** A store of these events. */

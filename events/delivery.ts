@@ -53,7 +53,7 @@ export const DispatchRetryRequested = defineEvent(
       source: Type.Integer(),
       channel: channelName,
       doubtful_since,
-      /** An attempt may have arrived, and an operator had it sent again all the same. */
+      /** An attempt may have arrived, and an operator still had it sent again. */
       may_double: Type.Optional(Type.Literal(true)),
       /** The dispatch was in doubt; absent for a dead letter. */
       in_doubt: Type.Optional(Type.Literal(true)),

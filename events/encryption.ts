@@ -23,7 +23,7 @@ export interface Personal<Member extends string = string, InFolds extends boolea
   readonly shortened?: Readonly<Record<string, (value: string) => string>>;
   /** True if folds see the members. Decrypting costs as much as the rest of reading. */
   readonly inFolds: InFolds;
-  /** Replaces the members once the key is gone; `mark` tells erased people apart. */
+  /** Replaces the members once the key is gone; `mark` tells erased recipients apart. */
   erased(mark: string): Readonly<Record<string, unknown>>;
 }
 
@@ -68,7 +68,7 @@ export interface Encryptor {
    * moved.
    */
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
-  /** A mark that stands for the person whom the ciphertext was about. */
+  /** A mark that stands for the recipient whom the ciphertext was about. */
   markOf(ciphertext: string): string;
   /** Keys may have been deleted elsewhere: uses cached keys again only after a check that they were not. */
   revalidate(): void;
@@ -79,12 +79,12 @@ export const ERASED = "erased";
 
 const ERASED_PERSON = `${ERASED}:`;
 
-/** The id and the username of an erased person. */
+/** The id and the username of an erased recipient. */
 export function erasedPerson(mark: string): string {
   return ERASED_PERSON + mark;
 }
 
-/** The mark of an erased person's id; undefined for every other id. */
+/** The mark of an erased recipient's id; undefined for every other id. */
 export function markOfErased(id: string): string | undefined {
   return id.startsWith(ERASED_PERSON) ? id.slice(ERASED_PERSON.length) : undefined;
 }

@@ -192,7 +192,8 @@ export const RecipientReleased = withPersonal(defineEvent("RecipientReleased", T
 });
 
 /**
- * A person wrote to us: appended for their first message, and for their first one after ours. Its text is not stored.
+ * A recipient wrote to us: appended for their first message, and for their first one after ours. Its text is not
+ * stored.
  */
 export const DirectMessageReceived = withPersonal(
   defineEvent(
@@ -255,7 +256,7 @@ export const SourceRead = withPersonal(
     ),
   ),
   {
-    // The newest entry of a source is a person, or one of their posts.
+    // The newest entry of a source is a user, or one of their posts.
     owner: ({ newest }: { newest?: string }): Owner => ({ kind: "person", id: newest }),
     members: ["newest"],
     inFolds: true,
@@ -510,7 +511,7 @@ export const usage = Type.Object(
   {
     sends: Type.Integer(),
     users: Type.Integer(),
-    /** Followers read of our own account, which may be cheaper than other people. */
+    /** Followers read of our own account, which may be cheaper than other users. */
     followers: Type.Integer(),
     posts: Type.Integer(),
     messages: Type.Integer(),

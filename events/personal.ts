@@ -32,19 +32,19 @@ const reasonObject = Type.Object(erasureReason, closed);
 export type ErasureReason = Static<typeof reasonObject>;
 
 /**
- * A person is erased: each instance that reads this event deletes `keys` from the key file, and so all that they
+ * A recipient is erased: each instance that reads this event deletes `keys` from the key file, and so all that they
  * encrypt.
  */
 export const PersonForgotten = defineEvent(
   "PersonForgotten",
   Type.Object(
     {
-      /** Keyed hashes of the person's names, so that no run contacts them again. */
+      /** Keyed hashes of the recipient's names, so that no run contacts them again. */
       hashes: Type.Array(Type.String()),
       keys: Type.Array(Type.String()),
-      /** Keys that stay: they encrypt records of others under a handle that was this person's in the end. */
+      /** Keys that stay: they encrypt records of others under a handle that was this recipient's in the end. */
       spared: Type.Optional(Type.Array(Type.String())),
-      /** Only the clicks on the person's links are erased, because they revoked tracking. */
+      /** Only the clicks on the recipient's links are erased, because they revoked tracking. */
       scope: Type.Optional(Type.Literal("tracking")),
       ...erasureReason,
     },

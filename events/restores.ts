@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
- * A service first opened a log that continues a copy. Work done after the copy was made is missing from the log, and
- * may have happened all the same.
+ * A service first opened a log that continues a copy. Work done after the copy was made is missing from the log, but
+ * may have happened.
  */
 export const LogRestored = defineEvent(
   "LogRestored",
@@ -61,10 +61,12 @@ export const LogTimeCorrected = defineEvent(
 /** `reachlog backup` has written a backup of this log. */
 export const BackupMade = defineEvent("BackupMade", backupSchema);
 
-/** `reachlog restore --rehearse` has proved a backup of this log, where the log itself is. */
+/** `reachlog restore --rehearse`, run with the configuration of this log, has proved a backup of it. */
 export const BackupRehearsed = defineEvent("BackupRehearsed", backupSchema);
 
-/** `reachlog archive`, or a service with ARCHIVE_AFTER_DAYS, moved the oldest events out of the database into segments. */
+/**
+ * `reachlog archive`, or a service with ARCHIVE_AFTER_DAYS, moved the oldest events from the database into segments.
+ */
 export const EventsArchived = defineEvent(
   "EventsArchived",
   Type.Object(

@@ -35,7 +35,7 @@ export interface Consent {
 export const NO_CONSENT: Consent = { basis: "none", consent: null, tracking: { status: "unknown" }, inbound: false };
 
 /**
- * Returns what a consent lacks as proof. A recipient who wrote first needs no evidence, because the log itself holds
+ * Returns what a consent lacks as proof. A recipient who wrote first needs no evidence, because the log itself records
  * the message.
  */
 export function findMissingEvidence({

@@ -22,7 +22,7 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   skipped: number;
   failed: number;
   in_doubt: number;
-  /** Messages of its own that it sent, or may have sent. */
+  /** Messages of this run that it sent, or may have sent. */
   places: number;
   /** The `failed` messages that the run never asked the network to send. */
   withdrawn: number;
