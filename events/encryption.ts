@@ -43,7 +43,7 @@ export function withPersonal<
 /** Members that folds do not see. */
 export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Member, false> } ? Member : never;
 
-/** A key, and how ciphertexts begin that are encrypted with it. */
+/** A key, and the prefix of the ciphertexts that it encrypts. */
 export interface EncryptionKey {
   readonly prefix: string;
   /** 32 bytes in hex. Undefined if the owner was erased: their ciphertexts are the prefix alone. */

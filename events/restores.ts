@@ -21,7 +21,7 @@ export const LogRestored = defineEvent(
       ]),
       /** The log's life that begins with this event; each life has one such event. */
       epoch: Type.String(),
-      /** Where the log ended: with the copied events, and with those that commands have appended since. */
+      /** Where the log ended, including events that commands have appended to the copy. */
       found_position: Type.Integer(),
       found_hash: Type.String(),
     },

@@ -563,7 +563,7 @@ function fail(
   if (reason === "not_permitted") refuse(state, contact, change);
   if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
-  // These refusals in a row have led to a decision, and the next row begins.
+  // This series of refusals has led to a decision, and a new one begins.
   replaceRefused(state, [], change);
   contact.refused_after = state.taken.length;
   return contact;

@@ -32,8 +32,8 @@ import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
 /**
- * One lane of one channel. Pending dispatches are read from the log, which is the outbox; this only knows how many are
- * settled. It stays as small as the dispatcher's window, however long the backlog.
+ * One lane of one channel. Pending dispatches are read from the log, which is the outbox; this only records how far
+ * they are settled. It stays as small as the dispatcher's window, however long the backlog.
  */
 export interface LaneState {
   /** Number of dispatches that are requested and have no final outcome. */

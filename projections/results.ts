@@ -7,7 +7,7 @@ import { msOf } from "./time.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;
 
-/** The number of no message. */
+/** A number that no message has. */
 const NONE = -1;
 
 /** Properties that messages have in common. */

@@ -212,7 +212,7 @@ export function judgeRequest(fetches: Fetches, { link, bot, click }: LinkRequest
   const isBurst = before !== undefined && click.at - before.at <= BURST_GAP_MS;
   if (isBurst && before.waiting !== null) suspect(fetches, link, before.waiting, verdicts);
   if (isBurst && !bot) suspect(fetches, link, click, verdicts);
-  // Keeps them in the order of the last request. Few links are requested so soon after a message that the move is
+  // Keeps `bursts` in the order of the last request. Few links are requested so soon after a message that the move is
   // cheap.
   bursts.delete(link);
   bursts.set(link, { at: click.at, waiting: isBurst || bot ? null : click });

@@ -21,7 +21,7 @@ export function measureAll<Name extends BackupFile>(folder: string, names: reado
 
 /**
  * Copies a file of a backup to a new place, durably, if it has not changed since the backup was made. Throws a
- * ServiceError (invalid, conflict); the new place stays empty then.
+ * ServiceError (invalid, conflict); `to` does not exist then.
  */
 export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
   if (!existsSync(from)) throw new ServiceError("invalid", `${from} is missing`);

@@ -60,7 +60,7 @@ export async function bindNext(place: LogPlace): Promise<void> {
   }
 }
 
-/** Returns a binding to the log of that id that is opened next; secrets next to the log move with it. */
+/** Returns a binding to the log with that id which is opened next; secrets next to the log move with it. */
 function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
 }

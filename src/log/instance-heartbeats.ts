@@ -53,8 +53,9 @@ const START_HEARTBEAT_MS = 1_000;
 const PREFIX = "instance/";
 
 /**
- * Makes this instance known to the log's others, and watches them, until it is disposed. Heartbeats show who is alive,
- * because two machines read times differently. Throws a ServiceError (configuration) if a live one has other settings.
+ * Makes this instance known to the log's others, and watches them, until it is disposed. Heartbeats, not times, show
+ * who is alive, because two machines read times differently. Throws a ServiceError (configuration) if their settings
+ * differ.
  */
 export async function joinInstances(deps: InstancesDeps, own: Instance): Promise<Instances> {
   const others = watchOthers(deps, own);

@@ -61,8 +61,8 @@ export function deniedBy(record: Pick<ClockRecord, "expectedMs"> | undefined, wa
 }
 
 /**
- * The clock of a log in a file: the machine's clock, but the monotonic one after a jump of more than {@link
- * CLOCK_SKEW_MS_MAX}, until the machine's is right or the record is removed. A wrong time of an event would hold the
+ * The clock of a log in a file: the machine's, or the monotonic one after a jump of more than {@link
+ * CLOCK_SKEW_MS_MAX}, until the machine's is right or the record is removed. An event with a wrong time would stop the
  * log's.
  */
 export function machineClock({

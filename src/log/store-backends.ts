@@ -93,7 +93,7 @@ export function sqliteStore(
     identify: async () => (existsSync(file) ? identifySqliteLog(file) : undefined),
     isOtherAt: (other) => existsSync(other) && !isSameFile(other, file),
     warnings: async () => [],
-    // Nothing tells a copy of all files at once from the original, so an operator has to say so.
+    // A copy of all files at once looks like the original, so an operator has to report it.
     isElsewhere: async () => false,
     beginEpoch: async (_, holder) => beginSqliteEpoch({ file, holder }),
     unprotected: async () => [],

@@ -45,7 +45,8 @@ interface WitnessListener {
 }
 
 /**
- * Serves a witness of C2SP tlog-witness until it is disposed. Throws a ServiceError (configuration), or the port's error.
+ * Serves a witness of C2SP tlog-witness until it is disposed. Throws a ServiceError (configuration), or an error of the
+ * port.
  */
 export async function serveHeads(options: WitnessOptions, listener: WitnessListener) {
   const { folder, name, logKeys, mayForget, host, port } = options;

@@ -80,7 +80,7 @@ function distinct(values: readonly (string | undefined)[]): readonly string[] {
 
 /**
  * Refs of the keys of days on which an answer to a caller, such as that of a dry run, contains one of these names. All
- * answers of such a day go: a repeat of one of its requests is refused, and nothing is done twice.
+ * answers of such a day are erased: a repeat of one of its requests is refused, and nothing is done twice.
  */
 async function findAnswers(log: Log, names: readonly Recipient[], signal: AbortSignal) {
   const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);

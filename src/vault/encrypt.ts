@@ -53,7 +53,7 @@ export function encrypt(key: Uint8Array, text: string, context: string): Buffer 
   return Buffer.concat([iv, ciphertext, cipher.getAuthTag()]);
 }
 
-/** Undefined if the key or the context is another one, or a bit was changed. */
+/** Undefined if the key or the context differs, or a bit was changed. */
 export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): string | undefined {
   if (ciphertext.length < IV_BYTES + TAG_BYTES) return undefined;
   const decipher = createDecipheriv(ALGORITHM, handed(key), ciphertext.subarray(0, IV_BYTES));

@@ -116,7 +116,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       return (await database.label()).binding?.log === log;
     },
     /**
-     * Binds the secrets to a log as `decide` says, which throws if it must not be. From then on, changes and looks at
+     * Binds the secrets to the log that `decide` returns, or throws what it throws. From then on, changes and reads of
      * the revision are refused once another log, or a continuation other than `epoch` and the decided one, has the
      * secrets.
      */

@@ -82,9 +82,9 @@ export async function rotateKey(
 }
 
 /**
- * Retires the former master key. Destroying it then destroys all that was deleted before, except in copies from the
- * rotation, which hold both keys. False if no rotation is in progress; throws a ServiceError (configuration) if it is
- * given.
+ * Retires the former master key: destroying it destroys all that was deleted before, except in copies from the
+ * rotation. False if no rotation is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds the former
+ * key.
  */
 export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
   const unlocked = await unlock(place);

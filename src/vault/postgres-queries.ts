@@ -12,7 +12,7 @@ import {
   type WrappedKey,
 } from "./secret-database.ts";
 
-/** Counts the label up; no other transaction can do so until this one ends. Returns the former label. */
+/** Increases the revision; no other transaction can do so until this one ends. Returns the former label. */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(
     `UPDATE reachlog_vault.stores SET revision = revision + 1 WHERE name = $1
