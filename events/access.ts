@@ -9,22 +9,23 @@ const authenticationsFailed = defineEvent(
   "AuthenticationsFailed",
   Type.Object(
     {
-      /** Whose they were; absent where several addresses are summed up. */
+      /** The address that sent the tokens; absent if several addresses are counted together. */
       address: Type.Optional(Type.String()),
       addresses: Type.Integer(),
-      /** Wrong tokens that got 401. Which they were is not recorded. */
+      /** Wrong tokens that got 401. The tokens themselves are not recorded. */
       failed: Type.Integer(),
-      /** Further wrong tokens, compared too, that got 429: an address has ten 401 a minute. */
+      /** Further wrong tokens that were compared but got 429: an address gets at most ten 401 a minute. */
       turned_away: Type.Integer(),
-      /** From the first of them to the last one. */
+      /** Time of the first wrong token. */
       since: Type.String(),
+      /** Time of the last wrong token. */
       until: Type.String(),
     },
     closed,
   ),
 );
 
-/** Wrong tokens that came from one address within a minute. */
+/** Wrong tokens that came within a minute, from one address or from several that are counted together. */
 export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   owner: ({ address }: { address?: string }) => ({ kind: "click", ip: address }),
   members: ["address"],
@@ -32,16 +33,18 @@ export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   erased: () => ({ address: ERASED }),
 });
 
-/** A token was used, for the first time on that day of UTC. `token_id` names it without disclosing it. */
+/** A token was used for the first time on that UTC day. `token_id` identifies it without disclosing it. */
 export const TokenUsed = defineEvent(
   "TokenUsed",
   Type.Object({ name: Type.String(), token_id: Type.String(), day: Type.String() }, closed),
 );
 
-/** Another master key took the place of the former one. Ids tell keys apart and disclose nothing else. */
+/** The master key was replaced. The ids tell keys apart and disclose nothing else. */
 export const KeyRotated = defineEvent("KeyRotated", Type.Object({ from: Type.String(), to: Type.String() }, closed));
 
-/** What of the personal data was read: a page of the console, an answer of the API, or the output of a command. */
+/**
+ * The kind of personal data that was read: a page of the console, a response of the API, or the output of a command.
+ */
 export const readResource = Type.Union([
   Type.Literal("overview"),
   Type.Literal("run"),
@@ -61,19 +64,18 @@ export const readResource = Type.Union([
 ]);
 export type ReadResource = Static<typeof readResource>;
 
-/**
- * A caller was about to see personal data, and nothing of that data. `recipient`: the one that was read about; absent: no
- * single one. `filters`: names of the filters that chose what was read, without their values. `records`: how many; absent:
- * not known beforehand.
- */
+/** A caller was about to see personal data. The event does not contain that data. */
 export const PersonalDataRead = withPersonal(
   defineEvent(
     "PersonalDataRead",
     Type.Object(
       {
         resource: readResource,
+        /** The recipient whose data was read; absent if the read concerns no single recipient. */
         recipient: Type.Optional(recipient),
+        /** Names of the filters that selected the data, without their values. */
         filters: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+        /** Number of records read; absent if it was not known beforehand. */
         records: Type.Optional(Type.Integer()),
       },
       closed,

@@ -20,7 +20,7 @@ export const TokenRefreshed = defineEvent(
   Type.Object({ user_id: Type.String(), expires_at: Type.String() }, closed),
 );
 
-/** `dead`: the grant is gone and a person has to authorize again. */
+/** `dead`: the grant is gone, and the account must be authorized again. */
 export const TokenRefreshFailed = defineEvent(
   "TokenRefreshFailed",
   Type.Object({ user_id: Type.String(), reason: Type.String(), dead: Type.Boolean() }, closed),

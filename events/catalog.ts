@@ -25,7 +25,7 @@ import * as tracking from "./tracking.ts";
 import * as verification from "./verification.ts";
 import * as webhook from "./webhook.ts";
 
-/** Every event there is. A new one is added here, and nowhere else. */
+/** All event types. A new one is added here and nowhere else. */
 export const eventSpecs = [
   account.AccountAuthorized,
   account.TokenRefreshed,
@@ -94,7 +94,7 @@ export const eventSpecs = [
 
 type Spec = (typeof eventSpecs)[number];
 
-/** The union of all events; `type` tells them apart. */
+/** The union of all events; `type` distinguishes them. */
 export type Event = EventOf<Spec>;
 
 /** A store of these events. */
@@ -105,7 +105,7 @@ export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
 /** An event as the log holds it: with position, stream, version, time and hash. */
 export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { type: T }>>;
 
-/** What a projection sees of an event: encrypted members that no fold needs stay closed. */
+/** An event as projections see it: without the encrypted members that no fold needs. */
 export type Folded<T extends EventType = EventType> = Extract<FoldedEvent, { type: T }>;
 
 type FoldedEvent = FoldedBy<Spec>;
@@ -128,25 +128,27 @@ export function makeEvent<T extends EventType>(
 /** A spec with its compiled checks. */
 interface Checked extends EventSpec, PersonalSpec {
   readonly check: () => TypeCheck<TObject>;
-  /** For folds, which do not mind a member too many: to look for one costs more than all else that is checked. */
+  /** For folds, which accept additional members: to look for them would cost more than all other checks. */
   readonly checkFolded: () => TypeCheck<TObject>;
-  /** The same of data whose ciphertext stays closed. */
+  /** Like `checkFolded`, for data whose ciphertext stays closed. */
   readonly checkClosed: () => TypeCheck<TObject>;
-  /** How the JSON of the meta ends where {@link makeEvent} made it, for events of the current version. */
+  /** The end of the meta's JSON if {@link makeEvent} made it in the current schema version. */
   readonly metaEnd: string;
 }
 
 const UNKNOWN_TYPE =
   "this version of reachlog has no such event; a log of another version is opened by that version only";
 
-/** What a codec can do beside: show stored events opened, as they were written, each in its place. */
+/**
+ * A codec that can also decrypt stored events exactly as they were written. The results are in the order of the events.
+ */
 export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
   open(stored: readonly Stored<NewEvent>[]): Awaitable<readonly Opened[]>;
 }
 
 /**
- * Builds the codec of a set of specs: it checks and encrypts on write, opens, upcasts and checks on read. Without an
- * encryptor everything is written openly, and what is encrypted reads as erased.
+ * Builds the codec of a set of specs: it checks and encrypts on write; decrypts, upcasts and checks on read. Without an
+ * encryptor it writes everything in the clear, and reads encrypted data as erased.
  */
 export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
@@ -224,7 +226,7 @@ function lifted(spec: Checked, stored: Stored<NewEvent>, { data: opened, erased 
   return { ...stored, data, meta };
 }
 
-/** Gives the specs of `list` their checks and proves that each older version has a way to the current one. */
+/** Adds the checks to the specs of `list`. Throws if an older schema version has no upcast. */
 export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): ReadonlyMap<string, Checked> {
   return new Map(
     list.map((spec) => {
@@ -242,13 +244,13 @@ export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): Reado
   );
 }
 
-/** At the first event of its type: compiling all of them takes longer than most commands. */
+/** Compiles the schema at the first event of its type: compiling all of them takes longer than most commands. */
 function compiledOnce(schema: () => TObject): () => TypeCheck<TObject> {
   let compiled: TypeCheck<TObject> | undefined;
   return () => (compiled ??= TypeCompiler.Compile(schema()));
 }
 
-/** The same schema, whose objects may have other members beside, on every level. */
+/** The same schema, but with additional members allowed in objects on every level. */
 function withMore(schema: unknown): unknown {
   if (typeof schema !== "object" || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map(withMore);
@@ -266,10 +268,10 @@ function closedOf({ data, personal: encrypted }: EventSpec & PersonalSpec): TObj
 
 const byType = compileSpecs(eventSpecs);
 
-/** All types that there are, in the order of the catalog. */
+/** All event types, in the order of the catalog. */
 export const EVENT_TYPES: readonly EventType[] = eventSpecs.map(({ type }) => type);
 
-/** Of the catalog's events, without keys: for tests and benches. */
+/** The catalog's codec without keys, for tests and benches. */
 export const codec: EncryptingCodec<Event> = createCodec<Event>(byType);
 
 /** The catalog's codec with keys. */
@@ -277,12 +279,12 @@ export function encryptingCodec(encryptor: Encryptor): EncryptingCodec<Event> {
   return createCodec<Event>(byType, encryptor);
 }
 
-/** The types of which something is encrypted. */
+/** The event types with encrypted members. */
 export const ENCRYPTED_TYPES: readonly EventType[] = [...byType.values()].flatMap(({ type, personal: encrypted }) =>
   encrypted === undefined ? [] : [type as EventType],
 );
 
-/** Of an event that was read; one that is about to be written has no position. */
+/** Says in an error message where the event is; one that is about to be written has no position. */
 function where(position: number | undefined): string {
   return position === undefined ? "written" : `at ${position}`;
 }

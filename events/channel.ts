@@ -6,27 +6,30 @@ export type ClickChannel = Static<typeof clickChannel>;
 
 export const CLICK_CHANNELS: readonly ClickChannel[] = clickChannel.anyOf.map((name) => name.const);
 
-/** Characters of a webhook's name, which is part of roles, labels and columns. */
+/** Maximum length of a webhook's name, which is part of roles, labels and columns. */
 export const WEBHOOK_NAME_CHARS_MAX = 24;
 
-/** A webhook as a channel: the one without a name, or one by its name, as `webhook-crm`. */
+/** The channel of a webhook: `webhook` for the unnamed one, or with its name, such as `webhook-crm`. */
 export type WebhookChannel = "webhook" | `webhook-${string}`;
 
 const WEBHOOK_PATTERN = `webhook(-[a-z0-9-]{1,${WEBHOOK_NAME_CHARS_MAX}})?`;
 
 export const webhookChannel = Type.Unsafe<WebhookChannel>(Type.String({ pattern: `^${WEBHOOK_PATTERN}$` }));
 
-/** Where dispatches go: there, and to programs of the operator's, each of which gets the events it is subscribed to. */
+/**
+ * A channel that dispatches go to: a click channel, or a webhook to one of the operator's programs, which gets the
+ * events that it is subscribed to.
+ */
 export type ChannelName = ClickChannel | WebhookChannel;
 
 export const channelName = Type.Unsafe<ChannelName>(
   Type.String({ pattern: `^(${CLICK_CHANNELS.join("|")}|${WEBHOOK_PATTERN})$`, examples: ["chat", "webhook-crm"] }),
 );
 
-/** The channels that each log has, in the order in which they are shown. Webhooks with a name follow them. */
+/** The channels that every log has, in the order in which they are shown. Named webhooks follow them. */
 export const CHANNELS = [...CLICK_CHANNELS, "webhook"] as const;
 
-/** Those of {@link CHANNELS} in their order, then the others by name. */
+/** Sorts channels: first {@link CHANNELS} in their order, then the others by name. */
 export function sortChannels(names: Iterable<ChannelName>): readonly ChannelName[] {
   const given = new Set(names);
   const named = [...given].filter((name) => !CHANNELS.some((fixed) => fixed === name));
@@ -37,13 +40,16 @@ export function isWebhook(name: string): name is WebhookChannel {
   return name.startsWith("webhook");
 }
 
-/** Direct sends overtake clicks, and a webhook's events: each lane of a channel has its own cursor over the log. */
+/**
+ * A lane of a channel. Each has its own cursor over the log, so that direct sends overtake clicks and a webhook's
+ * events.
+ */
 export const lane = Type.Union([Type.Literal("direct"), Type.Literal("clicks"), Type.Literal("events")]);
 export type Lane = Static<typeof lane>;
 
 export const LANES: readonly Lane[] = lane.anyOf.map((name) => name.const);
 
-/** The lanes that a channel has: a webhook carries events of the log, the others clicks. */
+/** The lanes of a channel: direct sends, and the log's events for a webhook or clicks for the others. */
 export function lanesOf(channel: ChannelName): readonly Lane[] {
   return ["direct", backlogLaneOf(channel)];
 }

@@ -11,20 +11,26 @@ import {
 } from "./encrypted-data.ts";
 import type { EncryptionKey, Encryptor, Personal } from "./encryption.ts";
 
-/** Closes and opens what is personal of events. */
+/** Encrypts and decrypts the personal members of events. */
 export interface Ciphertexts {
-  /** The events of one append as the log holds them. */
+  /** Returns the events of one append as the log stores them. */
   close(events: readonly NewEvent[]): Awaitable<readonly Encoded[]>;
   open(stored: readonly Stored[]): Awaitable<readonly Opened[]>;
-  /** Whether an event that was closed here would open as it was given: once, and not after a deletion. */
+  /**
+   * True if an event read from the log can be used as it was given to `close`. For an event with personal data this is
+   * true only once, and not after keys were deleted.
+   */
   isOpen(event: NewEvent): boolean;
-  /** Called at an event that deleted keys: drops them from memory, so that reading goes on without them. */
+  /**
+   * Called for each event that is read. If its type deletes keys, drops what is in memory, so that reading continues
+   * without the deleted keys.
+   */
   dropDeletedAt(type: string): void;
-  /** How often such an event was read. */
+  /** Number of events read so far that deleted keys. */
   deletions(): number;
 }
 
-/** What is needed of an event to open it. */
+/** The parts of an event that are needed to decrypt it. */
 export interface Stored {
   /** Undefined in a fold. */
   readonly id: string | undefined;
@@ -32,7 +38,7 @@ export interface Stored {
   readonly data: unknown;
 }
 
-/** What is personal of the event at that index. */
+/** The personal members of the event at index `at`. */
 interface Part {
   readonly at: number;
   readonly personal: Personal;
@@ -43,18 +49,18 @@ interface Closed extends Omit<Part, "divided"> {
   readonly ciphertext: string;
 }
 
-/** Events held until they come back: a good part of a second of full load. */
+/** Maximum number of ids in `fresh`: a good part of a second of full load. */
 const FRESH_MAX = 16_384;
 
-/** With these events keys are deleted. */
+/** The events that delete keys. */
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
 
-/** Without an encryptor nothing is closed, and every ciphertext reads as erased. */
+/** Without an encryptor nothing is encrypted, and every ciphertext reads as erased. */
 export function createCiphertexts(
   personalOf: (type: string) => Personal | undefined,
   encryptor: Encryptor | undefined,
 ): Ciphertexts {
-  /** Closed here, and not yet read by who follows the log. */
+  /** Ids of events that were closed here and not yet read back from the log. */
   const fresh = new Set<string>();
   let deletions = 0;
 
@@ -63,7 +69,10 @@ export function createCiphertexts(
     fresh.add(id);
   };
 
-  /** Who comes to a deletion while keys are asked for must not be given anything that was encrypted with those of before. */
+  /**
+   * Encrypts the events. If keys were deleted since `asOf`, none is noted as fresh: a reader past the deletion must not
+   * get data that the former keys encrypted.
+   */
   const closeAll = (
     events: readonly NewEvent[],
     parts: readonly Part[],

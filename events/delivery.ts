@@ -33,28 +33,29 @@ export const MessageRequested = withPersonal(
   { owner: () => ({ kind: "message" }), members: ["text"], inFolds: false, erased: () => ({ text: ERASED }) },
 );
 
-/** One attempt at each of `channels`. */
+/** A test of `channels`: one attempt at each. */
 export const ChannelTestRequested = defineEvent(
   "ChannelTestRequested",
   Type.Object({ channels: Type.Array(channelName) }, closed),
 );
 
-/** When the first attempt that may have arrived was over: so long the network has known the dispatch by its id. */
+/** When the first attempt that may have arrived ended. The network has known the dispatch's id since then. */
 const doubtful_since = Type.Optional(Type.String());
 
-/**
- * A dead letter, or a dispatch in doubt (`in_doubt`), is to be dispatched again: `event_id` and `source` name the event
- * whose dispatch is repeated. `may_double`: an attempt may have arrived, and an operator had it sent again all the same.
- */
+/** A dead letter or a dispatch in doubt is to be dispatched again. */
 export const DispatchRetryRequested = defineEvent(
   "DispatchRetryRequested",
   Type.Object(
     {
+      /** Id of the event whose dispatch is repeated. */
       event_id: Type.String(),
+      /** Position of that event. */
       source: Type.Integer(),
       channel: channelName,
       doubtful_since,
+      /** An attempt may have arrived, and an operator still had it sent again. */
       may_double: Type.Optional(Type.Literal(true)),
+      /** The dispatch was in doubt; absent for a dead letter. */
       in_doubt: Type.Optional(Type.Literal(true)),
     },
     closed,
@@ -62,37 +63,39 @@ export const DispatchRetryRequested = defineEvent(
 );
 
 /**
- * How dispatches travel: one alone, several in one request of which the network answers each, or all in one message.
+ * How dispatches travel: one alone, several in one request that the network answers one by one, or all in one message.
  */
 const dispatchMode = Type.Union([Type.Literal("single"), Type.Literal("batch"), Type.Literal("digest")]);
 export type DispatchMode = Static<typeof dispatchMode>;
 
-/**
- * The outcome of requests that completed together. Each names what it carried by `sources`, the positions of the events
- * that requested the dispatches, as far as these have this outcome, at their attempt of this number. `low_watermark` is
- * the dispatcher's own account of its lane with this event: every dispatch requested below that position has a final
- * outcome, or a `DispatchFailed` with the time of its next attempt. So a restart reads the log from there on, and a
- * dispatch that waits long holds up nothing.
- */
+/** Schema of the outcome of requests that completed together. */
 const outcomeOf = <const Properties extends TProperties>(properties: Properties) =>
   Type.Object(
     {
       channel: channelName,
       lane,
+      /**
+       * Every dispatch of the lane requested below this position has a final outcome, or a `DispatchFailed` with the
+       * time of its next attempt. A restart reads the log from here, so a dispatch that waits long delays no other.
+       */
       low_watermark: Type.Integer(),
+      /**
+       * `sources`: positions of the events that requested those dispatches of the request that have this outcome.
+       * `attempt`: the number of their attempt.
+       */
       requests: Type.Array(Type.Object({ sources, attempt: Type.Integer(), ...properties }, closed), { minItems: 1 }),
     },
     closed,
   );
 const status = Type.Optional(Type.Integer());
 
-/** Of a network that answered, if only to refuse: its status, and how long it took. */
+/** Present if the network answered, even with a refusal: its status, and how long it took. */
 const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
 
-/** `digest`: the digest's own id, by which a network may know it. */
+/** `digest`: the id of the digest, by which a network may recognise it. */
 const asked = { mode: dispatchMode, digest: Type.Optional(Type.String()) };
 
-/** Without a mode no request was made. */
+/** The mode is absent if no request was made. */
 const maybeAsked = { ...asked, mode: Type.Optional(dispatchMode) };
 
 export const DispatchSucceeded = defineEvent(
@@ -101,8 +104,8 @@ export const DispatchSucceeded = defineEvent(
 );
 
 /**
- * Not final: the dispatches are tried again at `retry_at`. `may_have_arrived`: the network knows a repeat by its id, for
- * some time.
+ * Not final: the dispatches are retried at `retry_at`. `may_have_arrived`: the network recognises a repeat by its id,
+ * for some time.
  */
 export const DispatchFailed = defineEvent(
   "DispatchFailed",
@@ -127,7 +130,7 @@ export const DispatchSkipped = defineEvent(
   }),
 );
 
-/** They may have arrived, and a repeat could double them: never tried again by themselves. */
+/** The dispatches may have arrived and a repeat could double them, so they are never retried automatically. */
 export const DispatchInDoubt = defineEvent(
   "DispatchInDoubt",
   outcomeOf({ ...maybeAsked, ...answer, detail: Type.String() }),
@@ -139,15 +142,15 @@ export const DispatchAbandoned = defineEvent(
   outcomeOf({ ...maybeAsked, ...answer, detail: Type.String(), refused: Type.Boolean(), doubtful_since }),
 );
 
-/** An operator gave a dead letter up for good. `source` is the position of the event whose dispatch it was. */
+/** An operator discarded a dead letter. `source` is the position of the event whose dispatch it was. */
 export const DispatchDiscarded = defineEvent(
   "DispatchDiscarded",
   Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, why: Type.String() }, closed),
 );
 
 /**
- * An operator closed a dispatch in doubt: it `arrived`, or it is `left` as it is, sent or not. `source` is the position of
- * the event whose dispatch it was.
+ * An operator closed a dispatch in doubt: it `arrived`, or it is `left` as it is, sent or not. `source` is the position
+ * of the event whose dispatch it was.
  */
 export const DispatchSettled = defineEvent(
   "DispatchSettled",
@@ -164,9 +167,8 @@ export const DispatchSettled = defineEvent(
 );
 
 /**
- * Recorded before a request to a network that would not recognise every repeat, where several instances share the log:
- * the next dispatcher of the channel learns from it what may have arrived. `token` is the fencing token of the channel's
- * lease that the claim is made under; any outcome of the dispatches ends it.
+ * Recorded before a request to a network that may not recognise a repeat, if several instances share the log: it tells
+ * the next dispatcher what may have arrived. Any outcome ends the claim. `token`: fencing token of the channel's lease.
  */
 export const DispatchClaimed = defineEvent(
   "DispatchClaimed",
@@ -174,20 +176,20 @@ export const DispatchClaimed = defineEvent(
 );
 
 /**
- * So many requests failed in a row that nothing is sent before `until`; a single request decides then. `failures`: so
- * many, and more where it was open before.
+ * Too many requests in a row failed: nothing is sent before `until`, then a single request decides. `failures`: how
+ * many failed, including earlier ones if the circuit was open before.
  */
 export const CircuitOpened = defineEvent(
   "CircuitOpened",
   Type.Object({ channel: channelName, failures: Type.Integer(), until: Type.String() }, closed),
 );
 
-/** A request arrived again. */
+/** A request reached the network again. */
 export const CircuitClosed = defineEvent("CircuitClosed", Type.Object({ channel: channelName }, closed));
 
 /**
- * The network refuses the channel as a whole: its clicks wait, and direct sends fail at once.
- * `credential`: a keyed hash of what it was refused with, so that another one is recognised.
+ * The network refuses the channel as a whole: its clicks wait, and direct sends fail at once. `credential`: a keyed
+ * hash of the refused credential, so that another one is recognised.
  */
 export const ChannelSuspended = defineEvent(
   "ChannelSuspended",
@@ -197,7 +199,7 @@ export const ChannelSuspended = defineEvent(
   ),
 );
 
-/** `delivered`: the network took a test. */
+/** `delivered`: the network accepted a test. */
 export const ChannelResumed = defineEvent(
   "ChannelResumed",
   Type.Object(

@@ -2,13 +2,15 @@ import { EVENT_TYPES, type DataOf, type EventType, type Folded } from "./catalog
 import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channel.ts";
 import { positionsOf, sourcesOf } from "./sources.ts";
 
-/** The events that request dispatches by themselves, by the lane in which these are made. */
+/** The events that request dispatches by themselves, by the lane of these dispatches. */
 export const REQUESTING: Readonly<Record<Exclude<Lane, "events">, readonly EventType[]>> = {
   clicks: ["LinkClicked"],
   direct: ["NotificationRequested", "MessageRequested", "ChannelTestRequested", "DispatchRetryRequested"],
 };
 
-/** The channels to which this event requests a dispatch by itself; none for most. {@link isSubscribed} has the rest. */
+/**
+ * The channels to which the event requests a dispatch by itself; usually none. For webhooks see {@link isSubscribed}.
+ */
 export function requestedChannels(event: Folded): readonly ChannelName[] {
   switch (event.type) {
     case "LinkClicked":
@@ -25,38 +27,41 @@ export function requestedChannels(event: Folded): readonly ChannelName[] {
   }
 }
 
-/** Whether an event requests a dispatch to that channel by itself. Asked for every event by every dispatcher. */
+/** True if the event requests a dispatch to the channel by itself. Every dispatcher calls this for every event. */
 export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
   return event.type === "LinkClicked"
     ? (event.data.channels as readonly ChannelName[]).includes(channel)
     : requestedChannels(event).includes(channel);
 }
 
-/** What a webhook carries from position `from` on, up to its next subscription: events of these types. */
+/** A subscription of a webhook: from position `from` up to its next subscription it carries events of these types. */
 export interface Subscription {
   readonly from: number;
   readonly types: readonly string[];
-  /** As {@link WebhookSubscribed} has it; absent: nothing is carried. */
+  /** As in {@link WebhookSubscribed}; absent if the webhook carries nothing. */
   readonly receiver?: string;
   readonly filter?: string;
 }
 
-/** The events after which a webhook carries something else. */
+/** The events that change what a webhook carries. */
 export const SUBSCRIBING: readonly EventType[] = ["WebhookSubscribed", "WebhookUnsubscribed"];
 
-/** What is of use to the service alone. */
+/** Events that only the service itself uses. */
 const BOOKKEEPING: readonly EventType[] = ["RequestAnswered", "ProjectionRebuilt"];
 
 /** The events that may change what is pending, or are themselves dispatched. */
 export const DISPATCHED_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => !BOOKKEEPING.includes(type));
 
-/** Tests go to webhooks as such; claims come before each request, and only the next dispatcher reads them. */
+/**
+ * Events that no webhook carries. A test goes to a webhook as such, and only the next dispatcher reads claims, which
+ * precede each request.
+ */
 const UNCARRIED: readonly EventType[] = [...SUBSCRIBING, "ChannelTestRequested", "DispatchClaimed"];
 
-/** What a webhook may be subscribed to. */
+/** The event types that a webhook can subscribe to. */
 export const SUBSCRIBABLE: readonly EventType[] = DISPATCHED_TYPES.filter((type) => !UNCARRIED.includes(type));
 
-/** What one webhook carries after an event of {@link SUBSCRIBING}; undefined for all others: it goes on. */
+/** Returns a webhook's new subscription after an event of {@link SUBSCRIBING}; undefined for all other events. */
 export function subscriptionBy({
   type,
   data,
@@ -68,8 +73,8 @@ export function subscriptionBy({
 }
 
 /**
- * Whether the webhook with these subscriptions, in the order of the log, carries an event. None carries what is about a
- * webhook: each delivery of that would cause another event.
+ * True if a webhook with these subscriptions, in the order of the log, carries the event. None carries events about a
+ * webhook: each delivery of one would cause another event.
  */
 export function isSubscribed(subscriptions: readonly Subscription[], event: Folded): boolean {
   if (subscriptions.length === 0) return false;
@@ -78,7 +83,7 @@ export function isSubscribed(subscriptions: readonly Subscription[], event: Fold
   return subscriptions.findLast(({ from }) => from <= position)?.types.includes(type) ?? false;
 }
 
-/** The channels to which the event requests dispatches: by itself, or by the subscriptions of webhooks. */
+/** The channels to which the event requests dispatches: by itself, or by subscriptions of webhooks. */
 export function findRequestedChannels(
   webhooks: ReadonlyMap<WebhookChannel, readonly Subscription[]>,
   event: Folded,
@@ -87,28 +92,28 @@ export function findRequestedChannels(
   return [...requestedChannels(event), ...carriers.map(([name]) => name)];
 }
 
-/** The lane in which what an event requests by itself is dispatched. */
+/** The lane of the dispatches that an event requests by itself. */
 export function laneOf(event: Folded): Exclude<Lane, "events"> {
   return event.type === "LinkClicked" ? "clicks" : "direct";
 }
 
-/** The events that say how dispatches ended. */
+/** The events that record how dispatches ended. */
 export type OutcomeType =
   "DispatchSucceeded" | "DispatchFailed" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned";
 
-/** One request of an outcome event, and what it carried. */
+/** One request of an outcome event, and the dispatches that it carried. */
 export type RequestOf<T extends OutcomeType> = DataOf<T>["requests"][number];
 
 export function isOutcome<E extends Pick<Folded, "data">>(event: E): event is E & Folded<OutcomeType> {
   return "requests" in event.data;
 }
 
-/** Whether it settles its dispatches: all but a failure, which is followed by another attempt. */
+/** True if the outcome settles its dispatches. A failure does not: another attempt follows. */
 export function isFinal(type: OutcomeType): boolean {
   return type !== "DispatchFailed";
 }
 
-/** The outcome as if its requests had carried none but these dispatches; undefined where they carried none of them. */
+/** The outcome as if its requests had carried only these dispatches; undefined if they carried none of them. */
 export function narrowedTo<E extends { readonly data: Folded<OutcomeType>["data"] }>(
   event: E,
   dispatches: Pick<ReadonlySet<number>, "has">,

@@ -4,20 +4,26 @@ import { type EncryptionKey, type Owner, type Personal, ENCRYPTED, encodeRequest
 
 export type Data = Readonly<Record<string, unknown>>;
 
-/** The event's id inside of a ciphertext that folds open: they do not know it, so it cannot be a part of the context. */
+/**
+ * Holds the event's id inside a ciphertext that folds open: folds do not know the id, so it cannot be part of the
+ * context.
+ */
 const OF_EVENT = "$event";
 
 export function ownerOf(personal: Personal, data: unknown): Owner {
   return personal.owner(data as never);
 }
 
-/** The data of an event, taken apart. */
+/** The data of an event, split into what is stored readable and what is encrypted. */
 export interface Divided {
   readonly shown: Data;
   readonly hidden: Data;
 }
 
-/** Undefined: nothing in it is personal, and it is stored as it is. What is not shown stays as undefined, which JSON leaves out. */
+/**
+ * Undefined if nothing in the data is personal: it is stored as it is. Hidden members stay in `shown` as undefined,
+ * which JSON leaves out.
+ */
 export function divide({ members, shortened = NONE }: Personal, data: unknown): Divided | undefined {
   let shown: Record<string, unknown> | undefined;
   const hidden: Record<string, unknown> = {};
@@ -40,7 +46,10 @@ export function divide({ members, shortened = NONE }: Personal, data: unknown): 
 
 const NONE = {};
 
-/** The event as the log holds it, but for the ciphertext, which the writer thread makes; that of the erased stays empty. */
+/**
+ * The event as the log stores it, except for the ciphertext, which the writer thread makes. For an erased owner the
+ * ciphertext is the prefix alone.
+ */
 export function encryptDivided(
   personal: Personal,
   { id, type, meta }: NewEvent,
@@ -53,14 +62,14 @@ export function encryptDivided(
   return { id, type, data: shown, meta, transformInput };
 }
 
-/** Puts the members of a ciphertext back in their places. */
+/** Puts the decrypted members back into the data. */
 function unite(data: unknown, hidden: Data): unknown {
   const whole: Record<string, unknown> = {};
   for (const member in data as Data) if (member !== ENCRYPTED) whole[member] = (data as Data)[member];
   return Object.assign(whole, hidden);
 }
 
-/** The ciphertext of stored data; undefined when it holds none: nothing in it is personal. */
+/** The ciphertext of stored data; undefined if nothing in it is personal. */
 export function ciphertextOf(data: unknown): string | undefined {
   const ciphertext = typeof data === "object" && data !== null ? (data as Data)[ENCRYPTED] : undefined;
   return typeof ciphertext === "string" ? ciphertext : undefined;
@@ -71,7 +80,7 @@ export interface Opened {
   readonly erased: boolean;
 }
 
-/** `text`: what was encrypted, undefined where its key is gone. `id` is undefined in a fold. */
+/** `text`: the decrypted text, undefined if its key is gone. `id` is undefined in a fold. */
 export function openedWith(
   personal: Personal,
   { id, type, data }: { readonly id: string | undefined; readonly type: string; readonly data: unknown },
@@ -86,7 +95,7 @@ export function openedWith(
   return { data: unite(data, hidden), erased: false };
 }
 
-/** Binds a ciphertext to its event. */
+/** The context that binds a ciphertext to its event. */
 export function contextOf({ inFolds }: Personal, type: string, id = ""): string {
   return inFolds ? type : `${type}|${id}`;
 }

@@ -1,29 +1,29 @@
 import type { Awaitable } from "eventstore-lite";
 import type { EventSpec } from "./event.ts";
 
-/** Whose key encrypts the personal data of an event. */
+/** The owner of an event's personal data, whose key encrypts it. */
 export type Owner =
   | {
       readonly kind: "person";
       readonly id?: string | undefined;
       readonly username?: string | undefined;
-      /** Each event has a key of its own, and once they are deleted nothing says whose events they were. */
+      /** Each event has its own key. Once the keys are deleted, nothing tells whose events they were. */
       readonly isUnlinkable?: true;
     }
   | { readonly kind: "click"; readonly ip: string | undefined }
-  /** Messages to our own team, and answers to callers: data of no one person. */
+  /** Messages to our own team, and answers to callers: the data belongs to no single person. */
   | { readonly kind: "message" | "answer" };
 
-/** What of an event is personal. A member may be absent. */
+/** The personal members of a type of event. A member may be absent. */
 export interface Personal<Member extends string = string, InFolds extends boolean = boolean> {
   owner(data: never): Owner;
-  /** These are encrypted whole. */
+  /** Members that are encrypted whole. */
   readonly members: readonly Member[];
-  /** Of these a part stays readable. */
+  /** Members of which a part stays readable; the function returns that part. */
   readonly shortened?: Readonly<Record<string, (value: string) => string>>;
-  /** Whether folds see the members; decrypting costs as much as the rest of reading. */
+  /** True if folds see the members. Decrypting costs as much as the rest of reading. */
   readonly inFolds: InFolds;
-  /** What stands for the members once the key is gone; `mark` tells people apart. */
+  /** Replaces the members once the key is gone; `mark` tells erased recipients apart. */
   erased(mark: string): Readonly<Record<string, unknown>>;
 }
 
@@ -43,64 +43,69 @@ export function withPersonal<
 /** Members that folds do not see. */
 export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Member, false> } ? Member : never;
 
-/** A key, and how the ciphertexts begin that are encrypted with it. */
+/** A key, and the prefix of the ciphertexts that it encrypts. */
 export interface EncryptionKey {
   readonly prefix: string;
-  /** 32 bytes in hex. Undefined: the owner was erased. Their ciphertexts stay empty, and are nothing but the prefix. */
+  /** 32 bytes in hex. Undefined if the owner was erased: their ciphertexts are the prefix alone. */
   readonly key: string | undefined;
 }
 
-/** What was encrypted, and what it is bound to. */
+/** A ciphertext, and the context that it is bound to. */
 export interface Ciphertext {
   readonly ciphertext: string;
   readonly context: string;
 }
 
 /**
- * Chooses keys and opens; the keys are elsewhere, so that they can be deleted while the log stays as it is. Answers are
- * in the order of what was given, and promises only where keys have to be made or fetched.
+ * Chooses keys and decrypts. The keys are stored outside the log, so that they can be deleted while the log stays as it
+ * is. Results are in the order of the input, and promises only if keys must be made or fetched.
  */
 export interface Encryptor {
-  /** What to encrypt the data of these owners with, all of one append. Keys that are missing are made durable first. */
+  /** Returns the keys that encrypt the data of these owners, all of one append. Missing keys are made durable first. */
   keysFor(owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]>;
-  /** Undefined: the key is gone, so the ciphertext can never be opened. Throws when one was damaged or moved. */
+  /**
+   * Undefined if the key is gone, so that the ciphertext can never be opened. Throws if a ciphertext was damaged or
+   * moved.
+   */
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
-  /** Stands for the person that the ciphertext was about. */
+  /** A mark that stands for the recipient whom the ciphertext was about. */
   markOf(ciphertext: string): string;
-  /** Keys may have been deleted elsewhere: what is held of them is used again once it is known that they were not. */
+  /** Keys may have been deleted elsewhere: uses cached keys again only after a check that they were not. */
   revalidate(): void;
 }
 
-/** What is shown in the place of erased text. */
+/** Shown in place of erased text. */
 export const ERASED = "erased";
 
 const ERASED_PERSON = `${ERASED}:`;
 
-/** The id and the name of a person who was erased. */
+/** The id and the username of an erased recipient. */
 export function erasedPerson(mark: string): string {
   return ERASED_PERSON + mark;
 }
 
-/** The mark of an erased person; undefined for an id that is one. */
+/** The mark of an erased recipient's id; undefined for every other id. */
 export function markOfErased(id: string): string | undefined {
   return id.startsWith(ERASED_PERSON) ? id.slice(ERASED_PERSON.length) : undefined;
 }
 
-/** Holds everything of an event that is personal; no event has a member of this name. */
+/**
+ * Name of the member that holds the ciphertext of all personal data of an event; no event has a member of this name.
+ */
 export const ENCRYPTED = "ciphertext";
 
 /** A request to the writer thread to encrypt a text; the request thread only chooses the key. */
 interface EncryptionRequest {
-  /** The start of the ciphertext. */
+  /** The prefix of the ciphertext. */
   readonly prefix: string;
-  /** As of {@link EncryptionKey}. */
+  /** As in {@link EncryptionKey}. */
   readonly key: string;
-  /** What the ciphertext is bound to. */
+  /** The context that the ciphertext is bound to. */
   readonly context: string;
   readonly text: string;
 }
 
-/** Keys, names and JSON hold none. */
+/** A character that neither keys nor names nor JSON contain. */
 const SEPARATOR = "\t";
 
 export function encodeRequest({ prefix, key, context, text }: EncryptionRequest): string {
@@ -114,7 +119,7 @@ export function decodeRequest(request: string): EncryptionRequest {
   return { prefix, key, context, text };
 }
 
-/** The JSON of an event's data with a ciphertext in it, which holds nothing that JSON escapes. */
+/** Adds a ciphertext, which contains nothing that JSON escapes, to the JSON of an event's data. */
 export function withCiphertext(data: string, ciphertext: string): string {
   const members = data.slice(0, -1);
   return `${members}${members === "{" ? "" : ","}"${ENCRYPTED}":"${ciphertext}"}`;

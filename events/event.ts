@@ -1,11 +1,11 @@
 import type { Static, TObject } from "@sinclair/typebox";
 
-/** An event that does not fit its schema, whose type or version this code does not know, or that was altered. */
+/** An event does not fit its schema, has a type or version that this code does not know, or was altered. */
 export class InvalidEvent extends Error {
   override readonly name = "InvalidEvent";
 }
 
-/** What every event carries beside its data: who caused it, and in which request. */
+/** The metadata of every event: who caused it, and in which request. */
 export interface EventMeta {
   /** Version of the data's schema; older ones are upcast when read. */
   readonly schema: number;
@@ -14,21 +14,19 @@ export interface EventMeta {
   readonly traceparent?: string;
   /** Name of the API token, `anonymous`, or `reachlog` for what the service does by itself. */
   readonly caller?: string;
-  /** Never stored: of an event that was read after the key of its personal data was deleted. */
+  /** Never stored; set on an event that was read after the key of its personal data was deleted. */
   readonly erased?: true;
 }
 
-/** Lifts data of one schema version to the next one. */
+/** Converts data of one schema version to the next one. */
 export type Upcast = (data: unknown) => unknown;
 
-/**
- * What a type of event looks like. `upcasts[n]` turns data of version n into version n + 1,
- * so there is one for every version below the current one.
- */
+/** The definition of a type of event. */
 export interface EventSpec<T extends string = string, S extends TObject = TObject> {
   readonly type: T;
   readonly version: number;
   readonly data: S;
+  /** `upcasts[n]` turns data of version n into version n + 1; there is one for every version below the current one. */
   readonly upcasts: Readonly<Record<number, Upcast>>;
 }
 

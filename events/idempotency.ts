@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 
-/** The first answer to a request with an `Idempotency-Key`, given again to every repeat. */
+/** The first answer to a request with an `Idempotency-Key`; every repeat gets it again. */
 const requestAnswered = defineEvent(
   "RequestAnswered",
   Type.Object(

@@ -4,18 +4,18 @@ import { ERASED, erasedPerson, withPersonal, type Owner } from "./encryption.ts"
 
 const closed = { additionalProperties: false };
 
-/** A person as far as known: an imported handle has no id until the network was asked. */
+/** A recipient. An imported handle has no id until the network is asked for it. */
 export const recipient = Type.Object(
   { id: Type.Optional(Type.String()), username: Type.Optional(Type.String()) },
   closed,
 );
 export type Recipient = Static<typeof recipient>;
 
-/** A person the network knows. */
+/** A recipient that the network knows. */
 export const knownRecipient = Type.Object({ id: Type.String(), username: Type.String() }, closed);
 export type KnownRecipient = Static<typeof knownRecipient>;
 
-/** Personal data of the person that an event is about. */
+/** Marks the data as personal data of the recipient that the event is about. */
 const ofRecipient = {
   owner: ({ recipient: { id, username } }: { recipient: Recipient }): Owner => ({ kind: "person", id, username }),
   inFolds: true,
@@ -28,7 +28,7 @@ function erasedRecipient(mark: string) {
 export const basis = Type.Union([Type.Literal("dm_first"), Type.Literal("opt_in"), Type.Literal("none")]);
 export type Basis = Static<typeof basis>;
 
-/** Whether a recipient agreed to have their own clicks recorded; apart from whether they may be written to. */
+/** A recipient's consent to have their own clicks recorded; separate from consent to messages. */
 export const tracking = Type.Union([Type.Literal("granted"), Type.Literal("denied"), Type.Literal("unknown")]);
 export type Tracking = Static<typeof tracking>;
 
@@ -42,7 +42,7 @@ const consentEvidence = {
   consent_text: Type.Optional(Type.String()),
 };
 
-/** The same for tracking. */
+/** The same evidence for tracking. */
 const trackingEvidence = {
   tracking_at: Type.Optional(Type.String()),
   tracking_source: Type.Optional(Type.String()),
@@ -77,17 +77,17 @@ export const RecipientAdded = withPersonal(
       {
         recipient,
         name: Type.Optional(Type.String()),
-        /** Absent: the list says nothing of it, so it stays as it is. */
+        /** Absent if the list does not say; the basis then stays as it is. */
         basis: Type.Optional(basis),
         ...consentEvidence,
         tracking: Type.Optional(tracking),
         ...trackingEvidence,
-        /** IANA name of the zone that they live in. */
+        /** IANA name of the recipient's time zone. */
         timezone: Type.Optional(Type.String()),
         fields: Type.Record(Type.String(), Type.String()),
         /**
-         * Columns with a blank cell: what the log holds of `name`, `timezone` or a field of that name goes, and all others stay.
-         * Absent in older events, whose `fields` replace all fields.
+         * Columns with a blank cell: the stored `name`, `timezone` or field of that name is removed, and all others
+         * stay. Absent in older events, whose `fields` replace all fields.
          */
         blank: Type.Optional(Type.Array(Type.String())),
         source: Type.Literal("list"),
@@ -103,8 +103,8 @@ export const RecipientAdded = withPersonal(
 );
 
 /**
- * A recipient's consent changed: `basis` to be written to, `tracking` to have their clicks recorded; absent: as before.
- * `message_id`: the reply in which they said so.
+ * A recipient's consent changed: `basis` to be written to, `tracking` to have their clicks recorded; an absent one
+ * stays as it was. `message_id`: the reply in which they said so.
  */
 export const ConsentRecorded = withPersonal(
   defineEvent(
@@ -125,8 +125,8 @@ export const ConsentRecorded = withPersonal(
 );
 
 /**
- * `list`: an imported list says so, with a reason of its own or with none. `hash`: a name of theirs has the hash of an
- * earlier suppression.
+ * `list`: an imported list says so, with or without its own reason. `hash`: one of the recipient's names has the hash
+ * of an earlier suppression.
  */
 export const suppressionReason = Type.Union([
   Type.Literal("by_hand"),
@@ -135,28 +135,29 @@ export const suppressionReason = Type.Union([
   Type.Literal("hash"),
 ]);
 
-/**
- * The recipient never gets a message again. `hashes`: keyed hashes of id and handle, which outlast their other data. A list
- * may name a recipient by a hash alone: then `recipient` is absent. `message_id`: the reply that asked for it.
- * `suppressed_at` (ISO 8601) and `reason_text`: when and why they were suppressed elsewhere, as a list says.
- */
+/** The recipient never gets a message again. */
 export const RecipientSuppressed = withPersonal(
   defineEvent(
     "RecipientSuppressed",
     Type.Object(
       {
+        /** Absent if a list names the recipient by a hash alone. */
         recipient: Type.Optional(recipient),
         reason: suppressionReason,
+        /** Why they were suppressed elsewhere, as a list says. */
         reason_text: Type.Optional(Type.String()),
+        /** When they were suppressed elsewhere, as a list says, ISO 8601. */
         suppressed_at: Type.Optional(Type.String()),
+        /** Keyed hashes of id and handle, which outlast the recipient's other data. */
         hashes: Type.Optional(Type.Array(Type.String())),
+        /** The reply that asked for it. */
         message_id: Type.Optional(Type.String()),
       },
       closed,
     ),
   ),
   {
-    // Without a name the text belongs to the recipient whose hash it is: an erasure computes it from the name.
+    // Without a recipient the text belongs to the owner of the hash: an erasure computes the hash from the name.
     owner: ({ recipient, hashes: [hash] = [] }: { recipient?: Recipient; hashes?: readonly string[] }): Owner => ({
       kind: "person",
       ...(recipient ?? { id: hash }),
@@ -168,8 +169,8 @@ export const RecipientSuppressed = withPersonal(
 );
 
 /**
- * A reply may ask to be left alone: the recipient gets no message until an operator suppresses or releases them.
- * `received_at`: when the network had it, ISO 8601. Its text is not kept.
+ * A reply may ask us to stop: the recipient gets no message until an operator suppresses or releases them.
+ * `received_at`: when the network received it, ISO 8601. Its text is not stored.
  */
 export const RecipientHeld = withPersonal(
   defineEvent(
@@ -183,14 +184,17 @@ export const RecipientHeld = withPersonal(
   },
 );
 
-/** An operator has read the reply: it does not ask to be left alone. */
+/** An operator has read the reply and found that it does not ask us to stop. */
 export const RecipientReleased = withPersonal(defineEvent("RecipientReleased", Type.Object({ recipient }, closed)), {
   ...ofRecipient,
   members: ["recipient"],
   erased: erasedRecipient,
 });
 
-/** A person wrote to us: appended for their first message, and for their first one after ours. Its text is not kept. */
+/**
+ * A recipient wrote to us: appended for their first message, and for their first one after ours. Its text is not
+ * stored.
+ */
 export const DirectMessageReceived = withPersonal(
   defineEvent(
     "DirectMessageReceived",
@@ -204,8 +208,8 @@ export const DirectMessageReceived = withPersonal(
 );
 
 /**
- * How far the messages to us were read: all up to `newest_id`, and those before the reading began down to where
- * `backlog` goes on (absent: nothing older is left to read).
+ * How far the messages to us were read: all up to `newest_id`, and those from before the first reading down to
+ * `backlog` (absent: nothing older is left to read).
  */
 export const InboxRead = defineEvent(
   "InboxRead",
@@ -227,12 +231,7 @@ export const pagedSource = Type.Union([
 ]);
 export type PagedSource = Static<typeof pagedSource>;
 
-/**
- * A page of a source was worked off. `scope`: the query, the list or the account that was read. `from`: where the page
- * begins; absent: it is the first of a pass. `next`: where the next one begins; absent: this was the last one. `newest`:
- * the newest entry of the page (of a search, of the pass): once the pass has come to its end, a later one reads only
- * down to that.
- */
+/** A page of a source was processed. */
 export const SourceRead = withPersonal(
   defineEvent(
     "SourceRead",
@@ -240,9 +239,16 @@ export const SourceRead = withPersonal(
       {
         run_id: Type.String(),
         source: pagedSource,
+        /** The query, the list or the account that was read. */
         scope: Type.String(),
+        /** Where the page begins; absent if it is the first one of a pass. */
         from: Type.Optional(Type.String()),
+        /** Where the next page begins; absent if this was the last one. */
         next: Type.Optional(Type.String()),
+        /**
+         * The newest entry of the page (for a search, of the pass). Once the pass has ended, a later one reads only
+         * down to this entry.
+         */
         newest: Type.Optional(Type.String()),
         people: Type.Integer(),
       },
@@ -250,7 +256,7 @@ export const SourceRead = withPersonal(
     ),
   ),
   {
-    // The newest entry of a source is a person, or a post of theirs.
+    // The newest entry of a source is a user, or one of their posts.
     owner: ({ newest }: { newest?: string }): Owner => ({ kind: "person", id: newest }),
     members: ["newest"],
     inFolds: true,
@@ -259,8 +265,8 @@ export const SourceRead = withPersonal(
 );
 
 /**
- * One more attempt after a failure: an operator allows it, or the run `run_id` does, which found that the network
- * refuses the account and not the person.
+ * Allows one more attempt after a failure. An operator allows it, or the run `run_id`, which found that the network
+ * refuses the account and not the recipient.
  */
 export const RecipientRetryAllowed = withPersonal(
   defineEvent("RecipientRetryAllowed", Type.Object({ recipient, run_id: Type.Optional(Type.String()) }, closed)),
@@ -270,7 +276,7 @@ export const RecipientRetryAllowed = withPersonal(
 export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
 export type RecipientSource = Static<typeof recipientSource>;
 
-/** Which recipients a caller wants a run for, and for how many at most. */
+/** The recipients that a caller wants a run for, and their maximum number. */
 const selection = {
   limit: Type.Optional(Type.Integer()),
   variant: Type.Optional(Type.String()),
@@ -278,17 +284,15 @@ const selection = {
   source: Type.Optional(recipientSource),
 };
 
-/**
- * The rules that a run decides by, so that a later question "what if" knows them. `template`: its id; `template_name`: as
- * the operator calls it. Absent: no share of failures ends the run, the sending window is always open, and the template has
- * no name.
- */
+/** The rules that a run decides by, recorded for later "what if" questions. */
 export const runRules = Type.Object(
   {
     daily_limit: Type.Integer(),
     timezone: Type.String(),
     require_consent: Type.Union([Type.Boolean(), Type.Literal("evidence")]),
+    /** Absent if no share of failures ends the run. */
     stop_after_failures: Type.Optional(Type.Number()),
+    /** Absent if the sending window is always open. */
     window: Type.Optional(
       Type.Object(
         {
@@ -299,7 +303,9 @@ export const runRules = Type.Object(
         closed,
       ),
     ),
+    /** The template's id. */
     template: Type.String(),
+    /** The operator's name for the template; absent if it has none. */
     template_name: Type.Optional(Type.String()),
   },
   closed,
@@ -307,31 +313,33 @@ export const runRules = Type.Object(
 export type RunRules = Static<typeof runRules>;
 
 /**
- * `limit`: messages that the run may send, beside the day's quota. `variant`, `basis` and `source`: it is for these
- * recipients only. Absent: for all. `rules`: absent in older events.
+ * The run sends at most `limit` messages, and no more than the day's quota. `variant`, `basis` and `source` restrict
+ * its recipients; absent: all. `rules`: absent in older events.
  */
 export const RunStarted = defineEvent(
   "RunStarted",
   Type.Object({ run_id: Type.String(), dry_run: Type.Boolean(), ...selection, rules: Type.Optional(runRules) }, closed),
 );
 
-/**
- * A run waits: `pace` spreads the messages, where no `next_at` of a message says so, `rate_limited` is the network's wish,
- * `network_unavailable` comes before a question is asked again that had no answer, `settling` gives the network time to
- * show a message that is in doubt, `window_closed` lasts until messages may go out again. `until` in ISO 8601.
- */
+/** A run waits. */
 export const RunPaused = defineEvent(
   "RunPaused",
   Type.Object(
     {
       run_id: Type.String(),
       reason: Type.Union([
+        /** Spreads the messages, if no `next_at` of a message says so. */
         Type.Literal("pace"),
+        /** The network asks for the wait. */
         Type.Literal("rate_limited"),
+        /** Precedes the retry of a request that got no answer. */
         Type.Literal("network_unavailable"),
+        /** Gives the network time to show a message that is in doubt. */
         Type.Literal("settling"),
+        /** Lasts until messages may be sent again. */
         Type.Literal("window_closed"),
       ]),
+      /** ISO 8601. */
       until: Type.String(),
     },
     closed,
@@ -339,18 +347,15 @@ export const RunPaused = defineEvent(
 );
 export type PauseReason = Static<typeof RunPaused.data>["reason"];
 
-/** An operator ends the run before it has come to its end; what is under way is settled first. */
+/** An operator ends the run early; work in progress is settled first. */
 export const RunStopRequested = defineEvent("RunStopRequested", Type.Object({ run_id: Type.String() }, closed));
 
-/** A link of one recipient's own. `link`: the shared one of the same variant and target, as its clicks are counted. */
+/**
+ * A recipient's own link. `link`: the shared link of the same variant and target, under which its clicks are counted.
+ */
 const personalLink = Type.Object({ code: Type.String(), link: Type.String() }, closed);
 
-/**
- * The intent: appended before the network is called. `basis` and `source`: on what ground, and where the recipient was
- * found. `day` is the calendar day whose quota it takes a place of,
- * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, by
- * which a variant A differs from that of another template, and `template_name` what the operator called it.
- */
+/** The intent: appended before the network is called. */
 export const DirectMessageAttempted = withPersonal(
   defineEvent(
     "DirectMessageAttempted",
@@ -361,19 +366,25 @@ export const DirectMessageAttempted = withPersonal(
         recipient: knownRecipient,
         text: Type.String(),
         variant: Type.String(),
+        /** The beginning of the SHA-256 of all variants: it distinguishes variant A from that of another template. */
         template: Type.Optional(Type.String()),
+        /** The operator's name for the template. */
         template_name: Type.Optional(Type.String()),
-        /** The links of the text, which outlast it: clicks are compared with them. Absent in older events. */
+        /** The links of the text. They outlast it, because clicks are compared with them; absent in older events. */
         links: Type.Optional(Type.Array(Type.String())),
-        /** What stands in the text in place of some of `links`, for a recipient who granted tracking. */
+        /** The recipient's own links, which replace some of `links` in the text if the recipient granted tracking. */
         personal_links: Type.Optional(Type.Array(personalLink)),
-        /** Those of `links` that the text does not hold, since personal ones stand in their places. */
+        /** The `links` that the text does not contain, because personal ones replace them. */
         replaced_links: Type.Optional(Type.Array(Type.String())),
+        /** The ground on which the recipient is contacted. */
         basis: Type.Optional(basis),
+        /** Where the recipient was found. */
         source: Type.Optional(recipientSource),
-        /** Whose message it is: only that account can find it in a conversation. */
+        /** The account that the message is from: only this account can find it in a conversation. */
         account_id: Type.Optional(Type.String()),
+        /** The calendar day whose quota the message counts against. */
         day: Type.String(),
+        /** The time zone of `day`; absent if it is the same as before. */
         timezone: Type.Optional(Type.String()),
         decided_at: Type.Optional(Type.String()),
       },
@@ -389,10 +400,7 @@ export const DirectMessageAttempted = withPersonal(
 
 const outcome = { attempt_id: Type.String(), run_id: Type.String(), recipient: knownRecipient };
 
-/**
- * `settled_by`: the network's answer to the send, or a later look at the conversation. `next_at`: the run sends no other
- * message before this time, ISO 8601; absent: it need not wait.
- */
+/** The network accepted the message. */
 export const DirectMessageSent = withPersonal(
   defineEvent(
     "DirectMessageSent",
@@ -400,7 +408,9 @@ export const DirectMessageSent = withPersonal(
       {
         ...outcome,
         message_id: Type.String(),
+        /** `answer`: the network's answer to the send. `lookup`: a later look at the conversation. */
         settled_by: Type.Union([Type.Literal("answer"), Type.Literal("lookup")]),
+        /** The run sends no other message before this time, ISO 8601; absent if it need not wait. */
         next_at: Type.Optional(Type.String()),
       },
       closed,
@@ -414,8 +424,8 @@ export const DirectMessageSent = withPersonal(
 );
 
 /**
- * `found`: a message of ours in their conversation which a restored log does not hold. With it they count as written to
- * from then on.
+ * `found`: a message of ours in their conversation that a restored log does not hold. From then on the recipient counts
+ * as contacted.
  */
 export const DirectMessageSkipped = withPersonal(
   defineEvent(
@@ -434,12 +444,6 @@ export const DirectMessageSkipped = withPersonal(
   { ...ofRecipient, members: ["recipient", "found"], erased: erasedRecipient },
 );
 
-/**
- * `not_permitted`: the network does not say why, so it is taken for the person's; `sender_restricted`: for the
- * account's, since the network refused several people in a row. `withdrawn`: the run or the day ended, `suppressed`:
- * the person asked us to stop, before the message went out. `frees_quota`: it was certainly not sent, so the day's
- * place is given back. `retry`: the person may be tried again in a later run.
- */
 export const DirectMessageFailed = withPersonal(
   defineEvent(
     "DirectMessageFailed",
@@ -448,22 +452,28 @@ export const DirectMessageFailed = withPersonal(
         ...outcome,
         reason: Type.Union([
           Type.Literal("recipient_closed"),
+          /** The network does not say why, so the refusal counts as the recipient's. */
           Type.Literal("not_permitted"),
           Type.Literal("rejected"),
           Type.Literal("not_delivered"),
           Type.Literal("unreachable"),
           Type.Literal("rate_limited"),
+          /** The run or the day ended before the message was sent. */
           Type.Literal("withdrawn"),
+          /** The recipient asked us to stop before the message was sent. */
           Type.Literal("suppressed"),
           Type.Literal("unauthorized"),
           Type.Literal("credits_depleted"),
           Type.Literal("usage_capped"),
+          /** The refusal counts as the account's, because the network refused several recipients in a row. */
           Type.Literal("sender_restricted"),
           Type.Literal("missing_scope"),
           Type.Literal("app_not_enrolled"),
         ]),
         detail: Type.String(),
+        /** True if it was certainly not sent, so its place in the day's quota is given back. */
         frees_quota: Type.Boolean(),
+        /** True if a later run may try the recipient again. */
         retry: Type.Boolean(),
       },
       closed,
@@ -477,7 +487,7 @@ export const DirectMessageFailed = withPersonal(
 );
 export type FailureReason = Static<typeof DirectMessageFailed.data>["reason"];
 
-/** The network may or may not have taken the message; a later look at the conversation decides. */
+/** The network may or may not have accepted the message; a later look at the conversation decides. */
 export const DirectMessageInDoubt = withPersonal(
   defineEvent("DirectMessageInDoubt", Type.Object({ ...outcome, detail: Type.String() }, closed)),
   {
@@ -495,41 +505,43 @@ const counts = {
 };
 
 /**
- * What a run asked of the network, and what that costs at most: the network does not charge twice a day for one thing.
- * `followers`: read of our own account, which may be cheaper than other people. `usd` in dollars.
+ * A run's requests to the network, and their maximum cost: the network does not charge twice a day for the same thing.
  */
 export const usage = Type.Object(
   {
     sends: Type.Integer(),
     users: Type.Integer(),
+    /** Followers read of our own account, which may be cheaper than other users. */
     followers: Type.Integer(),
     posts: Type.Integer(),
     messages: Type.Integer(),
+    /** In dollars. */
     usd: Type.Number(),
   },
   closed,
 );
 export type Usage = Static<typeof usage>;
 
-/**
- * Why a run ended: `completed` (no recipient left), a limit, a signal, or an answer of the network. `limit_reached`: that
- * of the run itself. `window_closed`: the other recipients may be written to later. `too_many_failures`: the share of
- * failed messages is too high. `request_rejected`: the network refused a read, such as a search that it cannot parse.
- * `log_restored`: the log was restored on this day, so the used quota is unknown. `clock_skewed`: the clocks of the
- * machine and of the log are too far apart.
- */
+/** Why a run ended: no recipient is left, or a limit, a signal or an answer of the network ended it. */
 export const runEnd = Type.Union([
+  /** No recipient is left. */
   Type.Literal("completed"),
   Type.Literal("daily_limit_reached"),
+  /** The limit of the run itself. */
   Type.Literal("limit_reached"),
+  /** The other recipients may be contacted later. */
   Type.Literal("window_closed"),
+  /** The share of failed messages is too high. */
   Type.Literal("too_many_failures"),
   Type.Literal("time_limit"),
   Type.Literal("stopped"),
   Type.Literal("not_authorized"),
   Type.Literal("network_unavailable"),
+  /** The network refused a read, such as a search that it cannot parse. */
   Type.Literal("request_rejected"),
+  /** The log was restored on this day, so the used quota is unknown. */
   Type.Literal("log_restored"),
+  /** The clocks of the machine and of the log are too far apart. */
   Type.Literal("clock_skewed"),
   Type.Literal("credits_depleted"),
   Type.Literal("usage_capped"),
@@ -540,7 +552,7 @@ export const runEnd = Type.Union([
 ]);
 export type RunEnd = Static<typeof runEnd>;
 
-/** When the window opens for the next of those recipients (ISO 8601); of a run that ended as `window_closed`. */
+/** When the window opens for the next of the other recipients (ISO 8601); present if the reason is `window_closed`. */
 const until = Type.Optional(Type.String());
 
 export const RunFinished = defineEvent(
@@ -548,10 +560,10 @@ export const RunFinished = defineEvent(
   Type.Object({ run_id: Type.String(), reason: runEnd, until, ...counts, usage: Type.Optional(usage) }, closed),
 );
 
-/** The process of the run died; appended by the next one. */
+/** The process of the run died; the next process appends this event. */
 export const RunAbandoned = defineEvent("RunAbandoned", Type.Object({ run_id: Type.String(), ...counts }, closed));
 
-/** `limit`, `variant`, `basis` and `source`: as the caller wanted the run. */
+/** `limit`, `variant`, `basis` and `source`: as the caller requested the run. */
 export const RunRefused = defineEvent(
   "RunRefused",
   Type.Object(

@@ -3,7 +3,7 @@ import { defineEvent } from "./event.ts";
 
 const closed = { additionalProperties: false };
 
-/** Refs named in one event, which may be at most 256 KiB long. */
+/** Maximum number of refs in one event, which may be at most 256 KiB long. */
 export const KEYS_PER_EVENT_MAX = 4_000;
 
 /** Why personal data is erased: the grounds of GDPR, article 17(1)(a) to (e). */
@@ -15,7 +15,7 @@ export const erasureGround = Type.Union([
   Type.Literal("legal_obligation"),
 ]);
 
-/** A closed set, so that no name of a person gets into the log in the clear. */
+/** A closed set, so that no person's name gets into the log in the clear. */
 export const erasureRequester = Type.Union([
   Type.Literal("recipient"),
   Type.Literal("representative"),
@@ -23,7 +23,7 @@ export const erasureRequester = Type.Union([
   Type.Literal("operator"),
 ]);
 
-/** Why data is erased, and who asked for it; absent: not said. */
+/** Why data is erased, and who asked for it; absent if not stated. */
 export const erasureReason = {
   ground: Type.Optional(erasureGround),
   requested_by: Type.Optional(erasureRequester),
@@ -32,18 +32,19 @@ const reasonObject = Type.Object(erasureReason, closed);
 export type ErasureReason = Static<typeof reasonObject>;
 
 /**
- * A person is erased: each instance that reads this event deletes `keys` from the key file, and with them all that they
- * encrypt. `hashes`: keyed hashes of the person's names, so that no run contacts them again. `spared`: keys of what was
- * recorded of others under a handle that was the person's in the end. `scope`: only the clicks on their links are erased,
- * since they revoked tracking.
+ * A recipient is erased: each instance that reads this event deletes `keys` from the key file, and so all that they
+ * encrypt.
  */
 export const PersonForgotten = defineEvent(
   "PersonForgotten",
   Type.Object(
     {
+      /** Keyed hashes of the recipient's names, so that no run contacts them again. */
       hashes: Type.Array(Type.String()),
       keys: Type.Array(Type.String()),
+      /** Keys that stay: they encrypt records of others under a handle that was this recipient's in the end. */
       spared: Type.Optional(Type.Array(Type.String())),
+      /** Only the clicks on the recipient's links are erased, because they revoked tracking. */
       scope: Type.Optional(Type.Literal("tracking")),
       ...erasureReason,
     },
@@ -51,13 +52,15 @@ export const PersonForgotten = defineEvent(
   ),
 );
 
-/** The keys of all clicks, notifications and messages from before that day (YYYY-MM-DD, UTC) were deleted. */
+/** All keys of clicks, notifications and messages from before that day (YYYY-MM-DD, UTC) were deleted. */
 export const PersonalDataExpired = defineEvent(
   "PersonalDataExpired",
   Type.Object({ before: Type.String(), days: Type.Integer() }, closed),
 );
 
-/** An operator let the service go on without the key file `lost`: what it encrypted cannot be read any more. */
+/**
+ * An operator let the service continue without the key file `lost`: data that its keys encrypted can no longer be read.
+ */
 export const PersonalKeysLost = defineEvent(
   "PersonalKeysLost",
   Type.Object({ lost: Type.String(), replaced_by: Type.String() }, closed),

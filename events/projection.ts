@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
- * A projection was rebuilt from the start of the log while instances went on serving it. The state up to `position` is
+ * A projection was rebuilt from the start of the log while instances kept serving it. The state up to `position` is
  * stored, and each instance loads it when it reads this event.
  */
 export const ProjectionRebuilt = defineEvent(
@@ -10,10 +10,10 @@ export const ProjectionRebuilt = defineEvent(
   Type.Object(
     {
       projection: Type.String(),
-      /** Of the projection's code. */
+      /** Version of the projection's code. */
       version: Type.Integer(),
       position: Type.Integer(),
-      /** Where the stored state differed from the rebuilt one; absent when there was none to compare with. */
+      /** Number of places where the stored state differed from the rebuilt one; absent if no state was stored. */
       differences: Type.Optional(Type.Integer()),
     },
     { additionalProperties: false },
@@ -21,8 +21,8 @@ export const ProjectionRebuilt = defineEvent(
 );
 
 /**
- * A caller asked what other rules would have done with the log up to `position`. `rules`: names of those that differed,
- * without their values. Nothing else is recorded of the question or its answer.
+ * A caller asked what other rules would have done with the log up to `position`. `rules`: names of the rules that
+ * differed, without their values. Nothing else about the question or its answer is recorded.
  */
 export const WhatIfAsked = defineEvent(
   "WhatIfAsked",

@@ -2,23 +2,26 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
- * A service first opened a log that goes on with a backup of another life of it (`restore`), with the events of another log
- * (`import`), or with a copy that was made by other means, which the log noticed (`copy`) or the operator has said
- * (`operator`): what was done since the copy was made is not in it, and may have been done all the same.
+ * A service first opened a log that continues a copy. Work done after the copy was made is missing from the log, but
+ * may have happened.
  */
 export const LogRestored = defineEvent(
   "LogRestored",
   Type.Object(
     {
       cause: Type.Union([
+        /** A backup of another life of the log. */
         Type.Literal("restore"),
+        /** The events of another log. */
         Type.Literal("import"),
+        /** A copy made by other means, as the log noticed. */
         Type.Literal("copy"),
+        /** A copy made by other means, as the operator said. */
         Type.Literal("operator"),
       ]),
-      /** The log's life that begins with this: each has one such event. */
+      /** The log's life that begins with this event; each life has one such event. */
       epoch: Type.String(),
-      /** Where the log ended: with what was copied, and what commands have appended to it since. */
+      /** Where the log ended, including events that commands have appended to the copy. */
       found_position: Type.Integer(),
       found_hash: Type.String(),
     },
@@ -31,23 +34,23 @@ const backupSchema = Type.Object(
     /** Where the copied log ended. */
     position: Type.Integer(),
     hash: Type.String(),
-    /** As its manifest says, ISO 8601. */
+    /** As in its manifest, ISO 8601. */
     made_at: Type.String(),
   },
   { additionalProperties: false },
 );
 
 /**
- * An operator said that the machine's clock is right where events were recorded at later times. The log's time stands still
- * until that time comes; what depends on real days goes by the clock meanwhile.
+ * An operator said that the machine's clock is right although events have later times. The log's time stands still
+ * until those times come. Meanwhile, the clock decides what depends on real days.
  */
 export const LogTimeCorrected = defineEvent(
   "LogTimeCorrected",
   Type.Object(
     {
-      /** Time that the clock showed, ISO 8601. */
+      /** The time that the clock showed, ISO 8601. */
       at: Type.String(),
-      /** Its calendar day (YYYY-MM-DD) for the quota, in the zone. */
+      /** The calendar day of `at` (YYYY-MM-DD) for the quota, in `timezone`. */
       day: Type.String(),
       timezone: Type.String(),
     },
@@ -58,17 +61,19 @@ export const LogTimeCorrected = defineEvent(
 /** `reachlog backup` has written a backup of this log. */
 export const BackupMade = defineEvent("BackupMade", backupSchema);
 
-/** `reachlog restore --rehearse` has proved a backup of this log, where the log itself is. */
+/** `reachlog restore --rehearse`, run with the configuration of this log, has proved a backup of it. */
 export const BackupRehearsed = defineEvent("BackupRehearsed", backupSchema);
 
-/** `reachlog archive`, or a service with ARCHIVE_AFTER_DAYS, moved the oldest events out of the database into segments. */
+/**
+ * `reachlog archive`, or a service with ARCHIVE_AFTER_DAYS, moved the oldest events from the database into segments.
+ */
 export const EventsArchived = defineEvent(
   "EventsArchived",
   Type.Object(
     {
-      /** Of the last event that is archived now. */
+      /** Position of the last archived event. */
       position: Type.Integer(),
-      /** What this work moved, into how many segments of how many bytes. */
+      /** Events that this run moved, into `segments` segments of `bytes` bytes. */
       events: Type.Integer(),
       segments: Type.Integer(),
       bytes: Type.Integer(),
@@ -77,29 +82,30 @@ export const EventsArchived = defineEvent(
   ),
 );
 
-/**
- * An operator let the service go on although the log does not hold what its last checkpoint knew:
- * `lost_tail`, it ended before it; `other_history`, it held another event there; `broken_chain`, an event after it does
- * not fit; `other_log`, the checkpoint is of another log; `unknown`, the checkpoint cannot be read or trusted.
- */
+/** An operator let the service continue although the log does not hold what its last checkpoint knew. */
 export const LogLossAccepted = defineEvent(
   "LogLossAccepted",
   Type.Object(
     {
       reason: Type.Union([
+        /** The log ended before the checkpoint's position. */
         Type.Literal("lost_tail"),
+        /** The log held another event at that position. */
         Type.Literal("other_history"),
+        /** An event after that position does not fit. */
         Type.Literal("broken_chain"),
+        /** The checkpoint is of another log. */
         Type.Literal("other_log"),
+        /** The checkpoint cannot be read or trusted. */
         Type.Literal("unknown"),
       ]),
-      /** What the checkpoint knew; absent when it cannot be trusted. */
+      /** The last position that the checkpoint knew; absent if the checkpoint cannot be trusted. */
       expected_position: Type.Optional(Type.Integer()),
       expected_hash: Type.Optional(Type.String()),
-      /** Where the log ended when the loss was accepted: right before this event, but for what others append. */
+      /** Where the log ended when the loss was accepted: right before this event, except for what others append. */
       found_position: Type.Integer(),
       found_hash: Type.String(),
-      /** The first event that does not fit, where one is known. */
+      /** The first event that does not fit, if one is known. */
       broken_position: Type.Optional(Type.Integer()),
     },
     { additionalProperties: false },

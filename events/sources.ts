@@ -1,12 +1,12 @@
 import { Type, type Static } from "@sinclair/typebox";
 
-/** Positions in ascending order; those that follow on each other are one range: its first and its last. */
+/** Positions in ascending order. Consecutive ones form a range: its first and its last. */
 export const sources = Type.Array(Type.Union([Type.Integer(), Type.Tuple([Type.Integer(), Type.Integer()])]), {
   minItems: 1,
 });
 export type Sources = Static<typeof sources>;
 
-/** `positions`: distinct, in any order. */
+/** `positions` are distinct, in any order. */
 export function sourcesOf(positions: readonly number[]): Sources {
   const ranges: Sources = [];
   let first = NaN;
@@ -19,7 +19,7 @@ export function sourcesOf(positions: readonly number[]): Sources {
   return ranges;
 }
 
-/** Without an array, which a fold of millions would make for nothing. */
+/** Visits each position without making an array, which would be wasteful in a fold of millions. */
 export function forEachPosition(ranges: Sources, visit: (position: number) => void): void {
   for (const range of ranges) {
     if (typeof range === "number") visit(range);
@@ -27,7 +27,7 @@ export function forEachPosition(ranges: Sources, visit: (position: number) => vo
   }
 }
 
-/** An array: a generator takes a fold half as long again for each position. */
+/** Returns an array: with a generator, a fold takes half as long again for each position. */
 export function positionsOf(ranges: Sources): readonly number[] {
   const positions: number[] = [];
   forEachPosition(ranges, (position) => void positions.push(position));

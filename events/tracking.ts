@@ -3,12 +3,6 @@ import { clickChannel } from "./channel.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 
-/**
- * `channels`: those configured when the click was accepted; it is dispatched to exactly these. `probe`: a request that no
- * person made, told by its method or headers; such a click is a bot's. `anonymous`: the visitor asked not to be tracked
- * (Sec-GPC or DNT), so neither address nor user agent is recorded. `visitor`: where the visitor falls in the link's sketch
- * of today, which tells visitors apart in number only.
- */
 const linkClicked = defineEvent(
   "LinkClicked",
   Type.Object(
@@ -17,14 +11,18 @@ const linkClicked = defineEvent(
       domain: Type.String(),
       short_code: Type.String(),
       original_url: Type.String(),
-      /** What a browser makes of it; absent: the same. */
+      /** `original_url` as a browser normalizes it; absent if it is the same. */
       normalized_url: Type.Optional(Type.String()),
       ip: Type.Optional(Type.String()),
       user_agent: Type.Optional(Type.String()),
       bot: Type.Boolean(),
+      /** The method or the headers show that no person made the request; such a click is a bot's. */
       probe: Type.Optional(Type.Union([Type.Literal("head"), Type.Literal("prefetch")])),
+      /** The visitor asked not to be tracked (Sec-GPC or DNT), so neither address nor user agent is recorded. */
       anonymous: Type.Optional(Type.Literal(true)),
+      /** The visitor's place in the link's sketch of that day, which counts visitors but does not identify them. */
       visitor: Type.Optional(Type.Integer()),
+      /** The channels configured when the click was accepted; it is dispatched to exactly these. */
       channels: Type.Array(clickChannel),
     },
     { additionalProperties: false },
@@ -40,8 +38,8 @@ export const LinkClicked = withPersonal(linkClicked, {
 });
 
 /**
- * The address without what may identify who visits it: credentials, query and fragment. Browsers take spaces before it,
- * and any number of slashes in either direction.
+ * The address without the parts that may identify its visitor: credentials, query and fragment. Browsers accept leading
+ * spaces, and any number of slashes in either direction.
  */
 function withoutVisitor(url: string): string {
   const end = url.search(/[?#]/);
@@ -50,8 +48,8 @@ function withoutVisitor(url: string): string {
 }
 
 /**
- * A short link: the redirect answers `code` with `target`. `template`, its name, and `variant`: of the messages that hold
- * it; absent: an operator added it.
+ * A short link: the redirect answers `code` with `target`. `template`, its name, and `variant` belong to the messages
+ * that contain the link; absent if an operator added it.
  */
 export const LinkAdded = defineEvent(
   "LinkAdded",
@@ -69,8 +67,8 @@ export const LinkAdded = defineEvent(
 );
 
 /**
- * The click appended right before this one came by a recipient's own link. A key of its own encrypts it, so that the
- * clicks of a recipient can be erased and the rest of their history kept; its ciphertext does not say whose it is.
+ * The click appended right before this event came by a recipient's own link. A separate key encrypts it, so that a
+ * recipient's clicks can be erased and the rest of their history kept. Its ciphertext does not say whose it is.
  */
 export const PersonalLinkClicked = withPersonal(
   defineEvent("PersonalLinkClicked", Type.Object({ code: Type.String() }, { additionalProperties: false })),
@@ -82,7 +80,7 @@ export const PersonalLinkClicked = withPersonal(
   },
 );
 
-/** Whose keys encrypt the clicks on a personal link. */
+/** The owner whose keys encrypt the clicks on a personal link. */
 export function personalLinkOwner(code: string) {
   return { kind: "person", id: `link:${code}`, isUnlinkable: true } as const;
 }

@@ -4,13 +4,12 @@ import { defineEvent } from "./event.ts";
 
 const closed = { additionalProperties: false };
 
-/** Absent: the webhook without a name. */
+/** Absent for the unnamed webhook. */
 const channel = Type.Optional(webhookChannel);
 
 /**
- * From the next position on the webhook carries events of these types, and of no other: what is pending for it follows
- * from the log alone. `receiver`: a keyed hash of the address, which shows when it is another one. `filter`: the
- * expression that skips some of them when they are dispatched.
+ * From the next position on the webhook carries events of these types and no other, so its pending events follow from
+ * the log alone.
  */
 export const WebhookSubscribed = defineEvent(
   "WebhookSubscribed",
@@ -18,7 +17,9 @@ export const WebhookSubscribed = defineEvent(
     {
       channel,
       types: Type.Array(Type.String(), { minItems: 1 }),
+      /** A keyed hash of the address, which shows when the address changes. */
       receiver: Type.String(),
+      /** The expression that skips some of the events when they are dispatched. */
       filter: Type.Optional(Type.String()),
     },
     closed,

@@ -1,10 +1,13 @@
 import type { Projection } from "./projection.ts";
 
-/** The social account the service may act for. Tokens are not here: they live in the vault. */
+/** The social account that the service may act for. Its tokens are not here: they are in the vault. */
 export interface Account {
   user: { id: string; username: string; name: string } | null;
   scopes: string[];
-  /** False while no account is linked, and after the grant died: then only the same user may authorize again. */
+  /**
+   * False while no account is linked, and after the grant died. After the latter, only the same user may authorize
+   * again.
+   */
   authorized: boolean;
 }
 

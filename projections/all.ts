@@ -20,7 +20,7 @@ import { tokens } from "./tokens.ts";
 import { timeline } from "./timeline.ts";
 import { visits } from "./visits.ts";
 
-/** Every projection there is. A new one is added here, and nowhere else. */
+/** All projections. A new one is added here and nowhere else. */
 export const projections = {
   stats,
   timeline,
@@ -50,31 +50,31 @@ export type States = { [Name in ProjectionName]: StateOf<Name> };
 
 export const PROJECTION_NAMES = Object.keys(projections) as readonly ProjectionName[];
 
-/** A projection whose state is left opaque, for code that treats all of them alike. */
+/** Returns a projection whose state is opaque, for code that treats all projections alike. */
 export function projectionOf(name: ProjectionName): Projection<unknown> {
   return projections[name];
 }
 
 /**
- * Puts a state back to what it was after the event at a position. Events may be folded into it between two steps.
- * Undefined: what is needed for that is dropped.
+ * Rewinds a state to what it was after the event at a position. Events may be folded into it between two steps. Returns
+ * undefined if the changes needed for that were dropped.
  */
 export type Rewind<State> = (now: State, position: number) => Generator<void, State | undefined, void>;
 
-/** Of large states, in which little changes: that is shorter than to open a snapshot of then. */
+/** For large states that change little: a rewind is faster than opening a snapshot of that time. */
 const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = { contacts: rewindContacts };
 
-/** Undefined: the state as of a position has to be folded. */
+/** Undefined if the state at a position has to be folded. */
 export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
   return rewinds[name] as Rewind<unknown> | undefined;
 }
 
-/** True if the state can be put back to a position. */
+/** True if the state can be rewound to a position. */
 export function canRewind<Name extends ProjectionName>(name: Name, now: StateOf<Name>, position: number): boolean {
   return name === "contacts" && canRewindContacts(now as StateOf<"contacts">, position);
 }
 
-/** Those whose states hold personal data. */
+/** Projections whose states hold personal data. */
 export const PERSONAL_PROJECTIONS = [
   "contacts",
   "links",

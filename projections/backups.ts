@@ -4,7 +4,7 @@ import type { Projection } from "./projection.ts";
 /** A backup, and when the log recorded it, ISO 8601. */
 export type RecordedBackup = DataOf<"BackupMade"> & { readonly time: string };
 
-/** The newest backups that the log knows of; null: none. */
+/** The newest backups that the log knows; null if there is none. */
 export interface Backups {
   made: RecordedBackup | null;
   rehearsed: RecordedBackup | null;

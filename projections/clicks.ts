@@ -7,20 +7,20 @@ export interface LinkClicks extends Recent {
   bots: number;
   first: string;
   last: string;
-  /** Other names that clicks of older versions have given it, each of which has a stream; absent: there is none. */
+  /** Other names that clicks of older versions gave the link, each of which has a stream; absent if there are none. */
   spellings?: string[];
 }
 
-/** Spellings noted of one link. More come only from a defective caller. */
+/** Maximum number of spellings noted for one link. Only a defective caller sends more. */
 const SPELLINGS_MAX = 20;
 
-/** Clicks of each link, people and bots apart. Links beyond the limit are counted together. */
+/** Clicks of each link, with people and bots counted separately. Links beyond the limit are counted together. */
 export interface Clicks {
   total: number;
   bots: number;
-  /** As `linkKey` writes it -> its clicks. */
+  /** Link, as `linkKey` writes it -> its clicks. */
   links: Map<string, LinkClicks>;
-  /** Clicks of links that fell out of `links`. */
+  /** Clicks of links that were dropped from `links`. */
   others: { clicks: number; bots: number };
 }
 
@@ -61,7 +61,7 @@ function noteSpelling(link: LinkClicks, spelling: string): void {
   if (spellings.length < SPELLINGS_MAX && !spellings.includes(spelling)) link.spellings = [...spellings, spelling];
 }
 
-/** The names of the streams that hold the clicks of a link: its own first. */
+/** The names of the streams that hold the clicks of a link, its own name first. */
 export function spellingsOf({ links }: Clicks, link: string): readonly string[] {
   return [link, ...(links.get(link)?.spellings ?? [])];
 }

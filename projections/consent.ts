@@ -14,27 +14,30 @@ export interface ConsentEvidence extends Evidence {
   readonly basis: Basis;
 }
 
-/** Whether their own clicks may be recorded, and the evidence for that. */
+/** A recipient's consent to have their own clicks recorded, and the evidence for it. */
 export interface TrackingConsent extends Evidence {
   readonly status: Tracking;
 }
 
-/** What is known of a recipient's consent. */
+/** The known consent of a recipient. */
 export interface Consent {
   basis: Basis;
-  /** Of the newest record that gave some, for the present basis; null: there is none. */
+  /** Evidence from the newest record that gave some for the present basis; null if there is none. */
   consent: ConsentEvidence | null;
   tracking: TrackingConsent;
-  /** Wrote to us before we did to them: consent that no import takes away. */
+  /** True if they wrote to us before we wrote to them: consent that no import revokes. */
   inbound: boolean;
-  /** When the earliest of these messages was received, ISO 8601: evidence of its own. */
+  /** When the earliest of these messages was received, ISO 8601; evidence in itself. */
   wrote_at?: string;
 }
 
-/** The consent of a recipient before the log says anything of it. */
+/** The consent of a recipient before the log says anything about it. */
 export const NO_CONSENT: Consent = { basis: "none", consent: null, tracking: { status: "unknown" }, inbound: false };
 
-/** What a consent lacks to be proved. For a recipient who wrote first, the log itself holds the message. */
+/**
+ * Returns what a consent lacks as proof. A recipient who wrote first needs no evidence, because the log itself records
+ * the message.
+ */
 export function findMissingEvidence({
   basis,
   consent,
@@ -49,12 +52,12 @@ export function findMissingEvidence({
   ];
 }
 
-/** What a row of an import, or a record of consent, says of it. */
+/** The consent in a row of an import, or in a record of consent. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
 /**
- * The consent of a contact once this is recorded. What the record does not name stays. Evidence is replaced whole, since
- * parts of two records prove nothing together; a record without evidence keeps that of the same basis or status only.
+ * The consent of a contact after a record. Anything that the record omits stays. Evidence is replaced whole, since
+ * parts of two records prove nothing together; a record without evidence keeps that of the same basis or status.
  */
 export function consentAfter(
   { basis, consent, tracking, inbound }: Consent,
@@ -68,8 +71,8 @@ export function consentAfter(
 }
 
 /**
- * What a row of an import says, without what it says of tracking where that was denied: a list is often older than the
- * denial. Only a grant with a later date takes it back, or a record of its own.
+ * An import row, without its tracking consent if the contact denied tracking: a list is often older than the denial.
+ * Only a grant with a later date revokes a denial, or a separate record of consent.
  */
 export function withoutStaleTracking({ tracking: { status, at } }: Consent, row: ConsentRecord): ConsentRecord {
   if (status !== "denied" || row.tracking === undefined || row.tracking === "denied") return row;
@@ -82,8 +85,8 @@ export function withoutStaleTracking({ tracking: { status, at } }: Consent, row:
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /**
- * When evidence was given, in ms since 1970; without a time before all that has one. A day alone counts from its
- * beginning, a denial's to its end: no grant of the same day takes it back.
+ * When evidence was given, in ms since 1970; -Infinity without a time. A day alone counts from its beginning, a
+ * denial's to its end: no grant of the same day revokes the denial.
  */
 function timeOf({ at, status }: Evidence & { readonly status?: Tracking }): number {
   if (at === undefined) return -Infinity;
@@ -110,7 +113,7 @@ function trackingAfter(
   return evidence === undefined && before.status === status ? before : { status, ...evidence };
 }
 
-/** Undefined: there is none. */
+/** Undefined if there is no evidence. */
 function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | undefined }): Evidence | undefined {
   if (at === undefined && source === undefined && text === undefined) return undefined;
   return {
@@ -122,10 +125,10 @@ function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | u
 
 const CONSENT: readonly Basis[] = ["none", "opt_in", "dm_first"];
 
-/** An objection that is recorded for either entry holds for the recipient. */
+/** In ascending precedence: an objection that is recorded for either entry applies to the recipient. */
 const TRACKING: readonly Tracking[] = ["unknown", "granted", "denied"];
 
-/** The newer evidence of what holds for the recipient. */
+/** Merges the consents of two entries of one recipient, and keeps the newer evidence. */
 export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
   const basis = laterOf(CONSENT, one.basis, other.basis);
   const status = laterOf(TRACKING, one.tracking.status, other.tracking.status);
@@ -140,7 +143,7 @@ export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
   };
 }
 
-/** Of two times, ISO 8601. */
+/** Returns the earlier of two times, ISO 8601. */
 export function earlier(one: string | undefined, other: string): string {
   return one !== undefined && msOf(one) < msOf(other) ? one : other;
 }

@@ -12,102 +12,119 @@ import {
 } from "./consent.ts";
 import type { Projection } from "./projection.ts";
 
-/** How far we got with a person. `open` to a message; everything else is not tried (again) by itself. */
+/**
+ * How far we got with a contact. Only `open` contacts get a message; all others are not tried (again) automatically.
+ */
 export type ContactStatus = "open" | "attempted" | "in_doubt" | "sent" | "failed";
 
-/** One person: imported, met by a run, or both. */
+/** One recipient: imported, met by a run, or both. */
 export interface Contact extends Consent {
   id?: string;
   username?: string;
   name?: string;
-  /** IANA name of the zone that they live in. */
+  /** IANA name of the recipient's time zone. */
   timezone?: string;
-  /** Codes of the links of their own that were in messages to them. */
+  /** Codes of the personal links in messages to them. */
   personal_links: string[];
   fields: Record<string, string>;
-  /** Imported by the operator, so part of the `list` source. */
+  /** True if the operator imported them, so that they are part of the `list` source. */
   listed: boolean;
   status: ContactStatus;
   suppressed: boolean;
-  /** A reply of theirs may ask to be left alone, and no operator has decided that yet. */
+  /** True if a reply of theirs may ask us to stop, and no operator has decided that yet. */
   held: boolean;
-  /** When the newest reply came that was held, ISO 8601; absent: none was. */
+  /** When the newest held reply came, ISO 8601; absent if none was held. */
   held_at?: string;
-  /** A message of theirs is known, and one that came after ours. */
+  /** True if a message of theirs is known. */
   received: boolean;
+  /** True if a message of theirs came after ours. */
   replied: boolean;
-  /** Of the newest message that was decided, whatever came of it: `A`, `B` … */
+  /** Variant of the newest message that was decided, regardless of its outcome: `A`, `B` … */
   variant?: string;
   /** When the newest message that may have reached them was decided, ISO 8601. */
   attempted_at?: string;
-  /** To be tried again though their source may be read no more: an operator allowed it, or it was not their failure. */
+  /**
+   * True if they are tried again even if their source is no longer read: an operator allowed it, or the failure was not
+   * theirs.
+   */
   again: boolean;
-  /** Skips that the log holds already: each is recorded once. */
+  /** Reasons of skips that the log already holds: each is recorded once. */
   skipped: SkipReason[];
-  /** How many messages had been taken of us when the network refused the last one to them; absent: it never did. */
+  /**
+   * Number of our messages that the network had accepted when it refused the last one to them; absent if it never did.
+   */
   refused_after?: number;
-  /** Of all events that are about them but reads, in the order of the log. */
+  /** Positions of all events about them except reads, in the order of the log. */
   positions: number[];
-  /** Of the events that record who read about them, in the order of the log; absent: none does. */
+  /** Positions of the events that record reads about them, in the order of the log; absent if there are none. */
   reads?: number[];
-  /** Position of the first event of this entry, where it has absorbed one with earlier events. */
+  /** Position of the first event of this entry, if it has absorbed one with earlier events. */
   met?: number;
-  /** What events have replaced, in the order of the log; absent: nothing. {@link rewindContacts} puts it back. */
+  /**
+   * Values that events have replaced, in the order of the log; absent if there are none. {@link rewindContacts} puts
+   * them back.
+   */
   replaced?: Replaced[];
 }
 
-/** What one event has replaced in an entry. */
+/** The values that one event has replaced in an entry. */
 export interface Replaced {
-  /** Of the event. */
+  /** Position of the event. */
   readonly at: number;
-  /** Only what was another value; null: there was none. */
+  /** The former values of changed members; null if a member was absent. */
   readonly was: { readonly [Member in keyof Contact]?: Contact[Member] | null };
-  /** The entry that the event showed to be the same person, with its key. */
+  /** The entry, with its key, that the event showed to be the same recipient. */
   readonly absorbed?: readonly [key: string, entry: Contact];
 }
 
-/** All known recipients, each found by id and by handle. */
+/** All known recipients, found by id and by handle. */
 export interface Contacts {
-  /** Key -> person, in the order they were met. */
+  /** Key -> contact, in the order in which they were met. */
   people: Map<string, Contact>;
-  /** Network id -> key, of those whose key is another one: they were met by their handle. */
+  /** Network id -> key, for contacts with another key: they were met by their handle. */
   ids: Map<string, string>;
-  /** Lower-case handle -> key of who has it, as far as known. */
+  /** Lower-case handle -> key of its known holder. */
   handles: Map<string, string>;
-  /** Lower-case handle -> key of who had it last: handles are changed and taken over. */
+  /** Lower-case handle -> key of its last former holder: handles are changed and taken over. */
   former: Map<string, string>;
-  /** Name of a template field -> how many imported people have it. */
+  /** Name of a template field -> number of imported contacts that have it. */
   fields: Map<string, number>;
-  /** How many of them are held. */
+  /** Number of contacts that are held. */
   held: number;
-  /** Keyed hashes of all who were ever suppressed -> position of the first event with it. They outlast an erasure. */
+  /**
+   * Keyed hash of a recipient who was ever suppressed -> position of the first event with it. Hashes outlast an
+   * erasure.
+   */
   hashes: Map<string, number>;
-  /** Code of a recipient's own link -> their network id. */
+  /** Code of a personal link -> network id of its recipient. */
   links: Map<string, string>;
-  /** Pairs of entries that turned out to be one person: both were there from `since` on, until the event at `until`. */
+  /** Pairs of entries that turned out to be one recipient: both existed from `since` on, until the event at `until`. */
   merged: { since: number; until: number }[];
-  /** Positions of the messages that the network took. */
+  /** Positions of the messages that the network accepted. */
   taken: number[];
-  /** Ids of the recipients that it refused since it took the last message, each once. */
+  /** Ids of the recipients that the network refused since it accepted the last message, each once. */
   refused: string[];
-  /** What events have replaced of `refused`, and of one entry of `former` (null: there was none), in the order of the log. */
+  /**
+   * Values that events have replaced in `refused`, and in one entry of `former` (null: there was none), in the order of
+   * the log.
+   */
   replaced: {
     readonly at: number;
     readonly refused?: string[];
     readonly former?: readonly [handle: string, key: string | null];
   }[];
-  /** The entries in whose `replaced` something is, in the order of the log. */
+  /** The entries that have something in `replaced`, in the order of the log. */
   changed: {
-    /** Position of the first change of a block -> the block: {@link BLOCKS_MAX} at most. */
+    /** Position of the first change of a block -> the block; at most {@link BLOCKS_MAX}. */
     readonly full: Map<number, Changes>;
-    /** Goes on until it has {@link BLOCK_CHANGES}. */
+    /** The block that is filled until it has {@link BLOCK_CHANGES}. */
     open: Changes;
   };
-  /** The state can be put back to this position and to all later ones: older changes are dropped. */
+  /** The state can be rewound to this position and to all later ones; older changes are dropped. */
   rewinds_to: number;
 }
 
-/** Two lists of equal length: the position of an event, and the key of an entry that it has changed. */
+/** Two lists of equal length: positions of events, and the keys of the entries that they changed. */
 interface Changes {
   readonly at: number[];
   readonly keys: string[];
@@ -117,13 +134,13 @@ interface Changes {
 const BLOCK_CHANGES = 64;
 
 /**
- * Changes that are held to put recipients back: a hundred messages a day come to that in two years, and a nightly import of
- * 50,000 changed rows in five days. Of such rows they take 80 MB.
+ * Maximum number of changes kept for rewinding: two years of a hundred messages a day, or five days of a nightly import
+ * of 50,000 changed rows. Changes of such rows take 80 MB.
  */
 export const REPLACED_MAX = 4_000 * BLOCK_CHANGES;
 const BLOCKS_MAX = REPLACED_MAX / BLOCK_CHANGES;
 
-/** Dropped at once, in about a millisecond. */
+/** Number of blocks dropped at once, in about a millisecond. */
 const BLOCKS_DROPPED = BLOCKS_MAX / 100;
 
 export const contacts: Projection<Contacts> = {
@@ -175,7 +192,7 @@ export const contacts: Projection<Contacts> = {
   },
 };
 
-/** An event, and the entries that it may change as they were before it. */
+/** An event, and the former values of the entries that it may change. */
 interface Change {
   readonly position: number;
   readonly before: Map<Contact, Before>;
@@ -193,7 +210,7 @@ function willChange({ before }: Change, key: string, contact: Contact): Contact 
   return contact;
 }
 
-/** All that an event may replace. */
+/** All members that an event may replace. */
 const MEMBERS = Object.keys({
   id: true,
   username: true,
@@ -248,8 +265,8 @@ function endOfOldest({ changed: { full } }: Contacts, blocks: number): number {
 }
 
 /**
- * Drops what events up to a position have replaced. An entry that was absorbed keeps its own until those of the entry it is
- * in are dropped.
+ * Drops what events up to a position have replaced. An absorbed entry keeps its own replaced values until those of the
+ * absorbing entry are dropped.
  */
 export function dropReplacedUpTo(state: Contacts, position: number): void {
   const { full, open } = state.changed;
@@ -278,20 +295,23 @@ export function findContact(state: Contacts, who: Recipient): Contact | undefine
   return key === undefined ? formerHolder(state, who)?.[1] : state.people.get(key);
 }
 
-/** How many people were known at a position, by what is known of them now: each from their first event on. */
+/** Number of contacts known at a position, judged by what is known now: each counts from its first event on. */
 export function countPeopleAt({ people, merged }: Contacts, position: number): number {
   let count = merged.filter(({ since, until }) => since <= position && position < until).length;
   for (const { positions } of people.values()) if ((positions[0] ?? Infinity) <= position) count++;
   return count;
 }
 
-/** A person by all that is known under their id and under their handle, also before an event says that the two are one. */
+/**
+ * All that is known of a recipient under their id and under their handle, even before an event shows that the two are
+ * one.
+ */
 export function findPerson(state: Contacts, who: Recipient): Contact | undefined {
   const [one, other] = entriesOf(state, who);
   return one === undefined || other === undefined ? one : united(one, other);
 }
 
-/** What is one person: the entry of their id, and one of their handle alone. */
+/** The entries of one recipient: the one of their id, and one of their handle alone. */
 export function entriesOf(state: Contacts, who: Recipient): readonly Contact[] {
   const contact = findContact(state, who);
   if (contact === undefined) return [];
@@ -306,7 +326,10 @@ export function isHeldBy(state: Contacts, handle: string, person: Contact | unde
   return key !== undefined && state.people.get(key) === person;
 }
 
-/** The last holder of the handle, behind their key. A name with an id means the person of that id. */
+/**
+ * The last former holder of the handle, with their key. Undefined if there is an id, because the name then means the
+ * recipient of that id.
+ */
 function formerHolder(state: Contacts, { id, username }: Recipient): readonly [string, Contact] | undefined {
   if (id !== undefined || username === undefined) return undefined;
   const key = state.former.get(username.toLowerCase()) ?? "";
@@ -314,7 +337,7 @@ function formerHolder(state: Contacts, { id, username }: Recipient): readonly [s
   return contact && [key, contact];
 }
 
-/** What is known of who a recipient is. */
+/** A recipient with only the known members. */
 export function toRecipient({
   id,
   username,
@@ -325,18 +348,18 @@ export function toRecipient({
   return { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
 }
 
-/** Positions of all that the log holds about a contact, reads too, in its order. */
+/** Positions of all events about a contact, including reads, in the order of the log. */
 export function positionsAbout({ positions, reads }: Contact): readonly number[] {
   return reads === undefined ? positions : inAscendingOrder([...positions, ...reads]);
 }
 
-/** A read makes no contact: it is about one that is known, or was erased since. */
+/** A read creates no contact: its recipient is known already, or was erased since. */
 function noteRead(state: Contacts, { data, position }: Folded<"PersonalDataRead">): void {
   const contact = data.recipient && findContact(state, data.recipient);
   if (contact !== undefined) (contact.reads ??= []).push(position);
 }
 
-/** Returns the contact that the event is about; undefined: none. */
+/** Returns the contact that the event is about; undefined if there is none. */
 function evolveContact(state: Contacts, event: Folded, change: Change): Contact | undefined {
   switch (event.type) {
     case "RecipientAdded":
@@ -375,7 +398,7 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
     case "DirectMessageFailed":
       return fail(state, meet(state, event.data.recipient, change), event.data, change);
     case "AccountUnlinked":
-      // What another account is refused says nothing of this one.
+      // Refusals of one account say nothing about another.
       replaceRefused(state, [], change);
       return undefined;
     default:
@@ -421,12 +444,12 @@ function replaceRefused(state: Contacts, refused: string[], { position }: Change
   state.refused = refused;
 }
 
-/** Of objects without a Map. */
+/** For values without Maps. */
 function isSame(one: unknown, other: unknown): boolean {
   return typeof one === "object" && JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** What a new row may put right, or gives a reason to ask the network about once more. */
+/** Skips that a new row may correct, or that it gives a reason to ask the network about again. */
 const CORRECTABLE: readonly SkipReason[] = [
   "missing_field",
   "no_consent",
@@ -446,12 +469,14 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">, change: Change): 
   contact.fields = fields;
   replaceText(contact, "name", added);
   replaceText(contact, "timezone", added);
-  // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.
+  // The new row may correct what was missing or wrong, so the contact is judged and recorded again.
   contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
   return contact;
 }
 
-/** The fields once a row is added: those that it does not mention stay. An older event without `blank` replaces all. */
+/**
+ * The fields after a row was added: those that it does not mention stay. An older event without `blank` replaces all.
+ */
 function fieldsAfter(before: Contact["fields"], { fields, blank }: DataOf<"RecipientAdded">): Contact["fields"] {
   if (blank === undefined) return fields;
   const kept = Object.entries(before).filter(([field]) => !blank.includes(field));
@@ -471,7 +496,7 @@ function recordConsent(contact: Contact, record: ConsentRecord): Contact {
   return contact;
 }
 
-/** Member by member: each row of an import comes this way. */
+/** Assigns member by member, because this runs for each row of an import. */
 function agree(contact: Contact, record: ConsentRecord): void {
   const { basis, consent, tracking } = consentAfter(contact, record);
   contact.basis = basis;
@@ -479,7 +504,7 @@ function agree(contact: Contact, record: ConsentRecord): void {
   contact.tracking = tracking;
 }
 
-/** Two operators may allow the same retry: only the first one finds a failure. */
+/** Two operators may allow the same retry; only the first one finds a failure. */
 function allowRetry(contact: Contact): Contact {
   if (contact.status !== "failed") return contact;
   contact.status = "open";
@@ -533,12 +558,12 @@ function fail(
 ): Contact {
   contact.status = retry ? "open" : "failed";
   contact.again = retry;
-  // Certainly not sent, so nothing that they write is an answer to it.
+  // It was certainly not sent, so nothing that they write is a reply to it.
   if (frees_quota) delete contact.attempted_at;
   if (reason === "not_permitted") refuse(state, contact, change);
   if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
-  // The row has led to a decision, and the next one begins.
+  // This series of refusals has led to a decision, and a new one begins.
   replaceRefused(state, [], change);
   contact.refused_after = state.taken.length;
   return contact;
@@ -552,12 +577,12 @@ function refuse(state: Contacts, contact: Contact, change: Change): void {
   contact.refused_after = state.taken.length;
 }
 
-/** Whether others were reached since the network refused the person: one more refusal is about them alone. */
+/** True if others were reached since the network refused this recipient: another refusal then concerns them alone. */
 export function isOwnRefusal({ taken }: Contacts, { refused_after }: Contact): boolean {
   return refused_after !== undefined && refused_after < taken.length;
 }
 
-/** True if the network refused them once and a retry is allowed: they come after all others, so as not to delay these. */
+/** True if the network refused them once and a retry is allowed: they come last, so as not to delay all others. */
 export function isTriedLast({ again, refused_after }: Contact): boolean {
   return again && refused_after !== undefined;
 }
@@ -577,7 +602,7 @@ function count(state: Contacts, field: string, by: 1 | -1): void {
   else state.fields.delete(field);
 }
 
-/** The person of the event, made or merged when id and handle turn out to be one. */
+/** Returns the contact of an event; makes it, or merges two entries if id and handle turn out to be one recipient. */
 function meet(state: Contacts, who: Recipient, change: Change): Contact {
   if (isUnnamed(who)) return newContact();
   const byId = keyOfId(state, who);
@@ -593,7 +618,7 @@ function meet(state: Contacts, who: Recipient, change: Change): Contact {
   return contact;
 }
 
-/** The contact that an operator names: the handle may be a former one. */
+/** The contact that an operator names; the handle may be a former one. */
 function meant(state: Contacts, who: Recipient, change: Change): Contact {
   const former = keyOf(state, who) === undefined ? formerHolder(state, who) : undefined;
   return former === undefined ? meet(state, who, change) : willChange(change, ...former);
@@ -624,7 +649,7 @@ function newContact(): Contact {
   };
 }
 
-/** The key a handle leads to, unless that person is known by another id: handles change hands. */
+/** The key that a handle leads to, unless that contact has another id: handles change hands. */
 function keyOfHandle(state: Contacts, who: Recipient): string | undefined {
   if (who.username === undefined) return undefined;
   const key = state.handles.get(who.username.toLowerCase());
@@ -636,7 +661,7 @@ function keyOf(state: Contacts, who: Recipient): string | undefined {
   return keyOfId(state, who) ?? keyOfHandle(state, who);
 }
 
-/** Who is met by id has it as their key; the key of another one begins with `@`. */
+/** A contact met by id has the id as its key; the key of any other begins with `@`. */
 function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefined {
   if (id === undefined || id.startsWith("@")) return undefined;
   return people.has(id) ? id : ids.get(id);
@@ -644,7 +669,7 @@ function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefin
 
 function newKey(state: Contacts, { id, username = "" }: Recipient): string {
   let key = id ?? `@${username.toLowerCase()}`;
-  // Taken by who had the handle when they were met.
+  // A former holder, who was met by this handle, has the key.
   while (state.people.has(key)) key += "'";
   return key;
 }
@@ -665,8 +690,8 @@ function name(state: Contacts, key: string, contact: Contact, who: Recipient, ch
 }
 
 /**
- * The handle no longer leads to its holder, or the consent of the next one who takes it would be theirs. What the log
- * recorded of them by that handle stays theirs.
+ * Removes the handle from its holder; otherwise the consent of its next holder would count as theirs. Records of the
+ * holder by that handle stay theirs.
  */
 function leave(state: Contacts, handle: string, holder: Contact | undefined, change: Change): void {
   const key = state.handles.get(handle);
@@ -683,10 +708,10 @@ function replaceFormer(state: Contacts, handle: string, key: string | undefined,
   else state.former.set(handle, key);
 }
 
-/** How much a status forbids: the stricter of two wins when two entries are one person. */
+/** Statuses by how much they forbid: the stricter of two wins when two entries are one recipient. */
 const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in_doubt", "sent"];
 
-/** Two entries turned out to be one person. */
+/** Merges two entries that turned out to be one recipient. */
 function absorb(state: Contacts, into: Contact, otherKey: string, change: Change): void {
   const other = state.people.get(otherKey);
   if (other === undefined) return;
@@ -705,11 +730,11 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
   change.absorbed = [otherKey, other];
 }
 
-/** Two entries as one: whatever forbids a message stays, and so does a recorded consent. */
+/** Two entries as one: anything that forbids a message stays, and so does a recorded consent. */
 function united(one: Contact, other: Contact): Contact {
   return {
     ...other,
-    // An entry that was put back holds undefined for what was absent.
+    // A rewound entry holds undefined for a member that was absent.
     ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Contact),
     ...unitedConsent(one, other),
     status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,

@@ -2,53 +2,53 @@ import type { Folded } from "../events/catalog.ts";
 import { positionsOf } from "../events/sources.ts";
 import { msOf } from "./time.ts";
 
-/** How a dispatch ended about which an operator decides: it was given up, or it may or may not have arrived. */
+/** Status of a dispatch that an operator decides about: it was given up, or it may or may not have arrived. */
 export type LetterStatus = "dead" | "in_doubt";
 
 /**
- * Dead letters and dispatches in doubt of one channel that are listed: the newest, so that a page of them costs no reading
- * of all that ever ended so. {@link LETTERS_MAX} of each at the most; how many there are in all is counted beside. Both are
- * by the position of the event whose dispatch it is, the last one at the end.
+ * The newest dead letters and dispatches in doubt of one channel, {@link LETTERS_MAX} of each at most, so that listing
+ * a page does not read all of them. Their keys are positions of the dispatched events, the last one at the end.
  */
 export interface DeadLetters extends Record<LetterStatus, Map<number, LetterPlace>> {
-  /** Position of a retry -> position of the event it repeats, while the retry is pending. */
+  /** Position of a pending retry -> position of the event whose dispatch it repeats. */
   taken_up: Map<number, number>;
 }
 
-/** Where the log says what else is known of it, and what a filter asks for. */
+/** Where the log holds the details, and the members that a filter needs. */
 export interface LetterPlace {
-  /** Position of the event that gave it up, or left it in doubt. */
+  /** Position of the event that gave it up or left it in doubt. */
   position: number;
-  /** Position of what requested the dispatch: of the event itself, or of the last retry. */
+  /** Position of the event that requested the dispatch: the dispatched event itself, or the last retry. */
   requested_at: number;
-  /** Time of that event, in ms since 1970. */
+  /** Time of the event at `position`, in ms since 1970. */
   at: number;
   failure: Failure;
 }
 
 /** How the last attempt failed. */
 export interface Failure {
-  /** Of a dead letter: the network said no, rather than the attempts running out. */
+  /** For a dead letter: true if the network refused it, false if the attempts ran out. */
   refused?: boolean;
-  /** Whether it made a request to the network. */
+  /** True if the last attempt made a request to the network. */
   asked: boolean;
-  /** HTTP status; absent: no answer came. */
+  /** HTTP status; absent if no answer came. */
   status?: number;
-  /** An attempt may have arrived, the first of them at this time. */
+  /** Time of the first attempt that may have arrived; absent if none may have. */
   doubtful_since?: string;
 }
 
-/** Two hundred pages of a list, and two megabytes of a snapshot. */
+/** Maximum length of each list: two hundred pages, and two megabytes of a snapshot. */
 export const LETTERS_MAX = 10_000;
 
 export const noDeadLetters = (): DeadLetters => ({ dead: new Map(), in_doubt: new Map(), taken_up: new Map() });
 
 export type EndsUndelivered = Folded<"DispatchAbandoned" | "DispatchInDoubt">;
 
-/** Lists the dispatches that `event` ends; `isNews`: whether what was requested at a position had not ended before. */
+/** Lists the dispatches that `event` ends. */
 export function listEnded(
   letters: DeadLetters,
   event: EndsUndelivered,
+  /** True if the dispatch requested at that position had not ended before. */
   isNews: (requested_at: number) => boolean,
   max = LETTERS_MAX,
 ): void {
@@ -85,7 +85,7 @@ export function takeUp(letters: DeadLetters, { data, position }: Retried): void 
   letters.taken_up.set(position, data.source);
 }
 
-/** What a retry repeats. */
+/** The status of the dispatch that a retry repeats. */
 export function retriedStatus({ in_doubt }: Retried["data"]): LetterStatus {
   return in_doubt === true ? "in_doubt" : "dead";
 }

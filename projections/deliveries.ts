@@ -32,28 +32,31 @@ import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
 /**
- * One lane of one channel. The log is the outbox: what is pending is read from it, this only knows how far it is settled.
- * It stays as small as the dispatcher's window, however long the backlog.
+ * One lane of one channel. Pending dispatches are read from the log, which is the outbox; this only records how far
+ * they are settled. It stays as small as the dispatcher's window, however long the backlog.
  */
 export interface LaneState {
-  /** Requested, and without a final outcome. */
+  /** Number of dispatches that are requested and have no final outcome. */
   pending: number;
   /** Everything requested below this position has its final outcome, or is in `retries`. */
   low_watermark: number;
-  /** Sources at or above `low_watermark` that have their final outcome already, in the order they had it. */
+  /** Sources at or above `low_watermark` that already have their final outcome, in the order of these outcomes. */
   above: Map<number, true>;
   /** Sources whose dispatch failed and waits for its next attempt. */
   retries: Map<number, Retry>;
-  /** Sources whose dispatch may be under way, or was when its dispatcher ended: with the token of that one's lease. */
+  /**
+   * Source whose dispatch may be in flight, or was when its dispatcher ended -> fencing token of that dispatcher's
+   * lease.
+   */
   claims: Map<number, number>;
   /**
-   * The last restore, while something is pending from before it: another life of the log may have delivered it. Null
-   * once nothing is.
+   * The last restore, while a dispatch requested before it is pending: another life of the log may have delivered it.
+   * Null if none is.
    */
   restored: RestoredLane | null;
   /**
-   * Of a webhook's events: the subscriptions by which they are requested, in the order of the log, as far back as one of
-   * them is pending. Of all other lanes none.
+   * For a webhook's events: its subscriptions in the order of the log, back to the oldest one that requested a pending
+   * dispatch. Empty for all other lanes.
    */
   subscriptions: Subscription[];
 }
@@ -61,7 +64,7 @@ export interface LaneState {
 export interface RestoredLane {
   /** Position of the restore. */
   below: number;
-  /** How many of those below it are pending. */
+  /** Number of pending dispatches requested below it. */
   left: number;
 }
 
@@ -69,8 +72,8 @@ export interface Retry {
   attempt: number;
   retry_at: string;
   /**
-   * When the first attempt that may have arrived was over, as far as that is known: a repeat is safe only while the
-   * network knows it.
+   * When the first attempt that may have arrived ended, if that is known: a repeat is safe only while the network knows
+   * the dispatch.
    */
   doubtful_since?: string;
 }
@@ -79,14 +82,14 @@ export interface ChannelState {
   lanes: Record<Lane, LaneState>;
   dispatched: number;
   skipped: number;
-  /** Less those retried or settled. */
+  /** Excludes those retried or settled. */
   in_doubt: number;
-  /** Dead letters, less those retried or discarded. */
+  /** Dead letters, excluding those retried or discarded. */
   dead: number;
   letters: DeadLetters;
-  /** Since so many requests failed in a row nothing is sent before a time; null: the circuit is closed. */
+  /** Set if too many requests in a row failed: nothing is sent before a time. Null if the circuit is closed. */
   circuit: OpenCircuit | null;
-  /** The network refuses the channel as a whole; its clicks wait. */
+  /** Set if the network refuses the channel as a whole; its clicks wait. */
   suspended: Suspended | null;
 }
 
@@ -105,7 +108,7 @@ export interface Suspended {
   credential: string;
 }
 
-/** A webhook with a name has a state from the first event on that is about it. */
+/** A named webhook has a state from the first event about it on. */
 export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
@@ -186,7 +189,7 @@ export const deliveries: Projection<Deliveries> = {
   },
 };
 
-/** Takes a dead letter or a dispatch in doubt out of what waits for an operator. */
+/** Removes a dead letter or a dispatch in doubt from those that wait for an operator. */
 function close(channel: ChannelState, { type, data }: Folded<"DispatchDiscarded" | "DispatchSettled">): void {
   const isDead = type === "DispatchDiscarded";
   channel[isDead ? "dead" : "in_doubt"]--;
@@ -220,11 +223,11 @@ function subscribe(state: Deliveries, event: Folded): void {
   lane.subscriptions.push(subscription);
   if (lane.pending > 0) return;
   forgetFormer(lane);
-  // Earlier events request nothing of the webhook: its dispatcher begins here.
+  // Earlier events request nothing of the webhook, so its dispatcher begins here.
   advance(lane, subscription.from);
 }
 
-/** Of what the former ones requested nothing is pending any more. */
+/** Drops the former subscriptions; nothing that they requested is pending any more. */
 function forgetFormer(lane: LaneState): void {
   if (lane.subscriptions.length > 1) lane.subscriptions = lane.subscriptions.slice(-1);
 }
@@ -241,7 +244,8 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   const lane = openChannel(state, data.channel).lanes[data.lane];
   let isNews = false;
   for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
-    // A log that refused it for a while records it late; the next attempt was meant to come after it all the same.
+    // A log that was out of reach records the failure late. The attempt was over by `retry_at`, because the next one
+    // was to follow it.
     const over = may_have_arrived && (time < retry_at ? time : retry_at);
     for (const source of positionsOf(sources)) {
       if (isSettled(lane, source)) continue;
@@ -261,13 +265,14 @@ function settleUndelivered(state: Deliveries, event: EndsUndelivered): number {
   return settle(state, event);
 }
 
-/** Answers how many dispatches have their first final outcome with this event. */
+/** Returns the number of dispatches that have their first final outcome with this event. */
 function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeType, "DispatchFailed">>): number {
   const { channel, low_watermark, requests } = data;
   const { lanes, letters } = openChannel(state, channel);
   const lane = lanes[data.lane];
   const { taken_up } = letters;
-  // What is below is settled by the watermark of this event, which names each dispatch once.
+  // Sources below this need no entry in `above`: the watermark of this event, which names each dispatch once, settles
+  // them.
   const below = Math.max(lane.low_watermark, low_watermark);
   let settled = 0;
   for (const { sources } of requests) {
@@ -283,7 +288,7 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
   }
   lane.pending -= settled;
   if (lane.pending === 0) forgetFormer(lane);
-  // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
+  // With nothing pending the lane is settled up to here, even if the dispatcher's own watermark is lower.
   if (settled > 0) advance(lane, lane.pending === 0 ? position + 1 : low_watermark);
   return settled;
 }
@@ -292,7 +297,7 @@ function advance(lane: LaneState, below: number): void {
   const from = lane.low_watermark;
   if (below <= from) return;
   lane.low_watermark = below;
-  // Whichever is less to look at: this runs for every dispatch.
+  // Iterates over the smaller set, because this runs for every dispatch.
   if (lane.above.size < below - from) {
     if (lane.above.size > 0) for (const source of lane.above.keys()) if (source < below) lane.above.delete(source);
   } else {
@@ -300,24 +305,24 @@ function advance(lane: LaneState, below: number): void {
   }
 }
 
-/** Whether the dispatch that is requested at `position` has its final outcome. */
+/** True if the dispatch that was requested at `position` has its final outcome. */
 export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.low_watermark ? !lane.retries.has(position) : lane.above.has(position);
 }
 
-/** The types of events that may request dispatches in a lane; none: there are none. */
+/** The types of events that may request dispatches in a lane; possibly none. */
 export function requestingTypes(lane: Lane, { subscriptions }: LaneState): readonly string[] {
   return lane === "events" ? [...new Set(subscriptions.flatMap(({ types }) => types))] : REQUESTING[lane];
 }
 
-/** Whether an event of {@link requestingTypes} requests a dispatch to the channel in that lane. */
+/** True if an event of {@link requestingTypes} requests a dispatch to the channel in that lane. */
 export function isRequested(channel: ChannelName, lane: Lane, { subscriptions }: LaneState, event: Folded): boolean {
   return lane === "events" ? isSubscribed(subscriptions, event) : requestsDispatch(event, channel);
 }
 
 /**
- * Since when, in ms since 1970, what `event` requests may have arrived: an attempt that the log knows was over then, or
- * none that a restored log has lost came before. Undefined: it certainly did not. No clock is asked.
+ * Earliest time, in ms since 1970, at which the dispatch of `event` may have arrived: the end of a recorded attempt, or
+ * the event's time if a restored log may have lost attempts. Undefined if it certainly did not. No clock is read.
  */
 export function uncertainSince(
   { retries, restored }: LaneState,
@@ -328,13 +333,13 @@ export function uncertainSince(
   return since === undefined ? undefined : msOf(since);
 }
 
-/** Whether it was about to be dispatched by another than the holder of the lease `token`: it may have been. */
+/** True if a holder of another lease than `token` was about to make the dispatch: it may have arrived. */
 export function isClaimedByOther({ claims }: LaneState, position: number, token: number): boolean {
   const claim = claims.size === 0 ? undefined : claims.get(position);
   return claim !== undefined && claim !== token;
 }
 
-/** Whether it was requested before the restore. */
+/** True if the dispatch was requested before the restore. */
 export function isOfBefore(restored: RestoredLane | null, position: number): boolean {
   return restored !== null && position < restored.below;
 }
@@ -350,12 +355,14 @@ function emptyLane(): LaneState {
   return { pending: 0, low_watermark: 0, ...maps, restored: null, subscriptions: [] };
 }
 
-/** The state of a channel; of a webhook that the log does not know that of a new one. */
+/** The state of a channel; for a webhook that the log does not know, the state of a new one. */
 export function findChannel(state: Deliveries, name: ChannelName): ChannelState {
   return state[name] ?? emptyChannel();
 }
 
-/** The channels that each log has, and each webhook that carries events, or for which something is pending, dead or in doubt. */
+/**
+ * The channels that every log has, and each webhook that carries events or has dispatches pending, dead or in doubt.
+ */
 export function listChannels(state: Deliveries): readonly ChannelName[] {
   const named = webhooksIn(state).filter((name) => {
     const channel = findChannel(state, name);

@@ -2,11 +2,11 @@ import type { Projection } from "./projection.ts";
 
 /** How far the messages to us were read; the network lists them newest first. */
 export interface Inbox {
-  /** Everything up to this message was read; null before the first reading, and while there was none. */
+  /** All messages up to this one were read; null before the first reading, and while there was none. */
   newest_id: string | null;
-  /** Where the reading of what is older than the first reading goes on; null when nothing is left of it. */
+  /** Where to continue reading messages older than the first reading; null if none are left. */
   backlog: string | null;
-  /** Whether there was a first reading. */
+  /** True once the messages were read for the first time. */
   begun: boolean;
 }
 

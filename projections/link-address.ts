@@ -1,20 +1,20 @@
-/** One link, by whatever spelling a click names it. */
+/** The address of a link, the same for every spelling that a click may use. */
 export interface LinkAddress {
   /** Host and path that come before the code, such as `go.example` or `reach.example/l`. */
   readonly domain: string;
   readonly shortCode: string;
 }
 
-/** Nearly all clicks name their link as it is: then nothing has to be done. */
+/** Nearly all clicks name their link in its normalized form: then nothing has to be done. */
 const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::(?!0*(?:80|443)?(?:\/|$))\d+)?(?:\/[a-z0-9_-]+)*$/;
 const PLAIN_CODE = /^[A-Za-z0-9_-]+$/;
 
-/** The code of a domain's first page, where no path is left. */
+/** The code of a domain's first page, if no path is left. */
 const ROOT = "/";
 
 /**
- * One spelling of a link. The host has lower case, no default port and no dot at its end. The code is decoded, without
- * query, fragment and slashes around it. A normalized link stays as it is.
+ * Returns the one spelling of a link: lower-case host without default port and final dot, decoded code without query,
+ * fragment and slashes around it. A normalized link stays as it is.
  */
 export function normalizeLink(domain: string, shortCode: string): LinkAddress {
   if (PLAIN_DOMAIN.test(domain) && PLAIN_CODE.test(shortCode)) return { domain, shortCode };
@@ -27,15 +27,15 @@ export function normalizeLink(domain: string, shortCode: string): LinkAddress {
   return { domain: normalized, shortCode: code.join("/") };
 }
 
-/** The same for a code whose domain is known. */
+/** Normalizes a code whose domain is known. */
 export function normalizeCode(shortCode: string): string {
   if (PLAIN_CODE.test(shortCode)) return shortCode;
-  // Decoded, a code may hold an address or a query again.
+  // A decoded code may again contain an address or a query.
   const segments = toSegments(toPath(decodeEscapes(toPath(shortCode))));
   return segments.length === 0 ? ROOT : segments.join("/");
 }
 
-/** The same for a domain, with the path that it may have. */
+/** Normalizes a domain, including its path if it has one. */
 export function normalizeDomain(domain: string): string {
   if (PLAIN_DOMAIN.test(domain)) return domain;
   const [address = ""] = domain
@@ -50,12 +50,12 @@ export function normalizeDomain(domain: string): string {
 
 const DOTS = /\.+$/;
 
-/** The ports of http and https, since a click does not say which it was. An IPv6 address is in brackets. */
+/** The ports of http and https, since a click does not say which one it used. An IPv6 address is in brackets. */
 const DEFAULT_PORT = /^(\[[^\]]*\]|[^:]+):(?:0*(?:80|443))?$/;
 
 /**
- * The host of a link without port and `www.`, in Punycode. Two names of one host may lead to different links, so this does
- * not name a link.
+ * The host of a link without port and `www.`, in Punycode. It does not identify a link, because two names of one host
+ * may lead to different links.
  */
 export function toLinkHost(domain: string): string {
   const [host = ""] = normalizeDomain(domain).split("/");
@@ -63,14 +63,14 @@ export function toLinkHost(domain: string): string {
   return name.replace(DOTS, "").replace(/^www\./, "");
 }
 
-/** Domain and code of a link in one piece, with or without a scheme. The code may hold slashes. */
+/** Splits a link, with or without a scheme, into domain and code. The code may contain slashes. */
 export function splitLink(link: string): readonly [domain: string, shortCode: string] {
   const address = link.replace(/^\s*https?:\/\//i, "");
   const slash = address.indexOf("/");
   return slash === -1 ? [address, ""] : [address.slice(0, slash), address.slice(slash + 1)];
 }
 
-/** Without scheme and host, which a whole address has, and without query and fragment. */
+/** Removes the scheme and host of a whole address, the query and the fragment. */
 function toPath(code: string): string {
   return code.replace(/^\s*https?:\/\/[^/?#]*/i, "").replace(/[?#].*$/su, "");
 }
@@ -83,12 +83,12 @@ function toSegments(path: string): readonly string[] {
 }
 
 /**
- * Escapes that stay: a percent sign, since it would begin another escape, and control characters, which no stream's name
- * holds.
+ * Escapes that stay: a percent sign, since it would begin another escape, and control characters, which no stream's
+ * name may contain.
  */
 const KEPT_ESCAPES = /%(?:25|[01][0-9a-f]|7f|c2%[89][0-9a-f])/gi;
 
-/** Text with broken escapes stays as it is. */
+/** Decodes the escapes of a text; a text with broken escapes stays as it is. */
 function decodeEscapes(code: string): string {
   if (!code.includes("%")) return code;
   try {

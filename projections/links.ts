@@ -3,26 +3,26 @@ import type { Recipient } from "../events/outreach.ts";
 import { toLinkHost } from "./link-address.ts";
 import type { Projection } from "./projection.ts";
 
-/** A link that its message, or an operator, gave out. */
+/** A link in messages, or one that an operator added. */
 export interface SharedLink {
   /** Host and path that come before the code. */
   readonly domain: string;
   readonly target: string;
-  /** Of the messages that hold it; absent: an operator added it. */
+  /** Template of the messages that contain it; absent if an operator added it. */
   readonly template?: string;
   readonly variant?: string;
   /** ISO 8601. */
   readonly added_at: string;
 }
 
-/** A link of one recipient's own. */
+/** A recipient's own link. */
 interface PersonalLink {
-  /** The code of the shared one whose target it has. */
+  /** The code of the shared link that has the same target. */
   readonly code: string;
   readonly recipient: Recipient;
 }
 
-/** Short links, each by its code. */
+/** Short links by their codes. */
 export interface Links {
   shared: Map<string, SharedLink>;
   personal: Map<string, PersonalLink>;
@@ -61,12 +61,14 @@ function evolveLinks({ shared, personal, hosts }: Links, event: Folded): void {
   }
 }
 
-/** The code of a link, as clicks and intents name it: what follows the last slash. */
+/** The code of a link, as clicks and intents name it: the part after the last slash. */
 export function codeIn(link: string): string {
   return link.slice(link.lastIndexOf("/") + 1);
 }
 
-/** What a code leads to; undefined: the log knows no such code. `recipient`: whose own link it is. */
+/**
+ * Returns the link of a code; undefined if the log does not know the code. `recipient`: the owner of a personal link.
+ */
 export function findLink(
   { shared, personal }: Links,
   code: string,

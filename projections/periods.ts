@@ -9,14 +9,14 @@ export interface Period<Counts> {
 
 export interface PeriodsQuery {
   readonly unit: "hour" | "day";
-  /** How many, the last one being the one that `until` is in. */
+  /** Number of periods; `until` is in the last one. */
   readonly count: number;
   /** ms since 1970. */
   readonly until: number;
   readonly timezone: string;
 }
 
-/** What was counted in each of the last hours or days, the oldest first; those in which nothing happened too. */
+/** The counts of each of the last hours or days, the oldest first, including those without events. */
 export function periodsOf<Counts extends Record<keyof Counts, number>>(
   quarters: Quarters<Counts>,
   query: PeriodsQuery,
@@ -34,14 +34,14 @@ export function periodsOf<Counts extends Record<keyof Counts, number>>(
   return periods;
 }
 
-/** A period's beginning as people read it: `2026-11-20`, and of an hour `2026-11-20 14:00`. */
+/** The label of a period: `2026-11-20` for a day, `2026-11-20 14:00` for an hour. */
 export function labelOf(start: number, { unit, timezone }: Pick<PeriodsQuery, "unit" | "timezone">): string {
   const zoned = Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO(timezone);
   const day = zoned.toPlainDate().toString();
   return unit === "day" ? day : `${day} ${zoned.toPlainTime().toString({ smallestUnit: "minute" })}`;
 }
 
-/** A day may have 23 or 25 hours, and an hour of the clock may come twice: the calendar counts. */
+/** Counts by the calendar, because a day may have 23 or 25 hours, and an hour of the clock may come twice. */
 function startsOf({ unit, count, until, timezone }: PeriodsQuery): readonly number[] {
   const now = Temporal.Instant.fromEpochMilliseconds(until).toZonedDateTimeISO(timezone);
   const last = unit === "day" ? now.startOfDay() : now.round({ smallestUnit: "hour", roundingMode: "floor" });

@@ -2,35 +2,37 @@ import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
 /**
- * How many messages count against each day, and against the last 24 hours. A place is taken by the intent; only a
- * certain refusal by the network gives it back, an unknown outcome does not.
+ * How many messages count against each day, and against the last 24 hours. An intent takes a place; only a certain
+ * refusal by the network gives it back, an unknown outcome does not.
  */
 export interface Quota {
   /**
-   * Calendar day (YYYY-MM-DD in the quota's time zone) -> places taken. No day is ever forgotten: ten years are some
-   * 3,650 entries, and a clock that jumps back must find what it used.
+   * Calendar day (YYYY-MM-DD in the quota's time zone) -> places taken. No day is dropped: ten years are some 3,650
+   * entries, and a clock that jumps back must find the places used.
    */
   days: Map<string, number>;
   /** Intents without a final outcome -> their day. */
   open: Map<string, string>;
-  /** Intents that took a place -> when their message was asked for at the latest. Of 24 hours: those of two days at most. */
+  /**
+   * Intent that took a place -> latest time at which its message was requested. Covers 24 hours, so two days at most.
+   */
   recent: Map<string, number>;
-  /** Time zone of the newest intent's day; null: no intent named one yet. */
+  /** Time zone of the newest intent's day; null if no intent has named one yet. */
   timezone: string | null;
-  /** Time of the first intent in that zone; null: there was no other zone before. */
+  /** Time of the first intent in that zone; null if there was no other zone before. */
   changed_at: number | null;
-  /** Times up to `recorded` were ahead of the clock, which showed `real` when that was corrected; null: none were. */
+  /** Times up to `recorded` were ahead of the clock, which showed `real` when that was corrected; null if none were. */
   corrected: { recorded: number; real: number } | null;
 }
 
-/** A moment (ms since the epoch), and the calendar day that it belongs to. */
+/** A moment (ms since the epoch), and its calendar day. */
 export interface QuotaMoment {
   readonly ms: number;
   readonly day: string;
   readonly timezone: string;
 }
 
-/** A change of the time zone counts for so long. */
+/** How long a change of the time zone has an effect. */
 export const QUOTA_WINDOW_MS = 24 * 3_600_000;
 
 export const quota: Projection<Quota> = {
@@ -85,9 +87,8 @@ export function usedOn(state: Quota, day: string): number {
 }
 
 /**
- * Places that count at a moment, which is not before the newest event: those of its day. After a change of the time
- * zone two days overlap, or one follows the other at once, so for 24 hours from the first message in the new zone on
- * those of the last 24 hours count instead.
+ * Places that count at a moment, which is not before the newest event: those of its day. For 24 hours from the first
+ * message in a new time zone on, days may overlap or abut, so those of the last 24 hours count instead.
  */
 export function usedAt(state: Quota, moment: QuotaMoment): number {
   if (!isAfterChange(state, moment)) return usedOn(state, moment.day);
@@ -96,14 +97,17 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
   return used;
 }
 
-/** Whether the last 24 hours count at a moment, and not its day. */
+/** True if the last 24 hours count at a moment, and not its day. */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
   // The next intent will be the first one of the new zone.
   if (timezone !== null && timezone !== moment.timezone) return true;
   return changed_at !== null && moment.ms < changed_at + QUOTA_WINDOW_MS;
 }
 
-/** When fewer of the last 24 hours' places count, or days count again; undefined: these do now, or nothing is taken. */
+/**
+ * When fewer places of the last 24 hours count, or when days count again. Undefined if days count now, or nothing is
+ * taken.
+ */
 export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
   if (!isAfterChange(state, moment)) return undefined;
   const ends = [...state.recent.values(), ...(state.changed_at === null ? [] : [state.changed_at])]
@@ -118,15 +122,15 @@ function noteTimezone(state: Quota, timezone: string, at: number): void {
   state.timezone = timezone;
 }
 
-/** An intent may have waited long for the request; its outcome was recorded after that. */
+/** An intent may have waited long for its request, and its outcome was recorded after that. */
 function postpone({ recent, corrected }: Quota, attemptId: string, ms: number): void {
   if (corrected !== null && ms <= corrected.recorded) return;
   if (recent.has(attemptId)) recent.set(attemptId, ms);
 }
 
 /**
- * What was counted for later days was sent by the day on which the clock was corrected, at the latest: it counts for that
- * one, so that no real day gets more than its limit from then on, and each later day has all of its own.
+ * Moves the places of later days to the day on which the clock was corrected: their messages were sent by then. So no
+ * real day gets more than its limit from then on, and each later day has its full quota.
  */
 function correct(state: Quota, day: string, corrected: { readonly recorded: number; readonly real: number }): void {
   const { days, open, recent } = state;
@@ -142,15 +146,18 @@ function correct(state: Quota, day: string, corrected: { readonly recorded: numb
 }
 
 /**
- * The time of the newest event, in ms since the epoch, before which nothing is decided; 0 in an empty log. Where later
- * times were corrected, when that was done.
+ * The time of the newest event, in ms since the epoch; nothing is decided before it. If later times were corrected, the
+ * time of the correction; 0 in an empty log.
  */
 export function newestMs({ corrected }: Quota, time: string | undefined): number {
   const newest = time === undefined ? 0 : msOf(time);
   return corrected !== null && newest <= corrected.recorded ? corrected.real : newest;
 }
 
-/** They are in the order of their intents, so one that was postponed keeps a few later ones for a while. */
+/**
+ * Drops entries up to `ms`. They are in the order of their intents, so a postponed one keeps a few later ones for a
+ * while.
+ */
 function forgetBefore(recent: Map<string, number>, ms: number): void {
   for (const [attemptId, at] of recent) {
     if (at > ms) return;

@@ -1,19 +1,19 @@
-/** Links told apart; keeps the memory bounded however many links are posted. */
+/** Maximum number of links counted separately; bounds the memory however many links are posted. */
 export const COUNTED_LINKS_MAX = 10_000;
 
-/** Dropped at once when there are more: to look for the oldest one at each click would cost more than all else. */
+/** Number of links dropped at once: to look for the oldest one at each click would cost more than all else. */
 const LINKS_DROPPED = COUNTED_LINKS_MAX / 10;
 
 /**
- * A link's entry, which is marked rather than moved to the Map's end when the link is clicked: in JavaScriptCore a move
- * among 10,000 others costs more than the rest of a click.
+ * The entry of a link. A click marks it instead of moving it to the Map's end: in JavaScriptCore a move among 10,000
+ * others costs more than the rest of a click.
  */
 export interface Recent {
-  /** Position of the last click, so that no two are equal. */
+  /** Position of the last event about the link, such as a click. */
   last_position: number;
 }
 
-/** Drops those that were not clicked for longest, once there are more than {@link COUNTED_LINKS_MAX}. */
+/** Drops the links that were not used for longest, once there are more than {@link COUNTED_LINKS_MAX}. */
 export function dropOldest<Link extends Recent>(links: Map<string, Link>, onDropped: (link: Link) => void): void {
   if (links.size <= COUNTED_LINKS_MAX) return;
   const positions = Float64Array.from(links.values(), ({ last_position }) => last_position).sort();
@@ -25,7 +25,7 @@ export function dropOldest<Link extends Recent>(links: Map<string, Link>, onDrop
   }
 }
 
-/** The link clicked last first. */
+/** The links in the order of their last clicks, the latest first. */
 export function byLastClick<Link extends Recent>(links: ReadonlyMap<string, Link>): (readonly [string, Link])[] {
   return [...links].sort(([, one], [, other]) => other.last_position - one.last_position);
 }

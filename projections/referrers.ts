@@ -3,26 +3,26 @@ import type { Projection } from "./projection.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
 import { linksOf, toLinkKey } from "./sent-links.ts";
 
-/** What a message was made of. */
+/** The template and the variant that a message was made from. */
 interface Origin {
-  /** The id of its template; empty for messages of before templates were recorded. */
+  /** Id of the template; empty for messages from before templates were recorded. */
   readonly template: string;
   /** `A`, `B` … */
   readonly variant: string;
 }
 
-/** The messages that a click of one link may come from. */
+/** The messages that a click on one link may come from. */
 export interface Referrers extends Recent {
-  /** Taken by the network. */
+  /** Number of messages that the network accepted. */
   messages: number;
-  /** How many of them each variant made, in the order in which they were first sent. */
+  /** Number of messages made from each variant, in the order in which the variants were first sent. */
   variants: (Origin & { messages: number })[];
-  /** Positions of the attempts of the newest of them, the oldest first. */
+  /** Positions of the attempts of the newest messages, the oldest first. */
   newest: number[];
 }
 
 interface OpenMessage extends Origin {
-  /** Of its attempt. */
+  /** Position of its attempt. */
   readonly position: number;
   readonly links: readonly string[];
 }
@@ -34,12 +34,12 @@ export interface SentLinks {
   open: Map<string, OpenMessage>;
 }
 
-/** Messages of one link that can be looked up: a page of them. */
+/** Maximum number of messages of one link that can be looked up: a page of them. */
 export const NEWEST_MAX = 50;
 
 /**
- * The recipients of each link. A link that is in only one message is clicked by its recipient, or by people they gave it
- * to. The newest links are told apart; the attempt at that position names the recipient, as long as they are not erased.
+ * The messages of each of the newest links. A link in only one message is clicked by its recipient, or by people they
+ * gave it to. The attempts in `newest` name the recipients, as long as these are not erased.
  */
 export const referrers: Projection<SentLinks> = {
   name: "referrers",

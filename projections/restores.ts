@@ -1,13 +1,16 @@
 import type { EventType } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
-/** Whether the log may lack something that was done: since then, what it does not hold may have happened all the same. */
+/**
+ * Records when the log was last restored or lost events. Actions from before that time may have happened although the
+ * log does not hold them.
+ */
 export interface Restores {
-  /** When that was last so, ISO 8601; null: never. */
+  /** When that last happened, ISO 8601; null if never. */
   last: string | null;
 }
 
-/** After these the log may not know what was done before them. */
+/** Events after which the log may not know what was done before them. */
 export const RESTORES: readonly EventType[] = ["LogRestored", "LogLossAccepted"];
 
 export const restores: Projection<Restores> = {

@@ -7,59 +7,62 @@ import { msOf } from "./time.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;
 
-/** Number of no message. */
+/** A number that no message has. */
 const NONE = -1;
 
-/** What messages have in common. */
+/** Properties that messages have in common. */
 export interface MessageGroup {
-  /** The id of its template; empty for messages of before templates were recorded. */
+  /** Id of the template; empty for messages from before templates were recorded. */
   readonly template: string;
   /** `A`, `B` … */
   readonly variant: string;
   readonly run_id: string;
-  /** Null: older messages do not say. */
+  /** Null if unknown: older messages do not say. */
   readonly source: NonNullable<Attempted["source"]> | null;
   readonly basis: NonNullable<Attempted["basis"]> | null;
 }
 
 /** A message, and what its recipient has done since. */
 export interface Message {
-  /** Of `groups`. A number, because there is one for each recipient ever contacted. */
+  /** Index in `groups`. A number, because there is one for each recipient ever contacted. */
   readonly group: number;
-  /** When the intent was recorded, ISO 8601: what the recipient wrote before is no reply. */
+  /** When the intent was recorded, ISO 8601. A message that the recipient wrote before is no reply. */
   readonly at: string;
-  /** The recipient's. */
+  /** The recipient's network id. */
   readonly id: string;
-  /** Lower case. */
+  /** The recipient's handle in lower case. */
   readonly username: string;
-  /** Numbers of `links`. */
+  /** The numbers of its links in {@link Results.links}. */
   readonly links: readonly number[];
   outcome: "open" | "in_doubt" | "sent" | "failed";
   replied: boolean;
   opted_out: boolean;
-  /** Its recipient's own clicks; null: they did not grant tracking, or no longer do. */
+  /** Clicks of its recipient; null if they did not grant tracking, or revoked it. */
   tracked: TrackedClicks | null;
 }
 
 interface TrackedClicks {
-  /** Of the links of the recipient's own. */
+  /** Codes of the recipient's own links. */
   readonly codes: readonly string[];
-  /** When its intent or its last outcome was recorded, in ms since 1970: the network may fetch its links right after it. */
+  /**
+   * When its intent or its last outcome was recorded, in ms since 1970. The network may fetch its links right after
+   * that.
+   */
   recorded: number;
-  /** When the network took it, in ms since 1970; where that is not known, when it was attempted. */
+  /** When the network accepted it, in ms since 1970; if that is not known, when it was attempted. */
   sent: number;
   clicks: number;
-  /** Likely the network's own, and so never counted as the recipient's. */
+  /** Clicks that are likely the network's own, and never counted as the recipient's. */
   suspected: number;
-  /** The first click that is not suspected, in ms since 1970; null: there is none. */
+  /** Time of the first click that is not suspected, in ms since 1970; null if there is none. */
   first: number | null;
 }
 
-/** Every message with its outcome. What they add up to is computed when it is asked for: there are 100 a day at most. */
+/** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
 export interface Results {
-  /** In the order in which they were first used. */
+  /** In the order of their first use. */
   groups: MessageGroup[];
-  /** Id of a template -> how the operator called it last. */
+  /** Id of a template -> the operator's last name for it. */
   templates: Map<string, string>;
   /** Link, as `linkKey` writes it -> its number. */
   links: Map<string, number>;
@@ -69,15 +72,15 @@ export interface Results {
   open: Map<string, number>;
   /** Network id -> number of the message that was last sent to that recipient. */
   sent: Map<string, number>;
-  /** Lower-case handle -> numbers of those of `sent` that went to it, in the order in which they were sent. */
+  /** Lower-case handle -> numbers of the messages in `sent` that went to it, in the order in which they were sent. */
   handles: Map<string, number[]>;
-  /** Code of a link of a recipient's own -> number of the message that holds it. */
+  /** Code of a recipient's own link -> number of the message that contains it. */
   codes: Map<string, number>;
   /** Id, and handle with an @, of each recipient with tracked clicks -> number of the message. */
   tracked: Map<string, number>;
 }
 
-/** The figures of single recipients come from their own links alone, and so from those who granted tracking. */
+/** The figures of single recipients come only from their own links, and so only from those who granted tracking. */
 export const results: Projection<Results> = {
   name: "results",
   version: 4,
@@ -214,7 +217,7 @@ function noteSent({ sent, handles, messages }: Results, { id, username }: Messag
   handles.getOrInsertComputed(username, () => []).push(number);
 }
 
-/** Undefined: it is settled already, told by another instance. */
+/** Undefined if the message is already settled, as another instance recorded. */
 function settle({ messages, open }: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
   const message = messages.get(open.get(attemptId) ?? NONE);
   if (message === undefined) return undefined;
@@ -223,7 +226,7 @@ function settle({ messages, open }: Results, attemptId: string, outcome: "sent" 
   return message;
 }
 
-/** A reaction to a message whose outcome is not known yet is noted, and counts once the message turns out to be sent. */
+/** Records a reaction. On a message whose outcome is not known yet, it counts once the message turns out to be sent. */
 function react(state: Results, who: Recipient, reaction: "replied" | "opted_out", time: string): void {
   const sent = findSent(state, who);
   const open = [...state.open.values()].map((number) => state.messages.get(number)!).filter((one) => isTo(one, who));
@@ -234,7 +237,7 @@ function react(state: Results, who: Recipient, reaction: "replied" | "opted_out"
 function findSent({ sent, handles, messages }: Results, who: Recipient): Message | undefined {
   if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
   let found: Message | undefined;
-  // Few recipients ever have the same handle. The newest intent counts, whenever its outcome was known.
+  // Few recipients ever have the same handle. The newest intent counts, no matter when its outcome became known.
   for (const number of handles.get(who.username?.toLowerCase() ?? "") ?? []) {
     const message = messages.get(number)!;
     if (found === undefined || message.at >= found.at) found = message;
@@ -246,19 +249,19 @@ function isTo({ id, username }: Message, who: Recipient): boolean {
   return who.id === undefined ? who.username?.toLowerCase() === username : who.id === id;
 }
 
-/** Deletes what was recorded of the recipient's clicks. Clicks to come are those of unknown visitors. */
+/** Deletes the record of the recipient's clicks. Later clicks count as those of unknown visitors. */
 function revokeTracking(state: Results, who: Recipient): void {
   const message = findTracked(state, who);
   for (const code of message?.tracked?.codes ?? []) state.codes.delete(code);
   if (message !== undefined) message.tracked = null;
 }
 
-/** The last message to a recipient that held links of their own. */
+/** The last message to a recipient that contained links of their own. */
 export function findTracked({ messages, tracked }: Results, { id, username }: Recipient): Message | undefined {
   return messages.get(tracked.get(id ?? `@${username?.toLowerCase()}`) ?? NONE);
 }
 
-/** How a template is called: by its name, beside which its id stands where another one has the same name. */
+/** The name of a template, followed by its id if another template has the same name; the id alone if it has no name. */
 export function formatTemplate({ templates }: Pick<Results, "templates">, id: string): string {
   const name = templates.get(id);
   if (name === undefined) return id;

@@ -1,23 +1,23 @@
 import { countPeopleAt, type Contact, type Contacts } from "./contacts.ts";
 
-/** Entries between two steps: some tenths of a millisecond. */
+/** Entries handled between two steps: some tenths of a millisecond. */
 const STEP_ENTRIES = 512;
 
 type Entry = readonly [key: string, contact: Contact];
 
-/** True if the recipients of a position can be put back from those of now. */
+/** True if the recipients of a position can be restored from the present ones. */
 export function canRewindContacts({ rewinds_to }: Contacts, position: number): boolean {
   return position >= rewinds_to;
 }
 
 /**
- * The recipients as they were after the event at `position`, from those of now, step by step: a fold of the log up to there
- * gives the same. Events may be folded into `now` between two steps. Undefined: changes of after the position are dropped.
+ * Restores step by step the recipients as they were after the event at `position`, as a fold of the log would give
+ * them. Events may be folded into `now` between two steps. Undefined if changes made after the position were dropped.
  */
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts | undefined, void> {
   if (!canRewindContacts(now, position)) return undefined;
   const past = yield* putBackAll(now, position);
-  // Events of meanwhile may have dropped more.
+  // Events folded meanwhile may have dropped more.
   return canRewindContacts(now, position) ? past : undefined;
 }
 
@@ -28,21 +28,22 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
     if (++looked % STEP_ENTRIES === 0) yield;
     if (at <= position) past.hashes.set(hash, at);
   }
-  // One copy a step, each a millisecond or two. The people last: what leads to one who is new by then is removed again.
+  // One copy a step, each a millisecond or two. The people are copied last: index entries of those who are new by then
+  // are removed again.
   past.ids = new Map(now.ids);
   yield;
   past.links = new Map(now.links);
   yield;
   past.handles = new Map(now.handles);
   yield;
-  // An entry that is absorbed from now on stays in its place.
+  // An entry that is absorbed after this copy stays in its place.
   const entries = new Map(now.people);
   yield;
   const absorbed: Entry[] = [];
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
-      // Absorbed since the copy, it is among the entries.
+      // Absorbed since the copy, so it is still among the entries.
       if (entries.get(key) === other) continue;
       unlink(past, key, other, then);
       if (then !== undefined) absorbed.push([key, then]);
@@ -69,7 +70,7 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   return past;
 }
 
-/** All but the hashes, the people, what is counted of them and what leads to them. */
+/** All but the hashes, the people, the counts of them and the indexes that lead to them. */
 function rewindRest(now: Contacts, position: number): Contacts {
   const isAt = ({ at }: { readonly at: number }): boolean => at <= position;
   const later = now.replaced.filter((one) => !isAt(one));
@@ -97,7 +98,7 @@ function rewindRest(now: Contacts, position: number): Contacts {
   };
 }
 
-/** Blocks that are full stay as they are; the one in which the position is was open then. */
+/** Full blocks stay as they are; the block that contains the position was open then. */
 function changedUpTo({ changed: { full, open } }: Contacts, position: number): Contacts["changed"] {
   const before = [...full].filter(([, { at }]) => at.at(-1)! <= position);
   const crossed = full.values().find(({ at }) => at.at(-1)! > position) ?? open;
@@ -105,7 +106,10 @@ function changedUpTo({ changed: { full, open } }: Contacts, position: number): C
   return { full: new Map(before), open: { at, keys: crossed.keys.slice(0, at.length) } };
 }
 
-/** Those that this one has absorbed since, now and as they were: they had no id, and so had absorbed none themselves. */
+/**
+ * Entries that this one has absorbed since: each with its key, as it is now and as it was. They had no id, so they had
+ * absorbed none themselves.
+ */
 function* absorbedBy({ replaced = [] }: Contact, position: number) {
   for (const { at, absorbed } of replaced) {
     if (at <= position || absorbed === undefined) continue;
@@ -114,15 +118,15 @@ function* absorbedBy({ replaced = [] }: Contact, position: number) {
   }
 }
 
-/** What a list reads of the people. */
+/** The part of the contacts that a list reads. */
 export interface People extends Iterable<Entry> {
   readonly size: number;
   get(key: string): Contact | undefined;
 }
 
 /**
- * The people of a position for a list, which needs none of their positions: nothing is copied that has not changed. `get`
- * finds those that were listed.
+ * The people of a position for a list, which does not need their positions, so only changed entries are copied. `get`
+ * finds the listed entries.
  */
 export function peopleAt(now: () => Contacts, position: number): People {
   let listed: Contacts | undefined;
@@ -150,13 +154,13 @@ export function peopleAt(now: () => Contacts, position: number): People {
       const contacts = now();
       const contact = contacts.people.get(key);
       const entry = contact && putBack(contact, position);
-      // After an erasure the state is another one, and an entry of before may be of the person erased.
+      // An erasure replaces the state; an older entry may be of the erased recipient.
       return entry ?? (contacts === listed ? absorbed.get(key) : undefined);
     },
   };
 }
 
-/** Undefined: there was no such entry yet. */
+/** Undefined if the entry did not exist yet. */
 function entryAt(contact: Contact, position: number): Contact | undefined {
   const before = putBack(contact, position);
   if (before === undefined) return undefined;
@@ -170,8 +174,8 @@ function entryAt(contact: Contact, position: number): Contact | undefined {
 }
 
 /**
- * The entry as it was, but for its lists of positions, which go on; itself where nothing was replaced since. Undefined:
- * there was none yet. A member that was absent is undefined: to delete it would make the object slow.
+ * The entry as it was, but with the present lists of positions; itself if nothing was replaced since. Undefined if it
+ * did not exist yet. An absent member is set to undefined, because deleting it would make the object slow.
  */
 function putBack(contact: Contact, position: number): Contact | undefined {
   const { replaced = [] } = contact;
@@ -189,7 +193,7 @@ function putBack(contact: Contact, position: number): Contact | undefined {
   return metAt(entry) > position ? undefined : entry;
 }
 
-/** Position of the event that made the entry, by which entries are in their order. */
+/** Position of the event that made the entry; entries are in this order. */
 function metAt({ met, positions }: Contact): number {
   return met ?? positions[0] ?? Infinity;
 }
@@ -201,14 +205,14 @@ function place(past: Contacts, [key, contact]: Entry): void {
   for (const field of Object.keys(contact.fields)) fields.set(field, (fields.get(field) ?? 0) + 1);
 }
 
-/** Whether other names lead to the entry now than at the position, or more links. */
+/** True if other names lead to the entry now than at the position, or more links. */
 function isRenamed(contact: Contact, position: number): boolean {
   if (metAt(contact) > position) return true;
   const { replaced = [] } = contact;
   return replaced.some(({ at, was }) => at > position && ("id" in was || "username" in was || "personal_links" in was));
 }
 
-/** Removes what leads to the entry since the position: `contact` is the entry now, `then` what it was. */
+/** Removes index entries added since the position. `contact` is the entry now, `then` as it was. */
 function unlink({ ids, handles, links }: Contacts, key: string, contact: Contact, then: Contact | undefined): void {
   for (const { username } of [contact, ...(contact.replaced ?? []).map(({ was }) => was)]) {
     const handle = username?.toLowerCase() ?? "";
@@ -218,7 +222,7 @@ function unlink({ ids, handles, links }: Contacts, key: string, contact: Contact
   for (const code of contact.personal_links) if (then?.personal_links.includes(code) !== true) links.delete(code);
 }
 
-/** A copy of those up to that one, of positions in ascending order. */
+/** Returns a copy of the positions up to `position`; they are in ascending order. */
 function upTo(positions: readonly number[], position: number): number[] {
   return positions.slice(0, positions.findLastIndex((one) => one <= position) + 1);
 }

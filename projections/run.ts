@@ -12,7 +12,7 @@ export interface OpenAttempt {
   in_doubt: boolean;
   /** The account that sent it; absent in older events. */
   account_id?: string;
-  /** When it was found to be in doubt: the request left after the intent, minutes later where a 429 was waited for. */
+  /** When it was found to be in doubt. The request left after the intent, and minutes later if a 429 was waited for. */
   doubted_at?: string;
 }
 
@@ -22,17 +22,17 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   skipped: number;
   failed: number;
   in_doubt: number;
-  /** Messages of its own that it sent, or may have sent. */
+  /** Messages of this run that it sent, or may have sent. */
   places: number;
-  /** Those of `failed` that it never asked the network to send. */
+  /** The `failed` messages that the run never asked the network to send. */
   withdrawn: number;
-  /** What the run waits for, and until when (ISO 8601); null while it works. */
+  /** Why the run waits, and until when (ISO 8601); null while it works. */
   waiting: { reason: PauseReason; until: string } | null;
-  /** When it was asked to end, ISO 8601; null while it goes on. */
+  /** When a stop was requested, ISO 8601; null if none was. */
   stop_requested_at: string | null;
 }
 
-/** The run in progress, and every attempt that still waits for its outcome (of earlier runs too). */
+/** The run in progress, and every attempt that still waits for its outcome, including those of earlier runs. */
 export interface Run {
   current: RunState | null;
   open: Map<string, OpenAttempt>;
@@ -113,7 +113,7 @@ function evolveRun(state: Run, event: Folded): void {
   }
 }
 
-/** Whatever the run does next ends its waiting; what others append meanwhile does not. */
+/** Any later event of the run ends its waiting; events that others append do not. */
 function isDoneBy({ run_id }: RunState, { data }: Folded): boolean {
   return "run_id" in data && data.run_id === run_id;
 }
@@ -126,7 +126,7 @@ function markInDoubt(state: Run, attemptId: string, at: string): void {
   if (state.current?.run_id === attempt.run_id) state.current.in_doubt++;
 }
 
-/** Certainly not sent, a message gives its place back. */
+/** A message that was certainly not sent gives its place back. */
 function fail(state: Run, { attempt_id, reason, frees_quota }: DataOf<"DirectMessageFailed">): void {
   const { current } = state;
   if (current !== null && state.open.get(attempt_id)?.run_id === current.run_id) {

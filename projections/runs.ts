@@ -4,35 +4,35 @@ import type { Projection } from "./projection.ts";
 
 /** One run, or dry run. */
 export interface RunSummary {
-  /** The run's place in the order in which all runs began, from 1. */
+  /** Number of the run in the order in which all runs began, from 1. */
   readonly number: number;
   /** ISO 8601. */
   readonly started_at: string;
-  /** Of the event that started it, which names the caller. */
+  /** Position of the event that started it, which names the caller. */
   readonly position: number;
   readonly dry_run: boolean;
-  /** How its template was called, or its id; null: older events do not say. */
+  /** Name of its template, or its id; null if an older event does not say. */
   readonly template: string | null;
-  /** Null: none is recorded yet. */
+  /** Null if no end is recorded yet. */
   end: RunOutcome | null;
 }
 
-/** Of a dry run: `sent` and `skipped` are what it would have sent and skipped. */
+/** For a dry run, `sent` and `skipped` are what it would have sent and skipped. */
 export interface RunOutcome {
-  /** `abandoned`: its process died. */
+  /** `abandoned` if its process died. */
   readonly reason: RunEnd | "abandoned";
   readonly sent: number;
   readonly skipped: number;
   readonly failed: number;
 }
 
-/** How many runs there were, dry runs too, and the newest of them by their ids, the oldest first. */
+/** The number of all runs, including dry runs, and the newest of them by id, the oldest first. */
 export interface Runs {
   count: number;
   started: Map<string, RunSummary>;
 }
 
-/** Runs that are kept: years of a few a day, in a megabyte and a half. */
+/** Maximum number of runs kept: years of a few a day, in a megabyte and a half. */
 export const RUNS_MAX = 5_000;
 
 export const runs: Projection<Runs> = {

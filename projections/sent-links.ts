@@ -1,6 +1,6 @@
 import { normalizeLink, splitLink } from "./link-address.ts";
 
-/** A message is about one link; more than these are not looked for. */
+/** Maximum number of links looked for in a text; a message is about one link. */
 const LINKS_PER_TEXT_MAX = 10;
 
 /** The longest link that a click can have: domain and short code at their longest. */
@@ -9,10 +9,10 @@ export const LINK_CHARACTERS_MAX = 253 + 1 + 128;
 const BETWEEN_WORDS = /[\s()<>[\]{}"'`,;|]+/u;
 const SCHEME = /https?:\/\//i;
 
-/** Ends the sentence, and not the link. */
+/** Punctuation that ends the sentence and is not part of the link. */
 const PUNCTUATION_BEHIND = /[.:!?*…”’»]+$/u;
 
-/** The links that a text holds, with or without a scheme, as {@link linkKey} writes them; each once. */
+/** The links that a text contains, with or without a scheme, as {@link linkKey} writes them; each once. */
 export function linksIn(text: string): readonly string[] {
   const links = new Set<string>();
   for (const word of text.split(BETWEEN_WORDS)) {
@@ -23,17 +23,20 @@ export function linksIn(text: string): readonly string[] {
   return [...links];
 }
 
-/** The name by which a link is counted, whatever spelling of its domain and code a click names. */
+/** The name by which a link is counted, for every spelling of its domain and code. */
 export function linkKey(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).key;
 }
 
-/** The link as the click names it: older versions named its stream so. */
+/** The link as the click spells it; older versions named its stream so. */
 export function linkSpelling(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).spelling;
 }
 
-/** Clicks on a link come together, and several projections name each: making a name costs as much as counting the click. */
+/**
+ * The last names made. Clicks on a link come together and several projections name each; making a name costs as much as
+ * counting the click.
+ */
 const last = { domain: "", shortCode: "", key: "//", spelling: "/" };
 
 function namesOf(domain: string, shortCode: string): { readonly key: string; readonly spelling: string } {
@@ -47,12 +50,12 @@ function namesOf(domain: string, shortCode: string): { readonly key: string; rea
   return last;
 }
 
-/** The same for a link in one piece, with or without a scheme. */
+/** The name of a link in one piece, with or without a scheme. */
 export function toLinkKey(link: string): string {
   return linkKey(...splitLink(link));
 }
 
-/** The links of a message. Older messages do not list them, and those of older versions in other spellings. */
+/** The links of a message. Older messages do not list them, or list them in other spellings. */
 export function linksOf({ text, links }: { readonly text: string; readonly links?: readonly string[] }) {
   return links === undefined ? linksIn(text) : [...new Set(links.map(toLinkKey))];
 }
@@ -65,7 +68,7 @@ function linkOf(word: string): string | undefined {
   if (slash < 1 || path.length > LINK_CHARACTERS_MAX) return undefined;
   const domain = path.slice(0, slash);
   const shortCode = path.slice(slash + 1).replace(PUNCTUATION_BEHIND, "");
-  // Without a scheme only its dot tells a domain from "and/or".
+  // Without a scheme, only the dot distinguishes a domain from "and/or".
   if (shortCode === "" || domain.includes("@") || (scheme === null && !domain.includes("."))) return undefined;
   return linkKey(domain, shortCode);
 }

@@ -1,13 +1,13 @@
-/** Marks a Map in the JSON of a state. A template field may have this name too, but holds text, never a list. */
+/** Marks a Map in the JSON of a state. A template field may have this name too, but contains text, never a list. */
 const MAP = "$map";
 
-/** Marks a Map in whose values there are no others: they need not be walked through again. */
+/** Marks a Map whose values contain no other Maps, so they need not be walked through again. */
 const PLAIN_MAP = "$plain_map";
 
-/** Marks a Map whose entries follow on lines of their own, and says on how many. */
+/** Marks a Map whose entries follow on separate lines; its value is the number of lines. */
 const LINES = "$lines";
 
-/** Entries of a Map on one line: less than a millisecond's work. */
+/** Maximum number of a Map's entries on one line: less than a millisecond's work. */
 const LINE_ENTRIES = 256;
 
 /** A state as text: JSON, with Maps as lists of entries in their own order. Equal states give equal texts. */
@@ -23,8 +23,8 @@ export function decodeState(text: string): unknown {
 }
 
 /**
- * The text of {@link encodeState} piece by piece, so that other work can run in between; the state must not change until
- * the last piece. The first line has all but the entries of large Maps, which follow Map by Map.
+ * Yields the text of {@link encodeState} in pieces, so that other work can run between them; the state must not change
+ * until the last piece. The first line has all but the entries of large Maps, which follow Map by Map.
  */
 export function* encodePieces(state: unknown): Generator<string, void, void> {
   const large: ReadonlyMap<unknown, unknown>[] = [];
@@ -43,10 +43,10 @@ function* linesOf(map: ReadonlyMap<unknown, unknown>): Generator<string, void, v
   if (entries.length > 0) yield JSON.stringify(entriesWithoutMaps(entries));
 }
 
-/** Takes the lines of a state in their order. */
+/** Decodes a state from its lines, in their order. */
 export interface StateDecoder {
   add(line: string): void;
-  /** Once all are there. */
+  /** Called after the last line. Throws if lines are missing. */
   state(): unknown;
 }
 
@@ -73,7 +73,7 @@ export function createStateDecoder(): StateDecoder {
   };
 }
 
-/** A Map whose entries are still to come, on so many lines. */
+/** A Map whose entries are still to come, on `lines` lines. */
 interface LargeMap {
   readonly map: Map<unknown, unknown>;
   lines: number;
@@ -81,9 +81,9 @@ interface LargeMap {
 
 type Entries = Iterable<readonly [unknown, unknown]>;
 
-// Walks of our own: a replacer or reviver is called for every value, and takes several times as long.
+// Walks the values itself: a replacer or reviver is called for every value, and takes several times as long.
 
-/** Copies only what holds a Map. Those that are large are left out and added to `large`, where there is such a list. */
+/** Copies only what contains a Map. Large ones are left out and added to `large`, if it is given. */
 function withoutMaps(value: unknown, large?: ReadonlyMap<unknown, unknown>[]): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Map) {
@@ -113,7 +113,7 @@ function entriesWithoutMaps(map: Entries, large?: ReadonlyMap<unknown, unknown>[
   return { [isPlain ? PLAIN_MAP : MAP]: entries };
 }
 
-/** Puts the Maps back into what was just parsed; those whose entries follow are added to `large`. */
+/** Puts the Maps back into parsed JSON; those whose entries follow are added to `large`. */
 function withMaps(value: unknown, large: LargeMap[] = []): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
@@ -136,7 +136,7 @@ function withMaps(value: unknown, large: LargeMap[] = []): unknown {
   return members;
 }
 
-/** Undefined: it is no Map. */
+/** Undefined if it is no Map. */
 function entriesOf(members: Record<string, unknown>, large?: LargeMap[]): [unknown, unknown][] | undefined {
   const plain = members[PLAIN_MAP];
   if (Array.isArray(plain)) return plain as [unknown, unknown][];

@@ -1,20 +1,22 @@
 import type { PagedSource } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
-/** Where a source is read on. */
+/** Where to continue reading a source. */
 export interface SourceCursor {
-  /** The page to read next; null: from the top. */
+  /** The page to read next; null to start from the top. */
   next: string | null;
-  /** Newest entries of the pages of the pass under way, the first page's first. */
+  /** Newest entries of the pages of the current pass, the first page's first. */
   newest: string[];
-  /** Those of the passes that came to their end, the newest first: what is older than any of them was worked off. */
+  /** Newest entries of the completed passes, the newest first: everything older than any of them was processed. */
   since: string[];
 }
 
-/** Newest entries that mark where a pass began: people leave the list, but hardly ever all of these. */
+/**
+ * Maximum number of newest entries that mark where a pass began: people leave the list, but hardly ever all of these.
+ */
 const LANDMARKS_MAX = 20;
 
-/** The paged sources, by {@link sourceKey}. */
+/** The paged sources by {@link sourceKey}. */
 export interface Sources {
   cursors: Map<string, SourceCursor>;
 }
@@ -40,7 +42,7 @@ export const sources: Projection<Sources> = {
   },
 };
 
-/** What a source stands at, without changing anything. */
+/** Returns a copy of a source's cursor. */
 export function cursorOf(state: Sources, source: PagedSource, scope: string): SourceCursor {
   const cursor = state.cursors.get(sourceKey(source, scope));
   if (cursor === undefined) return { next: null, newest: [], since: [] };

@@ -2,24 +2,24 @@ import type { EventType, Folded } from "../events/catalog.ts";
 import { projectionOf, type ProjectionName, type StateOf, type States } from "./all.ts";
 import type { Projection } from "./projection.ts";
 
-/** Takes events into some states. */
+/** Folds events into some states. */
 export interface Folding {
   readonly names: readonly ProjectionName[];
-  /** The event goes to the projections that listen to its type, and to no other. */
+  /** Passes the event only to the projections that listen to its type. */
   evolve(event: Folded): void;
 }
 
 /** The states of several projections, folded together in one pass over the log. */
 export interface FoldedStates<Name extends ProjectionName = ProjectionName> extends Folding {
   readonly names: readonly Name[];
-  /** As of the last event; `evolve` may change it in place, so it is read afresh. */
+  /** The state as of the last event. `evolve` may change it in place, so read it again after each event. */
   get<One extends Name>(name: One): StateOf<One>;
   replace(name: Name, state: unknown): void;
-  /** Events that this projection listened to so far. */
+  /** Number of events that this projection has folded so far. */
   foldedBy(name: Name): number;
   /** All states, by name. */
   all(): Pick<States, Name>;
-  /** Moves some of the states on, and leaves the others where they are. */
+  /** Returns a folding that advances only these states. */
   part(names: readonly Name[]): Folding;
 }
 
@@ -29,7 +29,7 @@ interface Slot {
   folded: number;
 }
 
-/** Starts with the initial states, but those in `from`. */
+/** Starts with the initial states, except for those in `from`. */
 export function createStates<Name extends ProjectionName>(
   names: readonly Name[],
   from: ReadonlyMap<ProjectionName, unknown> = new Map(),
@@ -58,7 +58,7 @@ export function createStates<Name extends ProjectionName>(
   };
 }
 
-/** One look-up an event: most types concern two or three projections of ten, and some none. */
+/** Needs one lookup per event: most types concern two or three projections of ten, and some none. */
 function dispatch(slots: readonly Slot[]): (event: Folded) => void {
   const listening = new Map<EventType, Slot[]>();
   for (const slot of slots) {

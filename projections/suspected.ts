@@ -5,7 +5,7 @@ import { dropOldest, type Recent } from "./recent-links.ts";
 import { linkKey, linksOf } from "./sent-links.ts";
 import { msOf } from "./time.ts";
 
-/** `clicks`: not of bots; `suspected` are among them. */
+/** `clicks` excludes those of bots and includes `suspected` ones. */
 export interface SuspectedCounts {
   clicks: number;
   bots: number;
@@ -14,43 +14,46 @@ export interface SuspectedCounts {
 
 /** One message of ours that holds links. */
 interface Send {
-  /** When it was attempted and, once the network has taken it, when that was recorded; ms since 1970. */
+  /**
+   * When it was attempted and, once the network has accepted it, when that was recorded; ms since 1970. The latter is
+   * unknown for a message that a look-up found.
+   */
   at: number[];
-  /** Its outcome is not known yet. */
+  /** True while its outcome is unknown. */
   open: boolean;
-  /** How many more clicks of each of its links may be taken for the network's. */
+  /** Link -> how many more clicks may be taken for the network's. */
   left: Map<string, number>;
 }
 
 /** A click that is judged at once, or with a later event. */
 export interface JudgedClick {
-  /** Of the link, by which the projection counts it. */
+  /** The name by which the projection counts the link. */
   name: string;
   /** ms since 1970. */
   at: number;
-  /** As of the event. */
+  /** `visitor` of the event. */
   visitor?: number;
 }
 
-/** The last request for a link that was just sent. */
+/** The last request for a link that was sent recently. */
 interface Burst {
   /** ms since 1970. */
   at: number;
-  /** The click that is suspected if another one follows; null where that is settled. */
+  /** The click that is suspected if another one follows; null if it is already judged. */
   waiting: JudgedClick | null;
 }
 
-/** What the rule looks back at. */
+/** The messages and requests that the rule looks back at. */
 export interface Fetches {
   /** Attempt -> its message, while clicks may be due to it. */
   sends: Map<string, Send>;
-  /** Link -> in how many of `sends` it is: most clicks are on a link that is in none. */
+  /** Link -> number of `sends` that contain it; most clicks are on a link that is in none. */
   sent: Map<string, number>;
-  /** Link -> the last request for it, the oldest first. */
+  /** Link -> its last request, the oldest first. */
   bursts: Map<string, Burst>;
 }
 
-/** Takes the verdicts on clicks; one that is not suspected is cleared. */
+/** Receives the verdicts on clicks; one that is not suspected is cleared. */
 export interface Verdicts {
   onSuspected(click: JudgedClick): void;
   onCleared?(click: JudgedClick): void;
@@ -58,39 +61,29 @@ export interface Verdicts {
 
 export interface Suspected extends Fetches {
   all: SuspectedCounts;
-  /** When the clicks came. */
+  /** The counts by the time of the clicks. */
   quarters: Quarters<SuspectedCounts>;
-  /** As `linkKey` writes it -> its clicks. */
+  /** Link, as `linkKey` writes it -> its clicks. */
   links: Map<string, SuspectedCounts & Recent>;
-  /** Clicks of links that fell out of `links`. */
+  /** Clicks of links that were dropped from `links`. */
   others: SuspectedCounts;
 }
 
 /** X's fetchers come within seconds of a message; people take longer to notice it, open it, read it and tap. */
 export const FETCH_MS = 10_000;
 
-/** The fetchers are started together, so that their requests come close to each other; one person taps once. */
+/** The fetchers start together, so their requests come close to each other; one person taps once. */
 export const BURST_GAP_MS = 2_000;
 
-/** X was seen to make "several" requests a link: beyond these, people get the benefit of the doubt. */
+/** X was seen to make "several" requests a link: further clicks are taken for people's. */
 export const SUSPECTED_PER_SEND = 5;
 
-/** Messages remembered at once. One is in flight at a time, so only a defect could leave more. */
+/** Maximum number of messages remembered. One is in flight at a time, so only a defect could leave more. */
 export const SENDS_MAX = 100;
 
 /**
- * Which clicks are likely those of X itself: it fetches each link that a direct message holds, once as TwitterBot and
- * several times under the names of ordinary browsers. A click is suspected when
- *
- * 1. it is not a bot's,
- * 2. a message with its link was attempted, or taken by the network, at most {@link FETCH_MS} before it,
- * 3. so it was before another request for the link, of a bot or not, that came at most {@link BURST_GAP_MS} before or
- *    after it, with no other request for the link between the two,
- * 4. and of the messages of 2 one has not brought {@link SUSPECTED_PER_SEND} suspected clicks of that link yet; the
- *    oldest such message counts it.
- *
- * Both moments of 2 count, since X is asked between the two, and a message may wait long for its turn. When a message
- * that a look-up found was sent is unknown. A change of the rule needs a new version: then all clicks are judged again.
+ * Counts the clicks that are likely X's own: it fetches each link of a direct message, once as TwitterBot and several
+ * times under the names of ordinary browsers. {@link judgeRequest} has the rule; a change of it needs a new version.
  */
 export const suspected: Projection<Suspected> = {
   name: "suspected",
@@ -149,7 +142,7 @@ export function noFetches(): Fetches {
   return { sends: new Map(), sent: new Map(), bursts: new Map() };
 }
 
-/** Notes a message that is attempted, and its outcome; all other events leave `fetches` as they are. */
+/** Notes a message that is attempted, and its outcome; all other events leave `fetches` unchanged. */
 export function noteMessage(fetches: Fetches, event: Folded, verdicts: Verdicts): void {
   switch (event.type) {
     case "DirectMessageAttempted":
@@ -191,19 +184,23 @@ function drop({ sends, sent }: Fetches, id: string): void {
   sends.delete(id);
 }
 
-/** Later outcomes are of messages that were in doubt: they come at any time. */
+/** Also closes a message in doubt: its final outcome may come at any time. */
 function close(send: Send | undefined): void {
   if (send !== undefined) send.open = false;
 }
 
 interface LinkRequest {
-  /** As `linkKey` writes it. */
+  /** The link as `linkKey` writes it. */
   readonly link: string;
   readonly bot: boolean;
   readonly click: JudgedClick;
 }
 
-/** Judges a request for a link, and the click that waited for another request. */
+/**
+ * Judges a request, and the click that waited for it. A click that is no bot's is suspected if the previous or next
+ * request for its link, of a bot or not, is {@link BURST_GAP_MS} away at most and {@link sendsBefore} finds messages
+ * for both.
+ */
 export function judgeRequest(fetches: Fetches, { link, bot, click }: LinkRequest, verdicts: Verdicts): void {
   const { bursts } = fetches;
   forget(fetches, click.at, verdicts);
@@ -215,11 +212,16 @@ export function judgeRequest(fetches: Fetches, { link, bot, click }: LinkRequest
   const isBurst = before !== undefined && click.at - before.at <= BURST_GAP_MS;
   if (isBurst && before.waiting !== null) suspect(fetches, link, before.waiting, verdicts);
   if (isBurst && !bot) suspect(fetches, link, click, verdicts);
-  // In the order of the last request. Few links are asked for so soon after a message that they are moved cheaply.
+  // Keeps `bursts` in the order of the last request. Few links are requested so soon after a message that the move is
+  // cheap.
   bursts.delete(link);
   bursts.set(link, { at: click.at, waiting: isBurst || bot ? null : click });
 }
 
+/**
+ * The oldest message with fewer than {@link SUSPECTED_PER_SEND} suspected clicks of the link counts the click; if there
+ * is none, the click is cleared.
+ */
 function suspect(fetches: Fetches, link: string, click: JudgedClick, verdicts: Verdicts): void {
   const send = sendsBefore(fetches, link, click.at).find(({ left }) => (left.get(link) ?? 0) > 0);
   if (send === undefined) return verdicts.onCleared?.(click);
@@ -227,7 +229,10 @@ function suspect(fetches: Fetches, link: string, click: JudgedClick, verdicts: V
   verdicts.onSuspected(click);
 }
 
-/** The messages whose fetchers may have come at that time, the oldest first. */
+/**
+ * The messages attempted or accepted by the network at most {@link FETCH_MS} before a time, the oldest first. Both
+ * moments count: X is asked between the two, and a message may wait long for its turn.
+ */
 function sendsBefore({ sends, sent }: Fetches, link: string, at: number): readonly Send[] {
   if (!sent.has(link)) return [];
   return [...sends.values()].filter(
@@ -235,7 +240,7 @@ function sendsBefore({ sends, sent }: Fetches, link: string, at: number): readon
   );
 }
 
-/** Forgets what cannot be asked for any more: the last click that waits is as old as a gap. */
+/** Forgets what no longer matters. A click that still waits after {@link BURST_GAP_MS} is cleared. */
 function forget(fetches: Fetches, now: number, verdicts: Verdicts): void {
   const { sends, bursts } = fetches;
   for (const [id, { at, open }] of sends) {

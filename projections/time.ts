@@ -1,17 +1,23 @@
-/** `YYYY-MM-DDTHH:MM:SS.mmmZ`, as the log writes all times until the year 10000. */
+/** Length of `YYYY-MM-DDTHH:MM:SS.mmmZ`, as the log writes all times until the year 10000. */
 const USUAL_CHARACTERS = 24;
 
-/** Neighbours in the log are of the same day, and reading a date costs ten times as much as reading a time of day. */
+/**
+ * The last time read: neighbours in the log are of the same day, and reading a date costs ten times as much as reading
+ * a time of day.
+ */
 const last = { day: "", dayMs: 0, time: "", ms: 0 };
 
-/** YYYY-MM-DD */
+/** Length of YYYY-MM-DD. */
 export const DAY_CHARACTERS = 10;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
 const lastDay = { number: Number.NaN, text: "" };
 
-/** The UTC day of a moment in ms since 1970. Asked for each click, whose neighbours are of the same day. */
+/**
+ * The UTC day of a moment in ms since 1970. The last one is cached, since each click needs it and neighbours are of the
+ * same day.
+ */
 export function toDay(ms: number): string {
   const number = Math.floor(ms / DAY_MS);
   if (number !== lastDay.number) {
@@ -21,7 +27,7 @@ export function toDay(ms: number): string {
   return lastDay.text;
 }
 
-/** ms since 1970 of a time as the log has it. No clock is asked. */
+/** Converts a time of the log to ms since 1970. No clock is read. */
 export function msOf(time: string): number {
   // Events of one batch have one time, and several projections read it.
   if (time === last.time) return last.ms;

@@ -1,6 +1,6 @@
 import type { Projection } from "./projection.ts";
 
-/** By a token's id the last day, of UTC, on which it was used. */
+/** Token id -> the last UTC day on which the token was used. */
 export interface Tokens {
   readonly usedOn: Map<string, string>;
 }

@@ -1,27 +1,27 @@
 /**
- * A HyperLogLog sketch of a link's visitors of one UTC day. A click holds where its visitor falls in it: one integer, which
- * tells visitors apart in number only, as the salt of its hash is deleted at the day's end.
+ * A HyperLogLog sketch of a link's visitors of one UTC day. A click holds its visitor's place in the sketch: one
+ * integer, which only counts visitors, because the salt of its hash is deleted at the day's end.
  */
 
-/** Of a sketch: 2 KB, and a standard error of 2.3 %. */
+/** Number of registers in a sketch: 2 KB, and a standard error of 2.3 %. */
 export const VISITOR_REGISTERS = 2_048;
 
 /**
- * More than any rank: 1 and the number of zeros before the first one of a hash. A click holds
- * `register * VISITOR_RANKS + rank`.
+ * Greater than any rank: 1 and the number of zeros before the first one of a hash. A click holds `register *
+ * VISITOR_RANKS + rank`.
  */
 export const VISITOR_RANKS = 64;
 
 /** The standard error of an estimate, as a share of it (Flajolet et al. 2007). */
 export const VISITORS_ERROR = 1.04 / Math.sqrt(VISITOR_REGISTERS);
 
-/** The character of a register without a visitor; that of each rank follows it. */
+/** The character of a register without a visitor; those of the ranks follow it. */
 const FIRST = "0".charCodeAt(0);
 
 /** A character for each register, so that the state is JSON and an update copies 2 KB at most. */
 const NO_VISITORS = "0".repeat(VISITOR_REGISTERS);
 
-/** The sketch with one more visitor; undefined: it has none yet. What is no visitor changes nothing. */
+/** The sketch with one more visitor; undefined stands for an empty sketch. An invalid `visitor` changes nothing. */
 export function addVisitor(sketch: string = NO_VISITORS, visitor: number): string {
   const register = Math.floor(visitor / VISITOR_RANKS);
   const rank = visitor % VISITOR_RANKS;
@@ -30,8 +30,8 @@ export function addVisitor(sketch: string = NO_VISITORS, visitor: number): strin
 }
 
 /**
- * How many visitors a sketch has met, rounded: O. Ertl's improved raw estimator (arXiv:1702.01284, algorithm 4), which
- * counts small numbers linearly, and has no bias where the original one changes over to that.
+ * Estimates how many visitors a sketch has met, rounded: O. Ertl's improved raw estimator (arXiv:1702.01284, algorithm
+ * 4). It counts small numbers linearly, without bias where the original estimator switches to that.
  */
 export function estimateVisitors(sketch: string): number {
   let sum = 0;

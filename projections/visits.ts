@@ -7,45 +7,49 @@ import { DAY_CHARACTERS, msOf, toDay } from "./time.ts";
 import { addVisitor, estimateVisitors } from "./visitors.ts";
 
 export interface VisitCounts {
-  /** Of visitors; those that are suspected to be X's own, and anonymous ones, are among them. */
+  /** Clicks of visitors, including anonymous ones and those suspected to be X's own. */
   clicks: number;
   suspected: number;
-  /** The visitor asked not to be tracked. */
+  /** Clicks of visitors who asked not to be tracked. */
   anonymous: number;
   bots: number;
-  /** Requests by HEAD and prefetches: of no visitor, and not among those of bots. */
+  /** HEAD requests and prefetches: no visitor made them, and they do not count as bots. */
   probes: number;
-  /** Different visitors who are not suspected, each once a day: an estimate. Not yet made of {@link Visits.today}. */
+  /**
+   * Different visitors who are not suspected, each once a day: an estimate. Not yet computed for {@link Visits.today}.
+   */
   visitors: number;
 }
 
 interface VisitedLink extends Recent {
-  /** Its clicks of days that are no longer told apart; null: there are none. */
+  /** Its clicks on days that are no longer kept separately; null if there are none. */
   earlier: VisitCounts | null;
 }
 
 /** Clicks on the links that messages hold, or that operators added, per UTC day. */
 export interface Visits extends Fetches {
-  /** As `linkKey` writes it -> the link. */
+  /** Link, as `linkKey` writes it -> its entry. */
   links: Map<string, VisitedLink>;
   /** Day (YYYY-MM-DD, UTC) -> link -> its clicks. */
   days: Map<string, Map<string, VisitCounts>>;
-  /** Entries of all days. */
+  /** Number of entries of all days. */
   entries: number;
-  /** The last day that is part of {@link VisitedLink.earlier}; empty: none is. */
+  /** The last day that is part of {@link VisitedLink.earlier}; empty if none is. */
   merged_to: string;
-  /** The day of `sketches`: the salts of earlier visitors are deleted, so that none of them can be met again. */
+  /** The day of `sketches`. The salts of earlier visitors are deleted, so none of them can be recognised. */
   today: string;
   /** Link -> the sketch of its visitors. */
   sketches: Map<string, string>;
 }
 
-/** Links of one day each that are told apart, some 150 bytes each: 25 links that are clicked daily, for ten years. */
+/**
+ * Maximum number of days of links kept separately, some 150 bytes each: 25 links that are clicked daily, for ten years.
+ */
 export const LINK_DAYS_MAX = 100_000;
 
 /**
- * Apart from {@link results}, since it holds nothing personal: that one is folded again whenever a recipient is forgotten,
- * and so must not listen to clicks.
+ * Separate from {@link results}, since it holds nothing personal: results are folded again whenever a recipient is
+ * forgotten, and so must not listen to clicks.
  */
 export const visits: Projection<Visits> = {
   name: "visits",
@@ -79,7 +83,7 @@ function evolveVisits(state: Visits, event: Folded): void {
       return click(state, event.data, event);
     case "LinkAdded": {
       const { domain, code, template } = event.data;
-      // Tens of thousands may be imported at once: they take no place of a link that is in messages.
+      // Tens of thousands may be imported at once: they must not push out links that are in messages.
       if (template !== undefined || state.links.size < COUNTED_LINKS_MAX)
         meet(state, linkKey(domain, code), event.position);
       return;
@@ -147,12 +151,12 @@ function beginDay(state: Visits, day: string): void {
   state.today = day;
 }
 
-/** The different visitors of a link on a day: an estimate, each of them once. */
+/** Estimates the different visitors of a link on a day, each counted once. */
 export function countVisitors({ days, today, sketches, bursts }: Visits, day: string, link: string): number {
   if (day !== today) return days.get(day)?.get(link)?.visitors ?? 0;
   const waiting = bursts.get(link)?.waiting;
   const sketch = sketches.get(link);
-  // Until it is suspected it counts, as its click does.
+  // The waiting click counts until it is suspected.
   const whole =
     waiting?.visitor === undefined || toDay(waiting.at) !== day ? sketch : addVisitor(sketch, waiting.visitor);
   return whole === undefined ? 0 : estimateVisitors(whole);
@@ -170,7 +174,7 @@ function countsOn(state: Visits, day: string, link: string): VisitCounts {
   return counts;
 }
 
-/** Adds its counts to those of the links. */
+/** Adds the counts of the oldest day to those of the links, and drops the day. */
 function dropOldestDay(state: Visits, today: string): void {
   for (const [day, links] of state.days) {
     if (day === today) continue;

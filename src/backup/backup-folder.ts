@@ -6,14 +6,14 @@ import type { OpenedLog } from "../privacy/open-log.ts";
 import { systemCode, withPath } from "../platform/system-fault.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
-/** Forms of the names that a backup writes into its folder, also if it is killed. */
+/** Forms of the names that a backup writes into its folder, including those that a killed backup leaves. */
 const IN_FOLDER =
   /^(?:manifest\.json(?<partial>\..+\.partial)?|backup\.(?:lock(?:-journal|-wal|-shm)?|owner)|segments|secrets-(?<secrets>\d{6,}))$/;
 const BELOW = new RegExp(
   String.raw`^(?:${SEGMENT_FORM}(?<partial>\..+\.partial)?|${SECRET_FORM}(?:-journal|-wal|-shm|\..+\.partial)?)$`,
 );
 
-/** The paths below a folder of backups. */
+/** All paths below a folder of backups, relative to it. */
 export function listFiles(folder: string): readonly string[] {
   return withPath(folder, () => readdirSync(folder)).flatMap((name) => {
     const isFolder = name === SEGMENTS || IN_FOLDER.exec(name)?.groups?.["secrets"] !== undefined;
@@ -21,7 +21,7 @@ export function listFiles(folder: string): readonly string[] {
   });
 }
 
-/** Empty where a backup in progress has just removed the folder. */
+/** Empty if a backup in progress has just removed the folder. */
 function listBelow(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -39,8 +39,8 @@ export function refuseOtherFiles(folder: string, paths: readonly string[]): void
 }
 
 /**
- * Throws a ServiceError (conflict) for keys of a later backup than the next, and without a manifest for segments that do not
- * hold this log's events. Another log may need such files, or this one, if its manifest is lost.
+ * Throws a ServiceError (conflict) for keys of a later backup than the next one and, without a manifest, for segments
+ * that do not hold this log's events. Another log may need such files, or this one if its manifest is lost.
  */
 export async function refuseUnprovedFiles(
   log: Pick<OpenedLog, "id" | "hashAt">,
@@ -76,8 +76,8 @@ async function holdsSegment(log: Pick<OpenedLog, "id" | "hashAt">, file: string,
 }
 
 /**
- * Removes partial files, keys of other backups than the newest one, and segments behind its last position: cut-off backups
- * left them. Segments with earlier positions stay, also where the manifest does not name them.
+ * Removes what cut-off backups left: partial files, keys of other backups than the newest one, and segments behind its
+ * last position. Segments with earlier positions stay, even if the manifest does not name them.
  */
 export function removeRemains(folder: string, paths: readonly string[], known: Increments | undefined): void {
   const named = new Set(known?.segments.map((one) => segmentFile("", one)));

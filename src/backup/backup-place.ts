@@ -16,7 +16,7 @@ export function withoutSlash(address: string): string {
 }
 
 /**
- * Throws a ServiceError (conflict) where backups would share a place with archived segments, also if nothing is archived
+ * Throws a ServiceError (conflict) if backups would share a place with archived segments, even if nothing is archived
  * yet: one of the two would take the other's files for its own.
  */
 export function refuseArchive(place: string, { log }: Pick<Config, "log">): void {
@@ -43,12 +43,12 @@ function withSeparator(path: string): string {
   return path.endsWith(sep) ? path : path + sep;
 }
 
-/** Each ends with a slash, or is empty. */
+/** Each argument ends with a slash, or is empty. */
 function isEitherIn(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }
 
-/** The path without links in it, also where its last folders are not there yet. */
+/** Resolves the links in a path, even if its last folders do not exist yet. */
 function resolveLinks(path: string): string {
   return existsSync(path) || path === dirname(path)
     ? realpathSync(path)

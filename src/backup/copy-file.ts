@@ -13,15 +13,15 @@ export function measure(file: string): Copied {
   return readThrough(file, () => {});
 }
 
-/** Of files in the folder of a backup, by their names in its manifest. */
+/** Measures files in the folder of a backup, given by their names in its manifest. */
 export function measureAll<Name extends BackupFile>(folder: string, names: readonly Name[]): Record<Name, Copied> {
   const measured = names.map((name) => [name, measure(join(folder, NAMES[name]))]);
   return Object.fromEntries(measured) as Record<Name, Copied>;
 }
 
 /**
- * Copies a file of a backup to a new place, durably, if it is as it was when the backup was made. Throws a ServiceError
- * (invalid, conflict); nothing has the name then.
+ * Copies a file of a backup to a new place, durably, if it has not changed since the backup was made. Throws a
+ * ServiceError (invalid, conflict); `to` does not exist then.
  */
 export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
   if (!existsSync(from)) throw new ServiceError("invalid", `${from} is missing`);
@@ -31,7 +31,7 @@ export async function copyUnchanged(from: string, to: string, wanted: Copied): P
   });
 }
 
-/** Throws a ServiceError (invalid) that names the file unless it is there as the manifest says. */
+/** Throws a ServiceError (invalid) that names the file unless it exists and matches the manifest. */
 export function refuseAltered(file: string, wanted: Copied): void {
   if (!existsSync(file)) throw new ServiceError("invalid", `${file} is missing`);
   refuseOther(file, measure(file), wanted);
@@ -60,13 +60,14 @@ function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
 }
 
 /**
- * Keeps all secrets of a place, as of one moment and beside its users, in another one, and binds them. What `to` has of a
- * newer copy stays. `isLeftOut`: names that are not copied. Throws a ServiceError (conflict) where it has others.
+ * Copies all secrets of a place to another one, as of one moment and while others use them, and binds them. A newer
+ * copy in `to` stays. Throws a ServiceError (conflict) if `to` has other secrets.
  */
 export async function copySecrets(
   from: SecretPlace,
   to: SecretPlace,
   binding: Binding,
+  /** True for names that are not copied. */
   isLeftOut: (name: string) => boolean = () => false,
 ): Promise<void> {
   await using source = await from.open();

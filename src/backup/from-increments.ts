@@ -11,12 +11,12 @@ import { BEGINNING, type Increments, readIncrements, readSegment, secretFile } f
 import { MANIFEST, type Manifest, NAMES, openSigningKey, SECRET_FILES, signManifest } from "./manifest.ts";
 import { makeNewFile } from "../platform/new-file.ts";
 
-/** Backups that may be made while a folder is read. */
+/** Maximum number of reads of a folder in which backups are made meanwhile. */
 const READS_MAX = 5;
 
 /**
- * Reads a folder of incremental backups. A backup that is made meanwhile removes the former keys: what then throws, or is
- * not whole, is read again.
+ * Reads a folder of incremental backups. A backup that is made meanwhile removes the former keys, so a read that throws
+ * or is not whole is repeated.
  */
 export async function readSettled<Result>(
   folder: string,
@@ -38,9 +38,8 @@ export async function readSettled<Result>(
 }
 
 /**
- * Makes of incremental backups the folder of one backup, as of a moment that they reach: `restore` proves it and restores
- * it as any other. Its head is signed again, with the log's own key. Keys and vault are the newest that there are. Throws a
- * ServiceError (invalid, usage, configuration).
+ * Builds from incremental backups the folder of one backup, as of a moment that they reach, for `restore` to prove and
+ * restore. The log's own key signs its head; keys and vault are the newest. Throws a ServiceError.
  */
 export async function extractBackup(folder: string, master: Uint8Array, target: string, { to, until }: Moment) {
   const increments = readIncrements(folder, master);
@@ -64,7 +63,7 @@ export async function extractBackup(folder: string, master: Uint8Array, target: 
   const unsigned = {
     format: 1,
     version: VERSION,
-    // When the keys were copied.
+    // The time at which the keys were copied.
     made_at: newest.made_at,
     log: { id: log, position: head.position, hash: head.hash },
     master_key: keyId(master),
@@ -73,7 +72,7 @@ export async function extractBackup(folder: string, master: Uint8Array, target: 
   await makeNewFile(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
 }
 
-/** Those with positions up to `to`, each proved before it is given. */
+/** Reads the segments with positions up to `to`; each is proved before it is yielded. */
 function* readSegments(folder: string, { log, segments }: Increments, to = Infinity) {
   let after = BEGINNING;
   for (const segment of segments) {
@@ -95,9 +94,8 @@ async function signingKey(folder: string, increments: Increments, master: Uint8A
 }
 
 /**
- * Proves all of a folder of incremental backups without restoring it: each file's hash, the chain through all segments and
- * the backups' heads on it, and the root that the log's own key signed. `faults`: a sentence for each file that is missing
- * or is not what it was, and for each backup that the segments deny. Throws a ServiceError for a manifest that says nothing.
+ * Proves a folder of incremental backups without restoring it: each file's hash, the chain through all segments and the
+ * backups' heads on it, and the root that the log's own key signed. Throws a ServiceError if the manifest is invalid.
  */
 export async function verifyIncrements(
   folder: string,
@@ -106,6 +104,7 @@ export async function verifyIncrements(
 ) {
   const increments = readIncrements(folder, master);
   const { log, segments, backups, files } = increments;
+  /** A sentence for each file that is missing or altered, and for each backup that the segments contradict. */
   const faults: string[] = [];
   const attempt = <Result>(work: () => Result): Result | undefined => {
     try {
@@ -123,7 +122,7 @@ export async function verifyIncrements(
   for (const segment of segments) {
     const opened = attempt(() => readSegment(folder, log, segment, after));
     if (opened !== undefined) tree.join(opened.tree);
-    // A damaged one is named, and those behind it are proved all the same.
+    // A damaged segment is reported, and those behind it are still proved.
     after = { position: segment.last, hash: segment.hash };
     ends.set(after.position, after.hash);
     onProgress(after.position);

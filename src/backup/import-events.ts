@@ -22,13 +22,13 @@ interface ExportedFile {
   /** `-` for stdin. */
   readonly path: string;
   readonly format: Format;
-  /** Uses vault and keys that belong to another log. */
+  /** Uses vault and keys although they belong to another log. */
   readonly takeOverKeys: boolean;
 }
 
 /**
- * Creates the configured log from an exported file, and binds vault and keys to it. Nothing is imported unless each event
- * fits. Throws a ServiceError, and the system's error of the file.
+ * Creates the configured log from an exported file, and binds vault and keys to it. Imports nothing unless every event
+ * fits. Throws a ServiceError, or the system's error of the file.
  */
 export async function importEvents(config: Config, file: ExportedFile, monitor: WorkMonitor): Promise<Head> {
   const place = locateLog(config);
@@ -95,14 +95,14 @@ function atLine<Result>(first: number, read: () => Result): Result {
   }
 }
 
-/** The file to be imported cannot be read as a log. Nothing was imported. */
+/** The file cannot be read as a log. Nothing was imported. */
 function fileFault(line: number, reason: string): ServiceError {
   return new ServiceError("invalid", `line ${line}: ${reason}; nothing was imported`);
 }
 
 /**
- * Longest line taken. An event has at most 256 KiB; quoted once more, as CloudEvents does with `meta`, each of its bytes
- * may take six. A file without line breaks must not fill the memory.
+ * Maximum length of a line. An event has at most 256 KiB; quoted once more, as CloudEvents does with `meta`, each of
+ * its bytes may take six. A file without line breaks must not fill the memory.
  */
 const LINE_BYTES_MAX = 2 * 1024 * 1024;
 
@@ -110,8 +110,8 @@ const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
- * The lines of a UTF-8 text without their line breaks (LF or CRLF), as many at a time as a chunk holds; `first`: the number
- * of the first, counted from 1. Throws a ServiceError (invalid).
+ * Yields the lines of a UTF-8 text without their line breaks (LF or CRLF), those of one chunk at a time. `first`: the
+ * number of the first line, from 1. Throws a ServiceError (invalid).
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>) {
   let rest: Uint8Array = new Uint8Array();

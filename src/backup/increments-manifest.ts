@@ -7,10 +7,10 @@ import { withPath } from "../platform/system-fault.ts";
 import { refuseAltered } from "./copy-file.ts";
 import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, SECRET_FILES } from "./manifest.ts";
 
-/** In the folder of incremental backups: the sealed segments, each of which is written once. */
+/** Subfolder for the sealed segments of incremental backups; each segment is written once. */
 export const SEGMENTS = "segments";
 
-/** Keys, vault, head and signing key of the newest backup: they open all earlier ones too. */
+/** Subfolder for keys, vault, head and signing key of the newest backup, which open all earlier ones too. */
 export function secretsFolder(number: number): string {
   return `secrets-${String(number).padStart(6, "0")}`;
 }
@@ -37,20 +37,23 @@ const incrementsSchema = Type.Object({
     }),
   ),
   master_key: Type.String(),
-  /** In the order of their positions, without a gap; `hash`: the chain after the last event. */
+  /** In the order of their positions, without a gap. `hash`: the chain's hash after the last event. */
   segments: Type.Array(Type.Composite([Type.Object({ first: position, last: position, hash: Type.String() }), copied])),
-  /** Number 1 is the first. */
+  /** The first entry is backup number 1. */
   backups: Type.Array(backup, { minItems: 1 }),
   files: Type.Object({ vault: copied, keys: copied, head: copied, signingKey: copied }),
   mac: Type.String(),
 });
 
-/** Describes a folder of incremental backups. Replaced last by each backup, at once: what it does not name is no part. */
+/**
+ * Describes a folder of incremental backups. Each backup replaces it last, atomically; files that it does not name are
+ * no part of the backups.
+ */
 export type Increments = Static<typeof incrementsSchema>;
 
 export type SegmentEntry = Increments["segments"][number];
 
-/** The width of the largest position that a number holds, so that names are in the order of positions. */
+/** Digits of the largest position that a number holds, so that names are in the order of positions. */
 const DIGITS = 16;
 
 /** The forms of the files' paths below the folder, as parts of a regular expression. */
@@ -66,7 +69,7 @@ export function secretFile(folder: string, { backups }: Increments, file: (typeo
   return join(folder, secretsFolder(backups.length), NAMES[file]);
 }
 
-/** Whether a folder holds incremental backups; false also where it is not there. */
+/** True if a folder holds incremental backups; false also if it does not exist. */
 export function isIncremental(folder: string): boolean {
   try {
     return (JSON.parse(readFileSync(join(folder, MANIFEST), "utf8")) as { readonly format?: unknown }).format === 2;
@@ -75,7 +78,10 @@ export function isIncremental(folder: string): boolean {
   }
 }
 
-/** Throws a ServiceError (configuration, invalid) unless this master key's holder wrote it, and the system's errors. */
+/**
+ * Throws a ServiceError (configuration, invalid) unless a holder of this master key wrote the manifest, or the system's
+ * error.
+ */
 export function readIncrements(folder: string, master: Uint8Array): Increments {
   const increments = decodeManifest(folder, incrementsSchema);
   refuseForged(folder, increments, master);
@@ -99,5 +105,5 @@ export function readSegment(folder: string, log: string, segment: SegmentEntry, 
 
 type ChainEnd = Pick<Head, "position" | "hash">;
 
-/** Where the log is before its first event. */
+/** The position and the hash of a log before its first event. */
 export const BEGINNING: ChainEnd = { position: 0, hash: "00".repeat(32) };

@@ -18,15 +18,16 @@ import { type Increment, writeIncrement } from "./write-increment.ts";
 
 /** A backup that was made and recorded. */
 export interface MadeBackup extends Increment {
-  /** Keys that the log names, and that neither the log nor the backup has. */
+  /** Number of keys that the log names, and that neither the log nor the backup has. */
   readonly missingKeys: number;
-  /** Where the master key is, which the backup does not hold. */
+  /** Where the master key is; the backup does not contain it. */
   readonly masterKey: string;
 }
 
 /**
- * Backs up the configured log beside a running service, and records it in the log. `place`: a new folder, or with
- * `isIncremental` one of incremental backups or the address of one. Throws a ServiceError, and what the store throws.
+ * Backs up the configured log while a service runs, and records it in the log. `place`: a new folder, or with
+ * `isIncremental` a folder of incremental backups or the address of one. Throws a ServiceError, or what the store
+ * throws.
  */
 export async function makeBackup(
   config: Config,
@@ -47,7 +48,7 @@ export async function makeBackup(
   return { ...made, missingKeys: length, masterKey: nameOfKey(secrets) };
 }
 
-/** Returns the function that writes the backup that was asked for. Throws a ServiceError (usage). */
+/** Returns the function that writes the requested backup. Throws a ServiceError (usage). */
 function chooseWriter(config: Config, place: string, isIncremental: boolean): typeof writeWhole {
   if (!isS3Address(place)) return isIncremental ? writeIncrement : writeWhole;
   if (isIncremental) return writeRemoteIncrement.bind(undefined, config);
@@ -61,8 +62,8 @@ async function writeWhole(source: BackupSource, folder: string, options: WriteOp
 }
 
 /**
- * Proves that the incremental backups at a place can be restored, with the configured master key. `faults`: a sentence for
- * each file that is missing or altered. Throws a ServiceError.
+ * Proves that the incremental backups at a place can be restored with the configured master key. `faults`: a sentence
+ * for each file that is missing or altered. Throws a ServiceError.
  */
 export async function verifyBackups(config: Config, place: string, { showProgress }: WorkMonitor) {
   const master = loadMasterKey(config);

@@ -9,7 +9,7 @@ import { encrypt, open } from "../vault/encrypt.ts";
 import { deriveKey, damaged, keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import { withPath } from "../platform/system-fault.ts";
 
-/** What is in a backup's folder, beside its manifest. */
+/** The names of a backup's files, except for its manifest. */
 export const NAMES = {
   log: "log.sqlite",
   vault: "vault.sqlite",
@@ -17,7 +17,7 @@ export const NAMES = {
   keys: "keys.sqlite",
   /** The head of the copied log, as a signed note. */
   head: "head.txt",
-  /** The key that signed it, which only the master key opens. */
+  /** The key that signed the head; only the master key opens it. */
   signingKey: "signing-key.encrypted",
 } as const;
 
@@ -39,21 +39,21 @@ const manifestSchema = Type.Object({
   version: Type.String(),
   made_at: Type.String(),
   log: Type.Object({ id: Type.String(), position: Type.Integer({ minimum: 0 }), hash: Type.String() }),
-  /** The id of the master key that opens it. */
+  /** The id of the master key that opens the backup. */
   master_key: Type.String(),
   files: Type.Object({ log: copied, vault: copied, keys: copied, head: copied, signingKey: copied }),
   /** HMAC of all other fields, in base64url. */
   mac: Type.String(),
 });
 
-/** Describes a backup. Written last: a folder without a manifest is no backup. */
+/** Describes a backup. Written last: a folder without a manifest is not a backup. */
 export type Manifest = Static<typeof manifestSchema>;
 
 export type Copied = Static<typeof copied>;
 
 /**
- * Signs the manifest with the master key. Chain, signature and ciphertexts do not prove all that is in the files: the log
- * has idempotency keys, states of projections, and an engine's own statements beside its events.
+ * Signs the manifest with the master key. Chain, signature and ciphertexts do not prove everything in the files: the
+ * log also has idempotency keys, states of projections, and an engine's own statements.
  */
 export function signManifest<Signed extends { mac: string }>(manifest: Omit<Signed, "mac">, master: Uint8Array) {
   const unsigned = { ...manifest, mac: "" };
@@ -61,12 +61,14 @@ export function signManifest<Signed extends { mac: string }>(manifest: Omit<Sign
   return { ...unsigned, mac: mac.digest("base64url") };
 }
 
-/** Reads without proving anything. Throws a ServiceError (invalid), or the system's error. */
+/** Reads a manifest without proving anything. Throws a ServiceError (invalid), or the system's error. */
 export function readManifest(folder: string): Manifest {
   return decodeManifest(folder, manifestSchema);
 }
 
-/** The same of a manifest with that schema. */
+/**
+ * Reads a manifest with that schema, without proving anything. Throws a ServiceError (invalid), or the system's error.
+ */
 export function decodeManifest<Schema extends TSchema>(folder: string, schema: Schema): Static<Schema> {
   const path = join(folder, MANIFEST);
   const text = withPath(path, () => readFileSync(path, "utf8"));
@@ -85,15 +87,18 @@ export function refuseForged(folder: string, manifest: Pick<Manifest, "master_ke
   }
 }
 
-/** Derives the key that encrypts the signing key in a backup. Beside the log, the signing key is a plain file of its owner. */
+/**
+ * Purpose of the key that encrypts the signing key in a backup. Outside of backups the signing key is a plain file of
+ * its owner.
+ */
 const PURPOSE = "backup";
 
-/** `log`: the id of the log whose heads it signs. */
+/** `log`: the id of the log whose heads the key signs. */
 export function encryptSigningKey({ privateKey }: SigningKey, master: Uint8Array, log: string): Buffer {
   return encrypt(deriveKey(master, PURPOSE), privateKey.export({ type: "pkcs8", format: "pem" }), log);
 }
 
-/** The key in PEM. Throws a ServiceError (damaged); `place` names the file. */
+/** Returns the key in PEM. Throws a ServiceError (damaged) in which `place` names the file. */
 export function openSigningKey(encrypted: Uint8Array, master: Uint8Array, log: string, place: string): string {
   const pem = open(deriveKey(master, PURPOSE), encrypted, log);
   if (pem === undefined) throw damaged(place, "the key that signs heads");

@@ -19,12 +19,14 @@ import { putBack, refuseTaken } from "./put-back.ts";
 import { loadMasterKey } from "./restore.ts";
 import { writeBackup } from "./write-backup.ts";
 
-/** The settings of the new place: a file in the form of `.env`, and for all others the environment. */
+/**
+ * The settings of the new place: a file in the form of `.env`, and the environment for all that the file does not set.
+ */
 type TargetSettings = Pick<Settings, "env" | "readFile"> & { readonly file: string };
 
 /**
- * Moves the log of a configuration, its vault and its keys to where other settings have them, by a backup that is proved
- * and put back there. The former place does not change. Throws a ServiceError.
+ * Moves the log of a configuration, its vault and its keys to the place of other settings: makes a backup, proves it
+ * and puts it back there. The former place does not change. Throws a ServiceError.
  */
 export async function migrateLog(source: Config, settings: TargetSettings, monitor: WorkMonitor) {
   const { secrets } = locateLog(source);
@@ -32,7 +34,7 @@ export async function migrateLog(source: Config, settings: TargetSettings, monit
   await using log = await openLog(source, owner);
   const target = loadTarget(settings, log.master);
   await refuseServed(log);
-  // Keys that stay where they are go on with the log.
+  // Keys that stay where they are serve the moved log too.
   await refuseTaken(target, log.id, true);
   const { position, hash } = (await copyTo(monitor, log, source, target)).log;
   return { position, hash, to: target.log, masterKey: nameOfKey(secrets) };
@@ -61,7 +63,10 @@ async function copyTo(monitor: WorkMonitor, log: OpenedLog, source: Config, targ
 /** Settings that locate the log; the new place inherits none of them. */
 const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) => [name, `${name}_FILE`]);
 
-/** This configuration with other settings, and the master key in force. Throws a ServiceError (configuration, usage). */
+/**
+ * Loads this configuration with other settings and the current master key. Throws a ServiceError (configuration,
+ * usage).
+ */
 function loadTarget({ env: current, readFile, file }: TargetSettings, master: Uint8Array): Config {
   const { values: given, faults } = readEnvFile(file, current);
   if (faults.length > 0) throw configurationError(faults);

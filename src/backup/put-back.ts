@@ -24,8 +24,8 @@ import { NAMES, readManifest, type Manifest } from "./manifest.ts";
 import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse.ts";
 
 /**
- * Throws a ServiceError where the configuration's log is to be: conflict where a log is, busy where a service has an empty
- * one, configuration where vault or keys belong to another log than `log`, or to one elsewhere and are not taken over.
+ * Throws a ServiceError if the place of the configuration's log is taken: conflict by a log, busy by a service with an
+ * empty one and, unless `takeOverKeys`, configuration by vault or keys of another log than `log`, or of one elsewhere.
  */
 export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
   await refuseLog(config);
@@ -60,21 +60,21 @@ export async function bindNext(place: LogPlace): Promise<void> {
   }
 }
 
-/** Binds to the log of that id that is opened next; secrets beside the log move with it. */
+/** Returns a binding to the log with that id which is opened next; secrets next to the log move with it. */
 function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
 }
 
 interface PutBackOptions extends Pick<RehearseOptions, "acceptLostKeys"> {
   readonly master: Uint8Array;
-  /** Only prove it. */
+  /** True to prove the backup without placing it. */
   readonly isRehearsal?: boolean;
   /** Called after the proof, before anything is placed; if it throws, nothing has changed. */
   readonly beforePlacing?: () => Promise<void>;
 }
 
 /**
- * Proves a backup in a scratch folder, and then puts it where the configuration has its log. What was put on a server is
+ * Proves a backup in a scratch folder, and then puts it where the configuration has its log. A log put on a server is
  * proved there once more. Throws a ServiceError; then no log is there.
  */
 export async function putBack(
@@ -98,7 +98,7 @@ export async function putBack(
   const target = locateLog(config);
   const { secrets } = target;
   for (const file of ["keys", "vault"] as const) {
-    // As the backup has them: the rehearsal has used its own.
+    // Copied from the backup, because the rehearsal has used its own copies.
     const copy = join(scratch, `${file}.unused`);
     await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
     await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
@@ -120,7 +120,7 @@ async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manif
   await refuseMissing(place.name, log, keyring, manifest);
 }
 
-/** Restores the log last and in one piece: a log that exists has all that belongs to it. */
+/** Restores the log last and in one piece: if a log exists, all that belongs to it exists too. */
 async function placeOnServer(
   monitor: WorkMonitor,
   config: Config,
@@ -149,6 +149,6 @@ async function proveOnServer(config: Config, manifest: Manifest, onProgress: (ch
   }
   await log.goOn();
   await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));
-  // What an instance knew of the lost log is no loss of this one: it was put back on purpose.
+  // The log was put back on purpose, so what an instance knew of the lost one counts as no loss.
   await log.checkpoints.acceptLoss();
 }

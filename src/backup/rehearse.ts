@@ -15,21 +15,20 @@ import { copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, refuseForged, type BackupFile, type Manifest, openSigningKey } from "./manifest.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** In the scratch folder. */
+/** Name of the log in the scratch folder. */
 export const SCRATCH_LOG = "reachlog.sqlite";
 
 export interface RehearseOptions {
-  /** An empty folder, where the log is placed as a restore would place it. */
+  /** An empty folder, in which the log is placed as a restore would place it. */
   readonly scratch: string;
   readonly onProgress?: (checked: number) => void;
-  /** Keys of its personal data may be missing: what they encrypted reads as erased. */
+  /** True if keys of its personal data may be missing: data that they encrypted reads as erased. */
   readonly acceptLostKeys?: boolean | undefined;
 }
 
 /**
- * Proves a backup by restoring it into another place: all files are what they were when this master key's service made
- * it, this key opens all that is encrypted, the head was signed by the log's own key, the log holds it and its chain is
- * whole, and its personal data has its keys. Throws a ServiceError for the first that is not so.
+ * Proves a backup by restoring it into another place: unaltered files, a head signed by the log's own key and held by a
+ * whole chain, and keys for all that is encrypted, opened by `master`. Throws a ServiceError for the first fault.
  */
 export async function rehearse(
   folder: string,
@@ -56,7 +55,7 @@ export async function rehearse(
   return manifest;
 }
 
-/** Throws a ServiceError (invalid) where keys that the log of a backup names were never in `place`. */
+/** Throws a ServiceError (invalid) if keys that the log of a backup names were never in `place`. */
 export async function refuseMissing(place: string, log: LogStore, keyring: Keyring, { made_at }: Manifest) {
   const missing = await missingKeys(log, keyring, Date.parse(made_at));
   if (missing.length === 0) return;
@@ -68,9 +67,8 @@ export async function refuseMissing(place: string, log: LogStore, keyring: Keyri
 }
 
 /**
- * Puts the files of a backup where they belong, the log last, since where a log is everything is. Vault and keys that are
- * there already stay, and so does the signing key, if it is the same. Throws a ServiceError where a file is not what the
- * manifest says, or has a place that another one wants; then nothing was put anywhere. Killed, it leaves no log.
+ * Puts the files of a backup in place, the log last, so that a kill leaves no log. Existing vault and keys stay, and so
+ * does the same signing key. Throws a ServiceError, and places nothing, if a file is altered or its place is taken.
  */
 export async function place(folder: string, manifest: Manifest, files: LogFiles, master: Uint8Array): Promise<void> {
   const placed: string[] = [];
@@ -87,7 +85,7 @@ export async function place(folder: string, manifest: Manifest, files: LogFiles,
       await makeNewFile(files.signingKey, pem);
       placed.push(files.signingKey);
     }
-    // That of the lost log knew more than the backup holds.
+    // The checkpoint of the lost log knew more than the backup holds.
     if (existsSync(files.checkpoint)) renameSync(files.checkpoint, former);
     await copy("head", files.checkpoint);
     await copy("log", files.log);

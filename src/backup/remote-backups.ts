@@ -13,27 +13,27 @@ import {
 } from "./remote-names.ts";
 
 /**
- * Backups below an address of a store, whose lists may be late. The claims, which are numbered without a gap and never
- * removed, decide everything: of all backups that read the same manifest, one writes the next claim.
+ * Backups below an address of a store, whose lists may be late. Claims decide everything: they are numbered without a
+ * gap and never removed, and of all backups that read the same manifest, one writes the next claim.
  */
 export interface RemoteBackups {
   readonly storage: Pick<SegmentStorage, "list" | "read" | "write" | "remove">;
   /** The address, for messages. */
   readonly place: string;
-  /** Throws unless the bytes are a manifest of this master key's holder. */
+  /** Throws unless a holder of this master key wrote the manifest. */
   readonly open: (manifest: Uint8Array) => Increments;
 }
 
-/** A manifest that is there, and the names of all that belongs to it. */
+/** An existing manifest, and all that it names. */
 interface FoundManifest {
   readonly increments: Increments;
-  /** Its bytes. */
+  /** The bytes of the manifest. */
   readonly manifest: Uint8Array;
 }
 
 /**
- * Adds the backup that `make` makes to follow on the newest one, and removes what is no longer needed. Throws a ServiceError
- * (busy, conflict, damaged), and what `make` and the storage throw.
+ * Adds the backup that `make` makes as the successor of the newest one, and removes what is no longer needed. Throws a
+ * ServiceError (busy, conflict, damaged), or what `make` and the storage throw.
  */
 export async function addBackup<Made extends NewBackup>(
   remote: RemoteBackups,
@@ -51,7 +51,10 @@ export async function addBackup<Made extends NewBackup>(
   return newest;
 }
 
-/** Reads the newest manifest. Undefined: there is no backup. Throws a ServiceError (busy, damaged), and what the storage throws. */
+/**
+ * Reads the newest manifest; undefined if there is no backup. Throws a ServiceError (busy, damaged), or what the
+ * storage throws.
+ */
 async function readNewest(
   { storage, place, open }: RemoteBackups,
   listed: readonly string[],
@@ -74,7 +77,7 @@ async function readNewest(
       if (increments.backups.length === number) return { increments, manifest };
       throw new ServiceError("damaged", `${place}/${name} is the manifest of backup ${increments.backups.length}`);
     }
-    // The next backup removes it: only then is there another claim.
+    // Only a later backup removes the manifest, and then there is another claim.
     if ((await storage.read(claimName(number + 1))) === undefined) throw unreadable(place, name);
   }
 }
@@ -88,7 +91,7 @@ function unreadable(place: string, name: string): ServiceError {
   return new ServiceError("busy", `${place}/${name} is listed and cannot be read: try again later`);
 }
 
-/** The name of the manifest that a claim says. */
+/** The name of the manifest that a claim contains. */
 function parseClaim(place: string, number: number, claim: Uint8Array): string {
   const name = Buffer.from(claim).toString("utf8").trim();
   if (parseRemoteName(name)?.kind === "manifest") return name;
@@ -99,13 +102,13 @@ function parseClaim(place: string, number: number, claim: Uint8Array): string {
 }
 
 export interface NewBackup extends FoundManifest {
-  /** The files that it adds, by their paths below the folder of backups. */
+  /** The files that the backup adds, by their paths below the folder of backups. */
   readonly added: ReadonlyMap<string, () => Uint8Array>;
 }
 
 /**
- * Writes a backup, which is made once its claim is written: by then all that it names is there. Resolves with the names that
- * a list has.
+ * Writes a backup: the claim comes last and makes it valid, when all that it names exists. Resolves with the listed
+ * names.
  */
 async function store({ storage, place }: RemoteBackups, { increments, manifest, added }: NewBackup) {
   const number = increments.backups.length;
@@ -136,7 +139,7 @@ function overtaken(place: string, cause?: unknown): ServiceError {
   return new ServiceError("busy", `another backup into ${place} was made meanwhile: try again`, { cause });
 }
 
-/** Replaces a damaged object that a cut-off backup left under the name: no manifest names it. */
+/** Replaces a damaged object that a cut-off backup left under the name; no manifest names it. */
 async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes: Uint8Array): Promise<void> {
   try {
     await storage.write(name, bytes);
@@ -148,8 +151,8 @@ async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes
 }
 
 /**
- * Removes what no later backup can need, now that `newest` is made: keys and manifest of `former`, also where the list is
- * late, and what cut-off backups left.
+ * Removes what no later backup can need once `newest` is made: keys and manifest of `former`, even if the list is late,
+ * and what cut-off backups left.
  */
 async function removeFormer(
   { storage }: RemoteBackups,
@@ -171,12 +174,12 @@ function manifestName({ increments: { log, backups }, manifest }: FoundManifest)
   return hashedName(log, claimName(backups.length), hash("sha256", manifest));
 }
 
-/** Backups that may be made while one copy of them is read. */
+/** Maximum number of reads for one copy, since backups may be made meanwhile. */
 const READS_MAX = 5;
 
 /**
- * Reads all files of the newest backup; `take` gets each by its path below the folder, and an empty one where it is damaged.
- * Begins again if another backup removed some meanwhile. Resolves with false where there is no backup.
+ * Reads all files of the newest backup. `take` gets each with its path below the folder, and no bytes of a damaged one.
+ * Begins again if another backup removed some meanwhile; resolves with false if there is no backup.
  */
 export async function readAll(
   remote: RemoteBackups,
@@ -204,7 +207,7 @@ export async function readAll(
   throw new ServiceError("busy", `backups into ${place} are made faster than they are read: try again later`);
 }
 
-/** A damaged file is found as altered when its hash is compared, and named with all others. */
+/** Reads a damaged file as empty. The comparison of its hash then reports it as altered, together with all others. */
 async function readObject(storage: RemoteBackups["storage"], name: string): Promise<Uint8Array | undefined> {
   try {
     return await storage.read(name);

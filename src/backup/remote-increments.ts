@@ -15,8 +15,8 @@ import { type BackupSource, type WriteOptions } from "./write-backup.ts";
 import { type Increment, readKnown, writeIncrement } from "./write-increment.ts";
 
 /**
- * Adds a backup to those at an address, from which nothing else is removed. Of two backups at once the second is refused,
- * and the first is not harmed. Throws a ServiceError (busy, conflict, damaged), and what store and storage throw.
+ * Adds a backup to those at an address, and removes nothing else there. Of two backups at once the second is refused,
+ * and the first is not harmed. Throws a ServiceError (busy, conflict, damaged), or what store and storage throw.
  */
 export async function writeRemoteIncrement(
   config: Pick<Config, "objectStore">,
@@ -46,13 +46,15 @@ function openManifest(folder: string, read: () => Increments): RemoteBackups["op
   };
 }
 
-/** The folder's files but its manifest, by their paths below it. */
+/** The files of the folder except for its manifest, by their paths below it. */
 function addedFiles(folder: string): ReadonlyMap<string, () => Uint8Array> {
   const paths = listFiles(folder).filter((path) => path.includes("/"));
   return new Map(paths.map((path) => [path, () => readFileSync(join(folder, path))]));
 }
 
-/** A copy on this machine of the backups at an address; a folder is used as it is. Messages name the address. */
+/**
+ * Returns a copy on this machine of the backups at an address; a folder is used as it is. Messages name the address.
+ */
 export async function openIncrements(place: string, config: Config, master: Uint8Array): Promise<Scratch> {
   if (!isS3Address(place)) return { folder: place, work: (act) => act(place), [Symbol.dispose]() {} };
   const storage = openSegmentStorage(place, config);
@@ -65,7 +67,7 @@ export async function openIncrements(place: string, config: Config, master: Uint
 
 interface Scratch extends Disposable {
   readonly folder: string;
-  /** Does something with the folder. Throws what `act` throws, with the place's name in its message. */
+  /** Calls `act` with the folder. Throws what it throws, with the place's name in the message. */
   work<Result>(act: (folder: string) => Promise<Result>): Promise<Result>;
 }
 

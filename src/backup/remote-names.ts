@@ -10,15 +10,18 @@ import {
 } from "./increments-manifest.ts";
 import { SECRET_FILES } from "./manifest.ts";
 
-/** An object of backups in a store, as its name tells. `tag`: of the log that it belongs to. */
+/** An object of backups in a store, as its name tells. `tag` identifies the log that it belongs to. */
 export type RemoteName =
-  /** Says which manifest is that backup's. Written last, by one backup only, and never removed. */
+  /** Names the manifest of that backup. Written last, by one backup only, and never removed. */
   | { readonly kind: "claim"; readonly number: number }
   | { readonly kind: "manifest" | "secret"; readonly number: number; readonly tag: string }
-  /** `tag` is undefined in the names of an earlier build. */
+  /** `tag` is undefined in names of an earlier build. */
   | { readonly kind: "segment"; readonly first: number; readonly tag: string | undefined };
 
-/** Digits of the log's tag and of the content's SHA-256 at the end of a name: together as long as one SHA-256. */
+/**
+ * Numbers of digits, at the end of a name, of the log's tag and of the content's SHA-256: together as long as one
+ * SHA-256.
+ */
 const [TAG_DIGITS, CONTENT_DIGITS] = [16, 48];
 
 const FORM = new RegExp(
@@ -49,7 +52,7 @@ export function hashLogId(log: string): string {
   return hash("sha256", log).slice(0, TAG_DIGITS);
 }
 
-/** The names of all objects that a manifest names, with the paths of their files below the folder of backups. */
+/** Names of all objects that a manifest names -> paths of their files below the folder of backups. */
 export function listObjects(increments: Increments): ReadonlyMap<string, string> {
   const { log, segments, files } = increments;
   const all = [
@@ -59,7 +62,10 @@ export function listObjects(increments: Increments): ReadonlyMap<string, string>
   return new Map(all.map(([file, sha256]) => [hashedName(log, file, sha256), file]));
 }
 
-/** Throws a ServiceError (conflict) unless all names are those of backups. A store's console may show the address itself as one. */
+/**
+ * Throws a ServiceError (conflict) unless all names are those of backups. A store's console may list the address itself
+ * as a name.
+ */
 export function refuseOtherNames(place: string, listed: readonly string[]): void {
   const other = listed.find((name) => name !== "" && parseRemoteName(name) === undefined);
   if (other === undefined) return;
@@ -67,8 +73,8 @@ export function refuseOtherNames(place: string, listed: readonly string[]): void
 }
 
 /**
- * Where no backup is: throws a ServiceError (conflict) for a name that no cut-off first backup of this log wrote. It may be
- * another log's, or of backups whose claims are lost.
+ * Called if there is no backup. Throws a ServiceError (conflict) for a name that no cut-off first backup of this log
+ * wrote: it may be another log's, or of backups whose claims are lost.
  */
 export function refuseUnprovedNames(place: string, listed: readonly string[], log: string): void {
   const tag = hashLogId(log);
@@ -82,8 +88,8 @@ export function refuseUnprovedNames(place: string, listed: readonly string[], lo
 }
 
 /**
- * True if a name that the newest manifest does not hold can be in no later one either: later backups begin behind its last
- * position and have higher numbers. A name that is older than the manifest before has to be this log's.
+ * True if a name that the newest manifest lacks cannot be in a later one: later backups begin behind its last position
+ * and have higher numbers. A name that is older than the manifest before it must be this log's.
  */
 export function isFormer(text: string, { log, backups }: Increments): boolean {
   const name = parseRemoteName(text);

@@ -15,19 +15,19 @@ import { openIncrements } from "./remote-increments.ts";
 import { recordBackup, type Recording } from "./write-backup.ts";
 
 interface RestoreChoices {
-  /** Only prove it; its own log, if it is here, records that. */
+  /** True to prove the backup only; its own log, if it is here, records that. */
   readonly isRehearsal: boolean;
   /** Number of an incremental backup, from 1; default: the newest. */
   readonly number: string | undefined;
-  /** A moment that incremental backups reach. */
+  /** A moment that the incremental backups reach. */
   readonly asOf: string | undefined;
   readonly takeOverKeys: boolean;
   readonly acceptLostKeys: boolean | undefined;
 }
 
 /**
- * Proves the backup at a place, and restores it to where this configuration has its log. Resolves with its manifest, and
- * with whether it was made of incremental backups: then `made_at` is the time of the newest one. Throws a ServiceError.
+ * Proves the backup at a place, and restores it to where this configuration has its log. `isOfIncrements`: it was built
+ * from incremental backups, and `made_at` is the time of the newest one. Throws a ServiceError.
  */
 export async function restoreBackup(
   config: Config,
@@ -41,7 +41,7 @@ export async function restoreBackup(
   const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
   const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
   if (!isRehearsal) await refuseTaken(config, id, takeOverKeys);
-  // One backup is made of incremental ones, for as long as it is used.
+  // One backup is built from the incremental ones, and removed after its use.
   using scratch = moment && temporaryFolder("reachlog-rehearsal-", folderBeside(config));
   const source = scratch === undefined ? folder : join(scratch.path, "backup");
   if (moment !== undefined)
@@ -51,7 +51,10 @@ export async function restoreBackup(
   return { ...manifest, isOfIncrements: source !== folder };
 }
 
-/** Returns the moment to restore of incremental backups; undefined if the folder is one backup. Throws a ServiceError (usage). */
+/**
+ * Returns the moment to restore of incremental backups; undefined if the folder is one backup. Throws a ServiceError
+ * (usage).
+ */
 function chooseMoment(
   config: Config,
   folder: string,
@@ -70,12 +73,12 @@ function chooseMoment(
   return { to: chosen.position };
 }
 
-/** Where the log is to be; undefined: on a server, or in a folder that is not there yet. */
+/** The folder of the log's file; undefined if the log is to be on a server, or the folder does not exist yet. */
 function folderBeside({ log }: Config): string | undefined {
   return log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : undefined;
 }
 
-/** The configured master key, which no backup holds. Throws a ServiceError (configuration). */
+/** The configured master key, which no backup contains. Throws a ServiceError (configuration). */
 export function loadMasterKey({ key, log }: Config): Uint8Array {
   if (key !== undefined) return parseKey(key.reveal(), "REACHLOG_KEY");
   const file = log.kind === "sqlite" ? locateFiles(log).key : "";

@@ -29,7 +29,7 @@ import {
 import { isVisitorRef } from "../privacy/day-keys.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** A log that is in use, and what belongs to it. */
+/** A log that is in use, and the secrets that belong to it. */
 export interface BackupSource {
   readonly log: OpenedLog;
   readonly secrets: Pick<MasterKeyPlace, "vault" | "keys">;
@@ -41,8 +41,8 @@ export interface WriteOptions {
 }
 
 /**
- * Writes a backup of a log and what belongs to it while instances go on using it. The new folder gets its name only once
- * all of it is whole and durable. Throws a ServiceError (conflict, damaged, busy), and what the store throws.
+ * Writes a backup of a log and its secrets while instances use them. The new folder gets its name only once all of it
+ * is whole and durable. Throws a ServiceError (conflict, damaged, busy), or what the store throws.
  */
 export async function writeBackup(source: BackupSource, folder: string, options: WriteOptions): Promise<Manifest> {
   if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
@@ -59,8 +59,8 @@ export async function writeBackup(source: BackupSource, folder: string, options:
 }
 
 /**
- * The log first, the keys after it: a key is there before anything is encrypted with it, so these keys open all that this
- * log holds. The salts of visitors stay out: they open nothing, and would outlive their day. Whose keys were deleted in between reads as erased, and is known as forgotten by the keys alone.
+ * Copies the log first and the keys after it: a key exists before anything is encrypted with it, so these keys open all
+ * that this log holds. The salts of visitors stay out: they open nothing, and would outlive their day.
  */
 async function fill(source: BackupSource, folder: string, { clock, onProgress }: WriteOptions): Promise<Manifest> {
   const { log } = source;
@@ -72,6 +72,9 @@ async function fill(source: BackupSource, folder: string, { clock, onProgress }:
     made_at: isoTime(clock()),
     log: { id: log.id, position: head.position, hash: head.hash },
     master_key: keyId(log.master),
+    /**
+     * Data whose keys were deleted between the two copies reads as erased; only the keys tell that it was forgotten.
+     */
     files: { log: measure(file), ...(await copyRest(source, folder, { head, clock })) },
   } as const;
   const manifest = signManifest<Manifest>(unsigned, log.master);
@@ -108,15 +111,15 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
   }
 }
 
-/** The author of the event that records a backup, and where a failure to record it is told. */
+/** The author of the event that records a backup, and the monitor to which a failure to record it is reported. */
 export interface Recording {
   readonly metadata: EventMetadata;
   readonly monitor: WorkMonitor;
 }
 
 /**
- * Says in the log at `place` that a backup of it was made or rehearsed; another log, or another history, says nothing. A
- * failure is only told to the operator: the backup is good all the same.
+ * Records in the log at `place` that a backup of it was made or rehearsed, unless another log or another history is
+ * there. A failure is only reported to the operator: the backup is still good.
  */
 export async function recordBackup(
   type: "BackupMade" | "BackupRehearsed",
@@ -126,7 +129,7 @@ export async function recordBackup(
 ): Promise<void> {
   try {
     if (!(await place.isThere())) return;
-    // Without vault and keys: where they are missing, this must make none.
+    // Opened without vault and keys: if they are missing, this must not create any.
     await using store = await place.open();
     if (store.id !== id || (await store.head()).position < position) return;
     if (position > 0 && (await eventAt(store, position)).hash !== hash) return;

@@ -25,18 +25,18 @@ import { copyRest, type WriteOptions, type BackupSource } from "./write-backup.t
 export interface Increment {
   readonly log: { readonly id: string; readonly position: number; readonly hash: string };
   readonly made_at: string;
-  /** Undefined: it is not one of several in a folder. */
+  /** Undefined if it is not one of several in a folder. */
   readonly number: number | undefined;
-  /** Position of the first event that no backup before it had. */
+  /** Position of the first event that no earlier backup had. */
   readonly first: number;
-  /** Written by this backup. */
+  /** Bytes that this backup wrote. */
   readonly bytes: number;
 }
 
 /**
- * Adds to a folder what the log holds since its last backup there, while instances go on using the log. The manifest is
- * replaced at the end: a backup that is killed changes nothing, and the next one removes what it left. Throws a ServiceError
- * (busy, conflict, damaged), and what the store throws.
+ * Adds to a folder the events since its last backup, while instances use the log. The manifest is replaced last: a
+ * killed backup changes nothing, the next one cleans up. Throws a ServiceError (busy, conflict, damaged) or the store's
+ * error.
  */
 export async function writeIncrement(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
   if (existsSync(folder)) refuseOtherFiles(folder, listFiles(folder));
@@ -73,7 +73,7 @@ async function add(source: BackupSource, folder: string, { clock, onProgress }: 
   await refuseUnprovedFiles(log, folder, paths, known);
   removeRemains(folder, paths, known);
   makeFolder(join(folder, SEGMENTS));
-  // The log first, the keys after it: a key is there before anything is encrypted with it.
+  // The log first, the keys after it: a key exists before anything is encrypted with it.
   const head = await log.head();
   const sealed: SegmentEntry[] = [];
   for await (const { header, bytes } of sealSegments(log, last, head.position)) {
@@ -106,7 +106,7 @@ async function add(source: BackupSource, folder: string, { clock, onProgress }: 
   return { log: { id: log.id, position, hash }, made_at, number, first: last.position + 1, bytes };
 }
 
-/** Throws a ServiceError (conflict) for those of another master key, and what {@link readIncrements} throws. */
+/** Throws a ServiceError (conflict) for backups of another master key, and what {@link readIncrements} throws. */
 export function readKnown(folder: string, master: Uint8Array): Increments {
   try {
     return readIncrements(folder, master);
@@ -117,7 +117,7 @@ export function readKnown(folder: string, master: Uint8Array): Increments {
   }
 }
 
-/** Refuses a folder of another log, or of one that held other events. */
+/** Refuses a folder whose backups are of another log, or of one that held other events. */
 async function refuseOtherHistory(log: OpenedLog, folder: string, { log: id, backups }: Increments): Promise<void> {
   const refuse = (what: string): never => {
     throw new ServiceError("conflict", `${what}. Nothing was written: restore the folder, or name another one`);

@@ -16,13 +16,13 @@ import { workUntilDisposed } from "../platform/signals.ts";
 import type { WorkMonitor } from "./work-monitor.ts";
 import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
-/** How soon events are noticed that are old enough. */
+/** How often the service looks for events that are old enough. */
 const LOOK_MS = HOUR_MS;
 
-/** Between two segments: each takes the writer some ten milliseconds, which is a hundredth of its time then. */
+/** Pause between two segments. Each takes the writer some ten milliseconds, which is then a hundredth of its time. */
 const PAUSE_MS = 1_000;
 
-/** Takes what the store archives, and records in the log how much that was, unless it was nothing. */
+/** Takes the segments that the store archives, and records in the log how much that was, unless it was nothing. */
 export async function archiveEvents(
   { store, append }: EventLog,
   metadata: EventMetadata,
@@ -45,8 +45,8 @@ export async function archiveEvents(
 }
 
 /**
- * Archives all before a moment, until it is interrupted, and closes the store. `before`: a day in the time zone, which means
- * its begin; a time; or a position. Throws a ServiceError (usage) for any other text.
+ * Archives all events before a moment, until it is interrupted, and closes the store. `before`: a day in the time zone,
+ * which means its begin; a time; or a position. Throws a ServiceError (usage) for any other text.
  */
 export async function archiveBefore(
   opened: LogStore,
@@ -69,20 +69,20 @@ export async function archiveBefore(
   return archived ?? { position: start, events: 0, segments: 0, bytes: 0 };
 }
 
-/** The last event that was recorded before a time, in ms since 1970; 0: there is none. */
+/** Position of the last event recorded before a time, in ms since 1970; 0 if there is none. */
 export async function lastBefore(store: LogStore, timeMs: number): Promise<number> {
   for await (const { position } of store.readStored({ until: new Date(timeMs - 1), backwards: true, limit: 1 }))
     return position;
   return 0;
 }
 
-/** Archives what is older than `days`, at once and every hour, a segment at a time. */
+/** Archives events that are older than `days`, at once and every hour, a segment at a time. */
 export function startArchiver(
   { eventLog, clock, logger }: Pick<PartDeps, "eventLog" | "clock" | "logger">,
   days: number,
 ): AsyncDisposable {
   return workUntilDisposed(async (signal) => {
-    /** False: it is stopping. */
+    /** Resolves with false if the service is stopping. */
     const pause = async (ms: number): Promise<boolean> => {
       await sleep(ms, signal);
       return !signal.aborted;

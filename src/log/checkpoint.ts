@@ -20,29 +20,32 @@ import type { KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { LogFiles } from "./log-files.ts";
 
-/** Where the newest checkpoint of a log is kept, and the key that signs it. */
+/** Stores the newest checkpoint of a log, and the key that signs it. */
 export interface CheckpointStore {
-  /** How the checkpoint is called in a sentence: where it is. */
+  /** Names the checkpoint in a sentence, by where it is. */
   readonly checkpoint: string;
-  /** How the key is called in a sentence. */
+  /** Names the key in a sentence. */
   readonly signingKey: string;
-  /** The note; undefined when there is none. Throws CheckpointRefused for what is no text. */
+  /** The note; undefined if there is none. Throws CheckpointRefused if it is not text. */
   read(): Promise<string | undefined>;
   /** Replaces the note; after a crash it is the old one or the new one, whole. */
   write(note: string): Promise<void>;
-  /** The newest note with a witness's cosignature; undefined when there is none. Throws CheckpointRefused. */
+  /** The newest note with a witness's cosignature; undefined if there is none. Throws CheckpointRefused. */
   readCosigned(): Promise<string | undefined>;
   writeCosigned(note: string): Promise<void>;
-  /** Keeps what the log denies: from then on it is what is read, whatever others write, until the loss is accepted. */
+  /**
+   * Stores a note that the log contradicts. From then on `read` returns it, no matter what others write, until the loss
+   * is accepted.
+   */
   writeDenied(note: string): Promise<void>;
   acceptLoss(): Promise<void>;
-  /** Makes the key where there is none. Throws SigningKeyRefused. */
+  /** Makes the key if there is none. Throws SigningKeyRefused. */
   loadKey(): Promise<SigningKey>;
-  /** Undefined where no key was made yet. Throws SigningKeyRefused. */
+  /** Undefined if no key was made yet. Throws SigningKeyRefused. */
   findKey(): Promise<SigningKey | undefined>;
 }
 
-/** Beside the log, as files. */
+/** Stores the checkpoint as files next to the log. */
 export function checkpointFiles({ checkpoint, cosigned, signingKey }: LogFiles): CheckpointStore {
   return {
     checkpoint,
@@ -58,7 +61,7 @@ export function checkpointFiles({ checkpoint, cosigned, signingKey }: LogFiles):
   };
 }
 
-/** Where a shared log's checkpoint is: apart from the log's own tables, which an older dump may replace. */
+/** Storage for a shared log's checkpoint, separate from the log's own tables, which an older dump may replace. */
 export interface Notes {
   note(name: string): Promise<string | undefined>;
   keepNote(name: string, text: string | undefined): Promise<void>;
@@ -68,7 +71,10 @@ const NOTE = "checkpoint";
 const COSIGNED = "checkpoint/cosigned";
 const DENIED = "checkpoint/denied";
 
-/** In the vault, which all instances share. `seed`: 32 secret bytes that are the same for all of them. */
+/**
+ * Stores the checkpoint in the vault, which all instances share. `seed`: 32 secret bytes that are the same for all of
+ * them.
+ */
 export function checkpointInVault({ note, keepNote }: Notes, seed: Uint8Array): CheckpointStore {
   const key = signingKeyOf(seed);
   const read = async (): Promise<string | undefined> => (await note(DENIED)) ?? (await note(NOTE));
@@ -82,22 +88,23 @@ export function checkpointInVault({ note, keepNote }: Notes, seed: Uint8Array): 
     writeDenied: (text) => keepNote(DENIED, text),
     acceptLoss: () => keepNote(DENIED, undefined),
     loadKey: async () => key,
-    // It is derived, so it is made with the first note: a log that only commands have written to has neither.
+    // The key is derived, so it counts as made with the first note: a log that only commands have written to has
+    // neither.
     findKey: async () => ((await read()) === undefined ? undefined : key),
   };
 }
 
-/** The name of a log in its checkpoints: its id is made with it, so that no two logs share a name. */
+/** The name of a log in its checkpoints. It contains the log's id, so that no two logs share a name. */
 export function formatOrigin(store: { readonly id: string }): string {
   return `reachlog/${store.id}`;
 }
 
-/** The log's signed checkpoint as of that head: it binds the end of the chain and the root of the Merkle tree. */
+/** Signs a checkpoint of the log as of that head: it binds the end of the chain and the root of the Merkle tree. */
 export async function signHead(store: LogStore, head: Head, key: SigningKey, clock: Clock): Promise<string> {
   return signChain(store, head, key, clock, { root: await readRoot(createLogTree(store), head.position) });
 }
 
-/** The same without a root: of a log that has no tree yet, or no longer holds the head. */
+/** Signs a checkpoint without a root, for a log that has no tree yet or no longer holds the head. */
 export function signChain(
   store: Pick<LogStore, "id">,
   { position, hash }: Head,
@@ -112,20 +119,26 @@ async function readRoot(tree: LogTree, size: number): Promise<string> {
   return Buffer.from(await tree.at(size).root()).toString("hex");
 }
 
-/** True: the log's events have another root. Stored tiles may be wrong where the log is right: they are made again. */
+/**
+ * True if the log's events have another root. Stored tiles may be wrong although the log is right, so they are computed
+ * again first.
+ */
 export async function deniesRoot(tree: LogTree, { position, root }: Checkpoint): Promise<boolean> {
   if (root === undefined || (await readRoot(tree, position)) === root) return false;
   await tree.forget();
   return (await readRoot(tree, position)) !== root;
 }
 
-/** How the log denies a checkpoint, as a sentence and for the event that accepts it. */
+/** How the log contradicts a checkpoint, as a sentence and for the event that accepts the loss. */
 export interface Loss {
   readonly sentence: string;
   readonly newEvents: Omit<DataOf<"LogLossAccepted">, "found_position" | "found_hash">;
 }
 
-/** Compares the log with a checkpoint whose signature was found good. `what` names the checkpoint in the sentence. */
+/**
+ * Compares the log with a checkpoint whose signature was verified; undefined if they agree. `what` names the checkpoint
+ * in the sentence.
+ */
 export async function contradict(store: LogStore, checkpoint: Checkpoint, what: string): Promise<Loss | undefined> {
   const contradiction = await contradictionOf(store, formatOrigin(store), checkpoint);
   if (contradiction === undefined) return undefined;
@@ -146,10 +159,9 @@ export async function contradict(store: LogStore, checkpoint: Checkpoint, what: 
 }
 
 /**
- * What the log denies of its checkpoint: that the log holds its position with its hash, that the
- * chain is whole from there on. Undefined when all is well, or when there is no checkpoint yet.
- *
- * The service writes one every few seconds, so that little is left to verify after it, also when it was killed.
+ * Returns how the log contradicts its checkpoint, in its position, its hash or the chain from there on; undefined if it
+ * does not, or if there is no checkpoint yet. One is written every few seconds, so little is left to verify after a
+ * kill.
  */
 export async function findLoss(
   store: LogStore,
@@ -160,7 +172,7 @@ export async function findLoss(
   if (checkpoint === undefined) return undefined;
   if (checkpoint instanceof CheckpointRefused)
     return { sentence: `${checkpoints.checkpoint}: ${checkpoint.message}`, newEvents: { reason: "unknown" } };
-  // That of an empty log knew nothing, and another may have been imported in its place.
+  // The checkpoint of an empty log knew nothing, and another log may have been imported in its place.
   const { position, hash } = checkpoint;
   const what = `the checkpoint ${checkpoints.checkpoint}`;
   const denied = position === 0 ? undefined : await contradict(store, checkpoint, what);
@@ -172,7 +184,7 @@ export async function findLoss(
   return { sentence, newEvents: { reason: "broken_chain", ...expected } };
 }
 
-/** The checkpoint of a note; undefined: there is no note. A note that proves nothing is returned as its refusal. */
+/** The checkpoint of a note; undefined if there is no note. A note that proves nothing is returned as its refusal. */
 export async function openNote(reading: Awaitable<string | undefined>, publicKey: KeyObject) {
   try {
     const note = await reading;
@@ -185,11 +197,11 @@ export async function openNote(reading: Awaitable<string | undefined>, publicKey
 
 /** A checkpoint that the log is compared with, as its file held it. */
 export interface KnownHead {
-  /** How it is called in a sentence. */
+  /** Its name in a sentence. */
   readonly what: string;
-  /** Undefined when there is no such file. */
+  /** Undefined if there is no such file. */
   readonly note: string | undefined;
-  /** What it must be signed with; undefined when not given. */
+  /** The key that it must be signed with; undefined if none is given. */
   readonly publicKey: KeyObject | undefined;
 }
 
@@ -199,9 +211,8 @@ export type Compared =
   | { readonly what: string; readonly fault: string };
 
 /**
- * Reads the log's own checkpoint, where there is one, and that of `headFile`. To be called before the log is read:
- * a service that runs meanwhile writes newer ones. A key that is given is that of the head: the checkpoint of an import
- * is signed by a key of its own.
+ * Reads the log's own checkpoint, if there is one, and that of `headFile`. Call this before reading the log, because a
+ * running service writes newer ones. A given key is the head's: an import's checkpoint is signed by its own key.
  */
 export async function readKnownHeads(
   checkpoints: CheckpointStore,
@@ -222,7 +233,7 @@ export async function readKnownHeads(
   return heads;
 }
 
-/** A file that is no text is no checkpoint: it is reported with the rest, as any other that is none. */
+/** Reads a file that is not text as an empty note, so that it is reported like any other invalid checkpoint. */
 export function readNote(reading: Promise<string | undefined>): Promise<string | undefined> {
   return reading.catch((fault: unknown) => {
     if (fault instanceof CheckpointRefused) return "";
@@ -230,7 +241,7 @@ export function readNote(reading: Promise<string | undefined>): Promise<string |
   });
 }
 
-/** Whether the log is the one of that head, and holds its position with its hash. */
+/** Compares the log with a head: it must be the same log, and hold the head's position with its hash. */
 export async function compare(store: LogStore, { what, note, publicKey }: KnownHead): Promise<Compared> {
   if (note === undefined) return { what, fault: `${what} is not there` };
   if (publicKey === undefined) return { what, fault: `${what} cannot be checked without the key: give --public-key` };

@@ -5,14 +5,17 @@ import { deniedBy, type ClockRecord } from "./log-clock.ts";
 
 /** The clocks of a machine at one moment. */
 export interface MachineTime {
-  /** Another one after each boot of the machine. */
+  /** Changes with each boot of the machine. */
   readonly boot: string;
-  /** Since the boot, the machine's sleep included. */
+  /** Time since the boot, including the machine's sleep. */
   readonly uptimeMs: number;
   readonly wallMs: number;
 }
 
-/** Returns the time that the wall clock should show now. Undefined after another boot, and where the uptime is not that of the machine. */
+/**
+ * Returns the time that the wall clock should show now. Undefined after another boot, or if the uptime is not that of
+ * the machine.
+ */
 export function expectedWall(
   earlier: MachineTime,
   { boot, uptimeMs }: Omit<MachineTime, "wallMs">,
@@ -21,7 +24,7 @@ export function expectedWall(
   return earlier.wallMs + uptimeMs - earlier.uptimeMs;
 }
 
-/** No fault of the file stops a start: what cannot be read is not known. */
+/** A fault of the file stops no start: a record that cannot be read counts as unknown. */
 export function clockRecord(file: string): ClockRecord {
   let wasThere = false;
   return {
@@ -42,19 +45,19 @@ export function clockRecord(file: string): ClockRecord {
   };
 }
 
-/** Removes a record that denies the machine's clock. False: none does. */
+/** Removes a record that contradicts the machine's clock; false if none does. */
 export function acceptClock(file: string, wallClock?: Clock): boolean {
   if (deniedBy(clockRecord(file), wallClock) === undefined) return false;
   rmSync(file);
   return true;
 }
 
-/** Throws where the system has no such id, or where the runtime may not read it. */
+/** Throws if the system has no such id, or if the runtime may not read it. */
 function readMachine(): Omit<MachineTime, "wallMs"> {
   return { boot: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), uptimeMs: uptime() * 1_000 };
 }
 
-/** Throws a SyntaxError for what is no JSON. */
+/** Throws a SyntaxError if the text is not JSON. */
 function parseMachineTime(text: string): MachineTime | undefined {
   const { boot, uptimeMs, wallMs } = JSON.parse(text) as Record<string, unknown>;
   if (typeof boot !== "string" || typeof uptimeMs !== "number" || typeof wallMs !== "number") return undefined;

@@ -21,21 +21,23 @@ export interface WitnessConfig {
   readonly cosigner: Cosigner;
 }
 
-/**
- * What the witness said of a head. `cosigned`: the note with its cosignature. `split`: it knows another history of this
- * log, or a longer one. `unavailable`: it is away, or its answer proves nothing. `stale`: it has a newer head of this log.
- */
+/** A witness's answer about a head. */
 export type Witnessed =
+  /** `note` carries the witness's cosignature. */
   | { readonly result: "cosigned"; readonly note: string }
+  /**
+   * `split`: the witness knows another history of this log, or a longer one. `unavailable`: it is away, or its answer
+   * proves nothing. `stale`: it has a newer head of this log.
+   */
   | { readonly result: "split" | "unavailable" | "stale"; readonly detail: string };
 
-/** A slow witness delays its next answer, and nothing else. */
+/** Timeout of a request. A slow witness delays its next answer, and nothing else. */
 const TIMEOUT_MS = 5_000;
 
-/** The size that the witness knows may change once between two requests: another instance asked it. */
+/** The size that the witness knows may change once between two requests, if another instance asked it. */
 const ATTEMPTS_MAX = 3;
 
-/** Has a signed head of the log cosigned. `old`: what the witness knows, as far as that is known here. */
+/** Has a witness cosign a signed head of the log. `old`: the size that the witness is believed to know. */
 export async function askWitness(
   store: LogStore,
   { url, cosigner }: WitnessConfig,
@@ -86,7 +88,7 @@ async function readLonger(store: LogStore, { name }: Cosigner, theirs: number): 
   return { result: "split", detail };
 }
 
-/** A witness that lies is told from one that cosigned: only its own cosignature counts. */
+/** Only the witness's own cosignature counts, so a witness that lies is not taken for one that cosigned. */
 function readCosignature(note: string, answer: string, cosigner: Cosigner): Witnessed {
   const lines = answer.split("\n").filter((line) => line.startsWith(`\u2014 ${cosigner.name} `));
   const cosigned = note + lines.map((line) => `${line}\n`).join("");
@@ -106,7 +108,7 @@ export interface CosigningDeps {
   readonly logger: Logger;
 }
 
-/** Offers heads to a witness beside all other work. */
+/** Offers heads to a witness in the background. */
 export function startCosigning({ store, checkpoints, publicKey, witness, logger }: CosigningDeps) {
   const stopping = new AbortController();
   let [cosigned, said] = ["", ""];
@@ -132,7 +134,7 @@ export function startCosigning({ store, checkpoints, publicKey, witness, logger 
   };
 
   return {
-    /** The newest one is asked about again with each offer until it is cosigned; never rejects. */
+    /** Asks about the newest head again with each offer, until it is cosigned. Never rejects. */
     offer(note: string): void {
       if (note !== cosigned) working ??= work(note).finally(() => (working = undefined));
     },
@@ -143,7 +145,7 @@ export function startCosigning({ store, checkpoints, publicKey, witness, logger 
   };
 }
 
-/** Up to which event a witness has cosigned the log; 0: it has not. */
+/** Position up to which a witness has cosigned the log; 0 if none has. */
 export async function cosignedPosition(checkpoints: CheckpointStore, publicKey: KeyObject): Promise<number> {
   const known = await openNote(checkpoints.readCosigned(), publicKey);
   return known === undefined || known instanceof CheckpointRefused ? 0 : known.position;

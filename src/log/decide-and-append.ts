@@ -4,41 +4,45 @@ import { fenced, type Fenced, type HeldLease } from "./lease.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { backoffMs } from "../platform/clock.ts";
 
-/** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
+/** The outcome of a decision: events to append (possibly none), or a refusal. */
 export type AppendDecision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
 
-/** The result: the events that were decided; nothing was appended if there were none. */
+/** The events that were decided, with nothing appended if there were none; or the refusal. */
 export type Handled<Refusal> =
   | { readonly events: readonly NewEvent[]; readonly appended: (Appended & { ids: readonly string[] }) | undefined }
   | { readonly refusal: Refusal };
 
 export interface HandleOptions extends Partial<IdempotencyKey> {
   readonly metadata: EventMetadata;
-  /** Under which it is appended: refused once another holds it. */
+  /** The lease to append under: the append is refused once another holds it. */
   readonly lease?: HeldLease;
-  /** How often it is decided at the most. Default: {@link ATTEMPTS_MAX}. */
+  /** Maximum number of decisions; default: {@link ATTEMPTS_MAX}. */
   readonly attempts?: number;
 }
 
 export type HandleDeps = Pick<PartDeps, "eventLog" | "projector" | "sleep" | "random">;
 
-/** Others that decide at the same time win in turn, so a few attempts are enough for all but a fault. */
+/** Others that decide at the same time win in turn, so a few attempts are enough unless there is a fault. */
 export const ATTEMPTS_MAX = 5;
 
-/** Before the second attempt; twice as long before each further one, with full jitter, so that rivals come apart. */
+/**
+ * Delay before the second attempt; it doubles before each further one, with full jitter, so that competing callers
+ * separate.
+ */
 const BACKOFF = { baseMs: 10, factor: 2, maxMs: 1_000 };
 
 /**
- * Decides on the newest state and appends what was decided. Retries on a version conflict, or when the lease expired and
- * no other holder took it.
- *
- * `decide` is pure and reads the projector's states, which reach at least to the stream's head: the version that the
- * append expects is the stream's own, as the store knows it. Resolves when the projections hold what was appended.
- * Throws a ServiceError (busy) when the stream moved on at every attempt, and what the store's append throws.
+ * Decides on the newest state, appends the decided events and resolves once the projections hold them. Retries on a
+ * version conflict or an expired, untaken lease. Throws a ServiceError (busy) if every attempt conflicts, or the
+ * append's error.
  */
 export async function handle<Refusal = never>(
   { eventLog, projector, sleep, random }: HandleDeps,
   stream: string,
+  /**
+   * A pure function that reads the projector's states, which reach at least to the stream's head. The append expects
+   * the stream's version in the store.
+   */
   decide: () => AppendDecision<Refusal>,
   { metadata, lease, attempts = ATTEMPTS_MAX, ...key }: HandleOptions,
 ): Promise<Handled<Refusal>> {
@@ -64,7 +68,10 @@ export async function handle<Refusal = never>(
   throw new ServiceError("busy", `others appended to ${stream} during each of ${attempts} attempts; nothing was done`);
 }
 
-/** Appends what needs no decision, and resolves when the projections hold it. Throws what the store's append throws. */
+/**
+ * Appends events that need no decision, and resolves once the projections hold them. Throws what the store's append
+ * throws.
+ */
 export async function record(
   { eventLog, projector }: Pick<HandleDeps, "eventLog" | "projector">,
   stream: string,

@@ -2,7 +2,10 @@ import { StoreError, type StoreErrorCode } from "eventstore-lite";
 import { InvalidEvent } from "../../events/event.ts";
 import { ServiceError, type ErrorKind } from "../platform/service-error.ts";
 
-/** The store is a package that knows no kinds of ours; undefined: only a mistake of ours leads there. */
+/**
+ * Our kinds of the store's errors; the store is a package that does not know them. Undefined if only a mistake of ours
+ * causes the error.
+ */
 const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
   version_conflict: "busy",
   lease_lost: "busy",
@@ -28,7 +31,7 @@ const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
   cursor_refused: undefined,
 };
 
-/** The kind of an expected failure; undefined: the failure is unexpected. */
+/** The kind of an expected failure; undefined if the failure is unexpected. */
 export function classifyError(fault: unknown): ErrorKind | undefined {
   if (fault instanceof ServiceError) return fault.kind;
   if (fault instanceof StoreError) return KIND_OF_STORE[fault.code];

@@ -13,19 +13,19 @@ import type { Clock, MakeId, Sleep } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 
-/** Who and what caused an event; becomes its `meta`. */
+/** The caller and the request that caused an event; becomes its `meta`. */
 export type EventMetadata = Omit<EventMeta, "schema" | "erased">;
 
-/** Everything the service does by itself. */
+/** Metadata of all events that the service causes by itself. */
 export const SERVICE_METADATA: EventMetadata = { caller: "reachlog" };
 
-/** What happened, before it has an id and a cause. */
+/** An event before it has an id and metadata. */
 export type NewEvent<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: DataOf<K> } }[T];
 
 /** The log as the service writes it: new events in, events of the catalog on disk. */
 export type EventLog = ReturnType<typeof createEventLog>;
 
-/** What many parts of the service are given: each takes of it what it needs. */
+/** Dependencies of many parts of the service; each part picks those that it needs. */
 export interface PartDeps {
   readonly eventLog: EventLog;
   readonly projector: Projector;
@@ -33,9 +33,9 @@ export interface PartDeps {
   readonly logger: Logger;
   readonly makeId: MakeId;
   readonly sleep: Sleep;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
-  /** Announces to the operator what calls for action; `key` names the occasion, each of which is announced once. */
+  /** Announces to the operator what calls for action. `key` names the occasion; each is announced once. */
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 
@@ -66,10 +66,12 @@ export function createEventLog(store: LogStore, makeId: MakeId) {
   };
 }
 
-/** A reading costs as much as this many events read along with those that are wanted. */
+/** Maximum gap between events that are read at once: a separate read costs as much as this many unwanted events. */
 const GAP_POSITIONS_MAX = 8;
 
-/** The events at these positions, which are in order; neighbours are read at once. Throws where there is none. */
+/**
+ * The events at these positions, which are in ascending order; neighbours are read at once. Throws if one is missing.
+ */
 export async function* eventsAt(store: LogStore, positions: readonly number[]): AsyncGenerator<Recorded, void, void> {
   for (let at = 0; at < positions.length;) {
     const from = positions[at] ?? 0;
@@ -89,7 +91,7 @@ export async function eventAt(store: LogStore, position: number): Promise<Record
   throw missing(position);
 }
 
-/** The last event of a type, up to position `to`; undefined: there is none. */
+/** The last event of a type, up to position `to`; undefined if there is none. */
 export async function findLast<Type extends EventType>(store: LogStore, type: Type, to = Number.MAX_SAFE_INTEGER) {
   if (to < 1) return undefined;
   const [event] = await Array.fromAsync(store.read({ types: [type], to, backwards: true, limit: 1 }));
@@ -100,7 +102,7 @@ function missing(position: number | undefined): Error {
   return new Error(`the log has no event at position ${position}`);
 }
 
-/** Positions that were found in any order, and some of them more than once, in the order of the log. */
+/** The given positions in the order of the log, each once. */
 export function inOrder(positions: Iterable<number>): readonly number[] {
   return [...new Set(positions)].sort((a, b) => a - b);
 }

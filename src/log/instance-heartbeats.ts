@@ -5,29 +5,32 @@ import { ServiceError } from "../platform/service-error.ts";
 import { repeatUntilDisposed } from "../platform/signals.ts";
 import type { PartDeps } from "./event-log.ts";
 
-/** One service of a log, as all others see it. */
+/** One instance of a log's service, as all others see it. */
 export interface Instance {
   /** UUIDv7: the oldest sorts first. */
   readonly id: string;
-  /** Where it is reached. */
+  /** Its address. */
   readonly url: string;
   readonly version: string;
   /** ISO 8601. */
   readonly started_at: string;
   /** Digest of the settings that all instances of a log should share. */
   readonly configuration: string;
-  /** Settings in which no two instances may differ, by their variable. */
+  /** Settings that must be the same on all instances, by their variable. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
 export interface Instances extends AsyncDisposable {
-  /** As of the last look: this instance first, then the oldest. */
+  /** As of the last look: this instance first, then the others, the oldest first. */
   readonly live: readonly Instance[];
-  /** Does what one of all has to do. Two that take themselves for it, or none for a while, must do no harm. */
+  /**
+   * True for the instance that does what only one should do. For a while two instances or none may get true, which must
+   * do no harm.
+   */
   isOldest(): boolean;
 }
 
-/** Of a log in a file, which has one service. */
+/** For a log in a file, which has only one service. */
 export function singleInstance(own: Instance): Instances {
   return { live: [own], isOldest: () => true, async [Symbol.asyncDispose]() {} };
 }
@@ -40,20 +43,19 @@ export interface InstancesDeps extends Pick<PartDeps, "logger" | "sleep"> {
 
 const HEARTBEAT_MS = 10_000;
 
-/** Without a heartbeat for so long an instance is dead: two of them may fail. */
+/** An instance without a heartbeat for this time is dead: two of them may fail. */
 const DEAD_AFTER_MS = 30_000;
 
-/** While another instance has to be found dead or alive, at a start. */
+/** Interval at a start, while it is unknown if another instance is alive. */
 const START_HEARTBEAT_MS = 1_000;
 
-/** An instance is a snapshot that folds nothing: its version counts its heartbeats. */
+/** Prefix of the snapshots that stand for instances. They fold nothing, and their version counts heartbeats. */
 const PREFIX = "instance/";
 
 /**
- * Makes this instance known to all others of the log, and knows them, until it is disposed. Who is alive
- * is known by heartbeats that come, and not by times, which two machines read differently.
- *
- * Throws a ServiceError (configuration) when another one is alive whose settings differ from ours.
+ * Makes this instance known to the log's others, and watches them, until it is disposed. Heartbeats, not times, show
+ * who is alive, because two machines read times differently. Throws a ServiceError (configuration) if their settings
+ * differ.
  */
 export async function joinInstances(deps: InstancesDeps, own: Instance): Promise<Instances> {
   const others = watchOthers(deps, own);
@@ -90,14 +92,17 @@ export type HeartbeatTime = Pick<InstancesDeps, "sleep" | "elapsedMs">;
 
 export const REAL_TIME: HeartbeatTime = { sleep, elapsedMs: () => performance.now() };
 
-/** Throws a ServiceError (busy) that names a service of the log, which has no single owner on a server. */
+/** Throws a ServiceError (busy) that names a live service of the log. A log on a server has no single owner. */
 export async function refuseServed(store: Pick<LogStore, "snapshots">, time = REAL_TIME): Promise<void> {
   const living = await findLiving({ store, ...time });
   if (living === undefined) return;
   throw new ServiceError("busy", `the service at ${living.url} (instance ${living.id}) serves this log: stop it first`);
 }
 
-/** A service of the log, for who is none; undefined: none lives. Takes its time only where one was killed. */
+/**
+ * Finds a live service of the log, for a caller that is none itself; undefined if none lives. Takes long only if one
+ * was killed.
+ */
 export async function findLiving(deps: Omit<InstancesDeps, "logger">): Promise<Instance | undefined> {
   return waitForLiving(deps, watchOthers(deps, { id: "" }));
 }
@@ -116,7 +121,7 @@ interface Seen {
   readonly heartbeats: number;
   /** When its last heartbeat was seen. */
   readonly at: number;
-  /** Whether a heartbeat came since it was first seen. */
+  /** True if a heartbeat came after it was first seen. */
   readonly isAlive: boolean;
 }
 
@@ -135,7 +140,7 @@ function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapse
   };
 
   return {
-    /** Looks for heartbeats, and forgets the dead. */
+    /** Reads the heartbeats, and forgets the dead. */
     async look(): Promise<void> {
       const found = new Map<string, Seen>();
       for (const { name, version } of await store.snapshots.list(PREFIX)) {
@@ -143,7 +148,7 @@ function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapse
         if (one !== undefined) found.set(name, one);
       }
       const dead = [...found].flatMap(([name, { at }]) => (elapsedMs() - at < DEAD_AFTER_MS ? [] : [name]));
-      // One that only stood still makes itself known again.
+      // An instance that only stood still makes itself known again.
       await store.snapshots.remove(dead);
       for (const name of dead) found.delete(name);
       known = found;
@@ -153,7 +158,9 @@ function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapse
   };
 }
 
-/** Waits until one of these others sends a heartbeat, which it returns, or all of them prove dead. */
+/**
+ * Waits until one of the others that are meant sends a heartbeat, and returns it; undefined if all of them prove dead.
+ */
 async function waitForLiving(
   { sleep }: Pick<InstancesDeps, "sleep">,
   others: Others,
@@ -166,7 +173,7 @@ async function waitForLiving(
     const living = meant.find(({ isAlive }) => isAlive);
     if (living !== undefined || meant.length === 0) return living?.instance;
     await sleep(START_HEARTBEAT_MS, new AbortController().signal);
-    // Of two that start at once, each has to see that the other one is alive.
+    // If two start at once, each has to see that the other one is alive.
     await heartbeat();
   }
 }

@@ -6,25 +6,25 @@ import type { ChannelName } from "../../events/channel.ts";
 import { untilAborted, repeatUntilDisposed, workUntilDisposed } from "../platform/signals.ts";
 
 export interface LeaseDeps extends Pick<PartDeps, "eventLog" | "logger" | "sleep"> {
-  /** The machine's: the log's would not show that it slept. Default: the system's. */
+  /** The machine's clock, because the log's would not show that the machine slept. Default: the system's. */
   readonly wallClock?: Clock | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: () => number;
-  /** All times of leases are multiplied by it, for tests in real time; default 1. */
+  /** Factor for all times of leases, for tests in real time; default 1. */
   readonly leaseScale?: number | undefined;
 }
 
 export interface LeaseTerms {
   readonly name: string;
-  /** A caller with the same name holds the lease already. */
+  /** Names the holder: a caller with the same name holds the lease already. */
   readonly holder: string;
   readonly ttlMs: number;
   readonly renewMs: number;
-  /** The one who holds it is known to be dead. */
+  /** True if the present holder is known to be dead. */
   readonly steal?: boolean;
 }
 
-/** Of an append, beside its other conditions: refused with LeaseLost once another had the lease. */
+/** Condition of an append, together with its others: refused with LeaseLost once another had the lease. */
 export interface Fenced {
   readonly fence?: Fence;
 }
@@ -32,7 +32,7 @@ export interface Fenced {
 /** A lease of the store, renewed until it is disposed. */
 export type HeldLease = NonNullable<Awaited<ReturnType<typeof takeLease>>>;
 
-/** Undefined while another holds it. */
+/** Undefined while another holds the lease. */
 export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
   const { eventLog, sleep, logger, leaseScale = 1 } = deps;
   const { name, holder, steal = false } = terms;
@@ -44,15 +44,14 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
   if (taken === undefined) return undefined;
   extend();
   let held: Lease = taken;
-  /** That of the last lease before it was lost. */
+  /** Token of the last lease before it was lost. */
   let { token } = taken;
   const lost = new AbortController();
   const report = createFaultReport(logger.error, "a lease could not be renewed", { lease: name });
 
   /**
-   * Takes an expired lease again where it is free, so that no other instance begins before the work here has ended. Tokens
-   * grow by one with each holder, so they show whether there was another. After a failed renewal the next one is tried in
-   * time.
+   * Takes an expired lease again if it is free, so that no other instance begins before the work here has ended. Tokens
+   * grow by one with each holder, so they show if there was another. A failed renewal is repeated in time.
    */
   const renew = async (): Promise<boolean> => {
     const renewed = deadline.ask();
@@ -75,21 +74,21 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
   const lasts = (ms: number): boolean => !lost.signal.aborted && deadline.lasts(ms * leaseScale);
   const conditions = (): Fenced => ({ fence: { lease: name, token } });
   return {
-    /** Names this holding: another one, also by the same holder, has a larger number. */
+    /** Identifies this holding; a later one, even by the same holder, has a larger number. */
     token: taken.token,
-    /** Aborts when another has held it since it was taken. */
+    /** Aborts once another has held the lease since it was taken. */
     lost: lost.signal,
     /**
-     * Whether it lasts for `ms` from now on, by what is known here: neither a process that stood still nor a clock that
-     * was moved takes another's time for its own. To be asked right before what no fence can refuse.
+     * True if the lease lasts for `ms` from now on, as known here, even if the process stood still or one clock was
+     * moved. Ask right before an action that no fence can refuse.
      */
     lasts,
-    /** Renews it first; the answer is {@link HeldLease.lasts}, as often as it is asked. */
+    /** Renews the lease first. Returns {@link HeldLease.lasts} for `ms`, which may be called repeatedly. */
     async keep(ms: number): Promise<() => boolean> {
       await renew();
       return () => lasts(ms);
     },
-    /** Appends with its fence, once more where the lease had expired and no other holder took it. */
+    /** Appends with the lease's fence, and once more if the lease had expired and no other holder took it. */
     async fenced<T>(append: (conditions: Fenced) => Promise<T>): Promise<T> {
       try {
         return await append(conditions());
@@ -103,21 +102,21 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
       try {
         await leases.release(held);
       } catch (fault) {
-        // It runs out; what was done under it stands.
+        // The lease runs out; work done under it stands.
         logger.error("a lease could not be released", { lease: name, ...errorFields(fault) });
       }
     },
   };
 }
 
-/** Appends under the lease, where there is one. */
+/** Appends under the lease if there is one. */
 export function fenced<T>(lease: HeldLease | undefined, append: (conditions: Fenced) => Promise<T>): Promise<T> {
   return lease === undefined ? append({}) : lease.fenced(append);
 }
 
 /**
- * Until when a lease lasts, counted from before it was asked for. By two clocks, since either alone may be wrong: one is
- * set back, the other does not go on while a machine sleeps.
+ * The time at which a lease ends, counted from before it was requested. It uses two clocks, since either alone may be
+ * wrong: one is set back, the other stands still while a machine sleeps.
  */
 function createDeadline(
   { wallClock: clock = systemClock, elapsedMs = () => performance.now() }: LeaseDeps,
@@ -125,7 +124,7 @@ function createDeadline(
 ) {
   let asked = { clock: -Infinity, elapsed: -Infinity };
   return {
-    /** Notes the time. The answer is called when the lease was granted. */
+    /** Notes the time. Call the returned function when the lease was granted. */
     ask(): () => void {
       const now = { clock: clock(), elapsed: elapsedMs() };
       return () => {
@@ -141,11 +140,11 @@ function createDeadline(
 
 export interface RolesDeps extends LeaseDeps {
   readonly holder: string;
-  /** No other instance can have the log open: another holder of a lease is dead. */
+  /** True if no other instance can have the log open, so that another holder of a lease is dead. */
   readonly isAlone: boolean;
 }
 
-/** What one instance does for all, until it ends or another takes over. */
+/** Work that one instance does for all, until it ends or another takes over. */
 export interface Role extends AsyncDisposable {
   readonly isHeld: boolean;
 }
@@ -161,33 +160,33 @@ export const ROLES = {
   signedHeads: "signed-heads",
 } as const;
 
-/** The instance that has it, by each role that one has now. */
+/** The instance that holds each role; roles without a holder are left out. */
 export async function listHolders({ store }: EventLog, channels: readonly ChannelName[]) {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
-  // Each run is a holder of its own on its instance.
+  // Each run is a separate holder on its instance.
   return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }
 
 /**
- * How often those who wait ask: a read for the log, and so late is a role taken that was given up, or that was free when a
- * log that refused the lease is writable again.
+ * How often a waiting instance asks, which is a read for the log. A role is taken this late after it was given up, or
+ * after a log that refused the lease is writable again.
  */
 const ASK_MS = 1_000;
 
-/** How soon what could not begin is tried again. */
+/** Delay before a role that could not begin is tried again. */
 const AFTER_FAULT_MS = 10_000;
 
-/** Terms of what does no harm where two do it at a time, after one of them stood still. */
+/** Terms for work that does no harm if two instances do it at a time, after one of them stood still. */
 export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };
 
 export function createRoles(deps: RolesDeps) {
   const { holder, isAlone, sleep, logger, leaseScale = 1 } = deps;
   return {
     /**
-     * `begin` is called each time this instance takes over, and what it answers is disposed before another may begin.
-     * Resolves once that was tried; where another has the role, or the log refuses the lease, it is tried again until
-     * the role is disposed.
+     * Calls `begin` each time this instance takes over, and disposes its result before another may begin. Resolves
+     * after the first try. If another has the role, or the log refuses the lease, tries again until the role is
+     * disposed.
      */
     async start(
       terms: Pick<LeaseTerms, "name" | "ttlMs" | "renewMs">,
@@ -197,7 +196,7 @@ export function createRoles(deps: RolesDeps) {
       let askMs = ASK_MS;
       const report = createFaultReport(logger.error, "a role could not be requested", { role: name });
 
-      /** Undefined while another holds it, or the log refuses it. */
+      /** Undefined while another holds the role, or the log refuses the lease. */
       const ask = async (steal: boolean): Promise<HeldLease | undefined> => {
         try {
           const lease = await takeLease(deps, { ...terms, holder, steal });

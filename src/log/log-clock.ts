@@ -5,61 +5,65 @@ import { formatDuration } from "../platform/format-duration.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * How far a machine's clock may be apart from the log's. Machines that keep their clocks by NTP differ by milliseconds.
- * Beyond five minutes, which Kerberos and the receivers of signed webhooks allow too, one of the two clocks is wrong.
+ * Maximum difference between a machine's clock and the log's. Machines that keep their clocks by NTP differ by
+ * milliseconds. Beyond five minutes, which Kerberos and the receivers of signed webhooks allow too, one of the two
+ * clocks is wrong.
  */
 export const CLOCK_SKEW_MS_MAX = 5 * 60_000;
 
-/** A smaller step back of the log's clock is waited out: time stands still meanwhile. */
+/** A smaller step back of the log's clock is waited out: time stands still until the clock catches up. */
 const STEP_MS = 1_000;
 
-/** How often the clock is recorded. Its small corrections meanwhile must not add up to a jump. */
+/** How often the clock is recorded. Its small corrections between two records must not add up to a jump. */
 const KEEP_EVERY_MS = 10_000;
 
 /** The time that all instances of a log decide by. */
 export interface LogClock {
   /**
-   * The log's time, in ms since the epoch: the time by which its events are recorded. It is behind the server's by one
-   * round trip at most, and follows the server when that is set back by more than a second.
+   * The log's time, in ms since the epoch, by which its events are recorded. It is behind the server's by one round
+   * trip at most, and follows the server if that is set back by more than a second.
    */
   readonly now: Clock;
   /**
-   * How far the machine's clock is ahead of the log's time, in ms; negative: behind it. `newest`: time of the newest event,
-   * before which nothing is decided.
+   * How far the machine's clock is ahead of the log's time, in ms; negative if behind. `newest`: time of the newest
+   * event, before which nothing is decided.
    */
   skewMs(newest?: string): number;
   /** Compares with the log's clock. Throws what the store throws. */
   look(store: Pick<LogStore, "now">): Promise<void>;
-  /** The store; each lease that it gives is another look, since its end says when it was given. */
+  /** Wraps a store so that each lease it grants is another look: the end of the lease tells when it was granted. */
   watched<Store extends Pick<LogStore, "leases">>(store: Store): Store;
 }
 
-/** The clock of a log in a file, by a clock that the caller trusts. */
+/** The clock of a log in a file, for a clock that the caller trusts. */
 export function fileClock(clock: Clock): LogClock {
   const skewMs = (newest?: string): number => Math.min(0, clock() - parseNewest(newest));
   return { now: clock, skewMs, look: async () => {}, watched: (store) => store };
 }
 
-/** A record beside the log of the clock that a service went by. So a start notices that the clock was moved meanwhile. */
+/**
+ * A record next to the log of the clock that a service used. With it, a start notices that the clock was moved
+ * meanwhile.
+ */
 export interface ClockRecord {
   /** Returns the time that the machine's clock should show now; undefined if that is not known. */
   expectedMs(): number | undefined;
-  /** Records that this is the right time. */
+  /** Records that `wallMs` is the right time. */
   keep(wallMs: number): void;
   /** True if an operator has declared the clock right: the record is gone. */
   isForgotten(): boolean;
 }
 
-/** Returns the time that the machine's clock should show, if a record says that it was moved; else undefined. */
+/** Returns the time that the machine's clock should show if a record says that it was moved, else undefined. */
 export function deniedBy(record: Pick<ClockRecord, "expectedMs"> | undefined, wallClock = systemClock) {
   const expected = record?.expectedMs();
   return expected !== undefined && isSkewed(wallClock() - expected) ? expected : undefined;
 }
 
 /**
- * The clock of a log in a file: the machine's, unless that jumps, also while no service runs. After more than
- * {@link CLOCK_SKEW_MS_MAX}, time goes by the monotonic clock until the machine's is right, or the record is removed. So
- * no event has a wrong time, which would hold the log's.
+ * The clock of a log in a file: the machine's, or the monotonic one after a jump of more than {@link
+ * CLOCK_SKEW_MS_MAX}, until the machine's is right or the record is removed. An event with a wrong time would stop the
+ * log's.
  */
 export function machineClock({
   wallClock = systemClock,
@@ -73,10 +77,10 @@ export function machineClock({
   let isHeld = false;
   let keptAt = -Infinity;
 
-  /** Returns the time that the machine's clock should show, now that its sleep is known. */
+  /** Returns the time that the machine's clock should show, with its sleep taken into account. */
   const awake = (wall: number): number => {
     const asleep = asleepMs();
-    // Only what explains the jump: the count is exact to some seconds.
+    // The sleep counts only if it explains the jump; it is exact to some seconds.
     if (Math.abs(wall - elapsedMs() - offset - (asleep - slept)) > CLOCK_SKEW_MS_MAX) return elapsedMs() + offset;
     slept = asleep;
     offset = wall - elapsedMs();
@@ -95,7 +99,7 @@ export function machineClock({
       const skewMs = wallClock() - now();
       const wasHeld = isHeld;
       isHeld = isSkewed(skewMs);
-      // Small corrections of the clock are followed, and must not add up to a jump.
+      // Small corrections of the clock are followed, so that they do not add up to a jump.
       if (!isHeld) offset = wallClock() - elapsedMs();
       if (!isHeld && elapsedMs() - keptAt >= KEEP_EVERY_MS) {
         keptAt = elapsedMs();
@@ -108,13 +112,13 @@ export function machineClock({
 }
 
 interface MachineClockDeps extends LogClockDeps {
-  /** How long the machine has slept, in ms: a monotonic clock stands still meanwhile, and the wall clock does not. */
+  /** How long the machine has slept, in ms. A monotonic clock stands still meanwhile, and the wall clock does not. */
   readonly asleepMs?: () => number;
   /** Without `keep`, nothing is recorded. */
   readonly record?: Omit<ClockRecord, "keep"> & Partial<Pick<ClockRecord, "keep">>;
 }
 
-/** Exact to some seconds. Zero where the runtime may not ask: then a sleep counts as a jump. */
+/** Exact to some seconds. Zero if the runtime may not read the uptime: then a sleep counts as a jump. */
 function readAsleepMs(): number {
   try {
     return uptime() * 1_000 - performance.now();
@@ -123,13 +127,13 @@ function readAsleepMs(): number {
   }
 }
 
-/** In ms since the epoch; undefined: no event yet. */
+/** In ms since the epoch; -Infinity if there is no event yet. */
 function parseNewest(newest: string | undefined): number {
   return newest === undefined ? -Infinity : Date.parse(newest);
 }
 
 interface LogClockDeps {
-  /** The machine's. */
+  /** The machine's clock. */
   readonly wallClock?: Clock | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: () => number;
@@ -145,7 +149,7 @@ export function serverClock({
   elapsedMs = () => performance.now(),
   logger,
 }: LogClockDeps = {}): LogClock {
-  /** The log's time less `elapsedMs`, and between what bounds it is. */
+  /** The log's time minus `elapsedMs`; `known` has its bounds. */
   let offset: number | undefined;
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;
@@ -156,7 +160,9 @@ export function serverClock({
     return latest;
   };
 
-  /** At some moment since `asked` the log's time was `logMs`. An offset that may be right stays as it is. */
+  /**
+   * Learns that at some moment since `asked` the log's time was `logMs`. An offset that may be right stays as it is.
+   */
   const learn = (logMs: number, asked: number): void => {
     const [least, most] = [logMs - elapsedMs(), logMs + 1 - asked];
     const movedMs = Math.max(0, least - known.most) + Math.min(0, most - known.least);

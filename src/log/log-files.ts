@@ -1,4 +1,4 @@
-/** Where everything that belongs to a log lies: beside it. */
+/** The paths of all files that belong to a log; they are next to it. */
 export type LogFiles = ReturnType<typeof logFiles>;
 
 export function logFiles(log: string) {
@@ -11,13 +11,13 @@ export function logFiles(log: string) {
     keys: `${base}.keys.sqlite`,
     /** The folder of archived events. */
     segments: `${base}.segments`,
-    /** What the service last signed of the log's head. */
+    /** The newest signed head of the log. */
     checkpoint: `${base}.checkpoint`,
-    /** The newest that a witness cosigned. */
+    /** The newest head that a witness cosigned. */
     cosigned: `${base}.cosigned`,
-    /** The clock that the service went by last. */
+    /** The record of the clock that the service used last. */
     clock: `${base}.clock`,
-    /** The Ed25519 key that signs it. */
+    /** The Ed25519 key that signs the checkpoint. */
     signingKey: `${base}.signing.pem`,
   };
 }

@@ -10,20 +10,26 @@ import type { PartDeps } from "./event-log.ts";
 
 export interface WatchLogDeps extends Pick<PartDeps, "logger" | "sleep"> {
   readonly store: LogStore;
-  /** Asks the key store, which may be on a server of its own: without it nothing personal is read or recorded. */
+  /** Calls the key store, which may be on a separate server: without it nothing personal is read or recorded. */
   readonly askKeys: () => Promise<unknown>;
-  /** What this instance has folded last. */
+  /** The position and the hash that this instance has folded last. */
   readonly projector: Pick<Projector, "position" | "hash">;
-  /** Opens the log's checkpoint again: a store that has stopped writes nothing any more. */
+  /** Opens the log's checkpoint again, because a store that has stopped writes nothing any more. */
   readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
-  /** Compared with the log's at each look. */
+  /** Compared with the log's clock at each look. */
   readonly logClock: LogClock;
 }
 
 export interface LogWatch extends AsyncDisposable {
-  /** Resolves with the fault after which the instance must end: the store's, or that the log lost what was read of it. */
+  /**
+   * Resolves with the fault after which the instance must end: the store's, or that the log lost events that were read
+   * from it.
+   */
   readonly failed: Promise<unknown>;
-  /** Since when the log is out of reach, in ms since 1970: what is known here may be out of date. Undefined: it is in reach. */
+  /**
+   * Time since which the log is out of reach, in ms since 1970: data known here may be out of date. Undefined if the
+   * log is in reach.
+   */
   awaySince(): number | undefined;
 }
 
@@ -32,15 +38,18 @@ const LOOK_EVERY_MS = 1_000;
 const REPLACED = "this instance's log was replaced or restored: restart the instance to serve the new one";
 
 /**
- * Checks each second that the log is in reach, is the one that was opened, and holds what this instance has read of it. A
- * file that was removed or covered is out of reach: it may come back. An instance whose log was replaced on a server, or
- * lost events, ends. It leaves a checkpoint of what it knew, so that no start accepts the loss by itself.
+ * Checks each second that the log is in reach, is the one that was opened, and holds what this instance has read. A
+ * file that was removed or covered may come back; a log that was replaced on a server, or lost events, ends the
+ * instance.
  */
 export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, logger }: WatchLogDeps): LogWatch {
   const clock = logClock.now;
   let away: number | undefined;
 
-  /** The loss, once it is on record. */
+  /**
+   * Returns the loss, after a checkpoint of what this instance knew is written, so that no start accepts the loss by
+   * itself.
+   */
   const look = async (): Promise<ServiceError | undefined> => {
     await Promise.all([logClock.look(store), askKeys()]);
     const { position, hash } = projector;

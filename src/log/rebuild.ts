@@ -14,22 +14,25 @@ const SAVE_EVERY_POSITIONS = 1_000_000;
 /** Events that a running service folds itself when it takes over a rebuilt state: some milliseconds' work. */
 const GAP_POSITIONS_MAX = 5_000;
 
-/** Its outcomes are half of the bytes to parse, and no other projection reads them: a second thread folds the others. */
+/**
+ * Folded on this thread while a second thread folds the others: its outcomes are half of the bytes to parse, and no
+ * other projection reads them.
+ */
 const FOLDED_ALONE: ProjectionName = "deliveries";
 
-/** Below this many positions a second thread costs more than it saves: its start takes most of a second. */
+/** Below this many positions a second thread costs more than it saves, because its start takes most of a second. */
 const WORKER_POSITIONS_MIN = 1_000_000;
 
-/** Projections that one thread folds, and up to which position. */
+/** The projections that one thread folds, and the position up to which it folds them. */
 export interface PartOrder {
   readonly names: readonly ProjectionName[];
   readonly to: number;
 }
 
 interface FoldOptions {
-  /** Interrupts the work, which is saved. */
+  /** Interrupts the work; its progress is saved. */
   readonly signal: AbortSignal;
-  /** Where the work begins, if not at the start, and where it ends for now. */
+  /** Called with the position where the work begins, if not at the start, and the one where it ends for now. */
   readonly onBegin: (from: number, to: number) => void;
   readonly onProgress: (position: number) => void;
   /** Default: a million. */
@@ -39,9 +42,9 @@ interface FoldOptions {
 export interface RebuildOptions extends FoldOptions {
   /** Names the caller in the event that records the rebuild. */
   readonly metadata: EventMetadata;
-  /** Ignores what an interrupted rebuild has saved. */
+  /** True to ignore what an interrupted rebuild has saved. */
   readonly restart: boolean;
-  /** Does {@link foldPart} in another thread; absent: there is none. */
+  /** Runs {@link foldPart} in another thread; absent if there is none. */
   readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
   /** Smallest log that uses the other thread; default: a million positions. */
   readonly workerPositionsMin?: number;
@@ -50,8 +53,8 @@ export interface RebuildOptions extends FoldOptions {
 export type Rebuilt = ReturnType<typeof toReport>;
 
 /**
- * Folds the log again from its start, in one pass for all `names`, beside a running service; then keeps the states and
- * records that in the log. Answers undefined when it was interrupted.
+ * Folds the log again from its start, in one pass for all `names`, while a service runs; then stores the states and
+ * records that in the log. Resolves with undefined if it was interrupted.
  */
 export async function rebuild(
   store: LogStore,
@@ -64,7 +67,7 @@ export async function rebuild(
   const work = await begin(store, names, options.restart);
   let to = work.head;
   options.onBegin(Math.min(...work.positions.values()), to);
-  // Folding is many times faster than any service appends meanwhile: the gap shrinks with each round.
+  // Folding is many times faster than any service appends, so the gap shrinks with each round.
   for (;;) {
     await advance(work, to, options);
     if (options.signal.aborted) {
@@ -82,7 +85,7 @@ export async function rebuild(
   return rebuilt;
 }
 
-/** Computes the tiles of the log's Merkle tree again; interrupted, the next proof computes what is missing. */
+/** Computes the tiles of the log's Merkle tree again. If interrupted, the next proof computes the missing ones. */
 export async function rebuildTree(store: LogStore, signal: AbortSignal): Promise<void> {
   const tree = createLogTree(store);
   const { position } = await store.head();
@@ -90,7 +93,9 @@ export async function rebuildTree(store: LogStore, signal: AbortSignal): Promise
   while (!(await tree.extend(position)) && !signal.aborted);
 }
 
-/** Folds the projections in two threads up to the present end of the log. Resolves with whether it did. */
+/**
+ * Folds the projections in two threads up to the present end of the log. Resolves with false if one thread is enough.
+ */
 async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[], options: RebuildOptions) {
   const { foldInWorker, restart, signal, workerPositionsMin = WORKER_POSITIONS_MIN } = options;
   const { position: to } = await store.head();
@@ -99,7 +104,7 @@ async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[
   if (restart) await store.snapshots.remove(names.map(partialName));
   await Promise.all([
     foldPart(store, { names: own, to }, options),
-    // What a thread that fails has not kept is folded here after all, and whatever is wrong with it is told then.
+    // If that thread fails, this one folds what it has not saved, and reports any error then.
     foldInWorker({ names: apart, to }, signal).catch(() => {}),
   ]);
   return true;
@@ -121,13 +126,13 @@ async function begin(store: LogStore, names: readonly ProjectionName[], restart:
   const comparisons = new Map<ProjectionName, Comparison>();
   for (const name of names) {
     const partial = restart ? undefined : await loadPartial(store, name);
-    // Kept work that is not gone on with may be ahead of what is kept next.
+    // Saved progress that is not resumed may be ahead of what is saved next.
     if (partial === undefined) await store.snapshots.remove([partialName(name)]);
     if (partial !== undefined) from.set(name, partial.state);
     positions.set(name, partial?.position ?? 0);
     comparisons.set(name, await createComparison(store, name, partial));
   }
-  // Asked for after the snapshots, which a running service may save in between.
+  // Read after the snapshots, because a running service may save newer ones meanwhile.
   const { position: head } = await store.head();
   return { store, names, states: createStates(names, from), positions, comparisons, head };
 }
@@ -164,20 +169,20 @@ async function keep(work: Work): Promise<void> {
 }
 
 /**
- * `events`: folded, including those of an interrupted rebuild that was resumed; `differences`: where the snapshot and the log
- * disagree, null without a snapshot to compare with.
+ * `events`: number of folded events, including those of an interrupted rebuild that was resumed; `differences`: where
+ * the snapshot and the log disagree, null without a snapshot to compare with.
  */
 function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number) {
   const { foldedBefore, found } = comparisons.get(projection)!;
   return { projection, events: foldedBefore + states.foldedBy(projection), position, differences: found };
 }
 
-/** Saves the states before the event that names them, so that readers of the event find them. */
+/** Saves the states before it appends the event that names them, so that readers of the event find them. */
 async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[], metadata: EventMetadata) {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
     const snapshot = { version, position, state: await packState(states.get(projection)) };
-    // What is ahead of these would stay: of a restored log, or of an instance that serves a wrong state.
+    // Otherwise a newer snapshot would stay: one of a restored log, or of an instance that serves a wrong state.
     await store.snapshots.remove([rebuiltName(projection), projection]);
     await store.snapshots.save(rebuiltName(projection), snapshot);
     await store.snapshots.save(projection, snapshot);
@@ -193,11 +198,11 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
 
 /** Compares a rebuilt projection with its stored snapshot, at the snapshot's position. */
 interface Comparison {
-  /** Undefined: there is nothing to compare with. */
+  /** Undefined if there is nothing to compare with. */
   readonly stored: Snapshot | undefined;
-  /** Where the two disagree; null: they were not compared. */
+  /** Where the two disagree; null if they were not compared. */
   found: readonly string[] | null;
-  /** Events that an interrupted rebuild folded. */
+  /** Number of events that an interrupted rebuild folded. */
   readonly foldedBefore: number;
 }
 
@@ -221,12 +226,12 @@ async function createComparison(
 interface Partial {
   readonly position: number;
   readonly events: number;
-  /** Null: not compared yet. */
+  /** Null if not compared yet. */
   readonly differences: readonly string[] | null;
   readonly state: unknown;
 }
 
-/** What is stored; the hash of the event at its position shows that it belongs to this log. */
+/** The stored form; the hash of the event at its position shows that it belongs to this log. */
 type Kept = Omit<Partial, "position"> & { readonly hash: string };
 
 /** Undefined if nothing is saved, or if it belongs to another log or version of the projection. */
@@ -238,7 +243,7 @@ export async function loadPartial(store: LogStore, name: ProjectionName): Promis
   return hash === (await store.hashAt(position)) ? { ...kept, position } : undefined;
 }
 
-/** No effect before the first event. */
+/** Has no effect before the first event. */
 export async function savePartial(store: LogStore, name: ProjectionName, partial: Partial): Promise<void> {
   const { position, ...kept } = partial;
   const hash = position === 0 ? undefined : await store.hashAt(position);

@@ -4,8 +4,9 @@ import type { StorePlace } from "./store-backends.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Has a log go on as a restored one where it is a copy that was made by other means, or was set back to one. Only a service
- * looks, before it opens the log. An instance that lives through a failover knows better whether anything was lost.
+ * Begins an epoch, as after a restore, if the log is a copy that was made by other means, or was set back to one. Only
+ * a service looks, before it opens the log. An instance that lives through a failover knows better if anything was
+ * lost.
  */
 export async function noticeCopy(place: StorePlace, holder: string, logger: Logger, time = REAL_TIME): Promise<void> {
   if (!(await place.isElsewhere())) return;
@@ -18,16 +19,16 @@ export async function noticeCopy(place: StorePlace, holder: string, logger: Logg
 }
 
 /**
- * Says in the log, once in each life of it, that it goes on with a copy: everything that guards against doing a thing
- * twice hangs on that event. Only a service says so, before it does anything. What a command appends to a backup, as a
- * drill does, is no use of it.
+ * Records, once in each life of the log, that it continues a copy: what guards against doing a thing twice depends on
+ * that event. Only a service records it, before it does anything; a command that appends to a backup, as in a drill,
+ * does not.
  */
 export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
   if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;
   const { position, hash } = await store.head();
   const cause = store.begunAs === "backup" ? "restore" : store.begunAs;
   const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
-  // With a key: of instances that start at once, one says so.
+  // The key makes only one of several instances that start at once record it.
   const options = { key: `restored/${store.epoch}` };
   await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA, options);
   logger.warn("this log was restored, imported or copied: what was done since is not in it", {

@@ -30,15 +30,15 @@ export interface CheckpointsDeps extends Pick<PartDeps, "eventLog" | "clock" | "
   readonly roles: Roles;
   readonly checkpoints: CheckpointStore;
   readonly acceptLoss: boolean;
-  /** Undefined: none is configured. */
+  /** Undefined if none is configured. */
   readonly witness?: WitnessConfig | undefined;
 }
 
-/** Bounds what a start has to verify after a kill, and what of the log's end could be lost unnoticed. */
+/** Bounds how much a start has to verify after a kill, and how much of the log's end could be lost unnoticed. */
 const WRITE_EVERY_MS = 10_000;
 
 /**
- * Compares the log with its last checkpoint. One of all instances keeps a newer one from then on, until it is disposed.
+ * Compares the log with its last checkpoint. From then on, one of all instances writes newer ones, until disposed.
  * Throws a ServiceError (damaged) unless the loss is accepted, which becomes an event.
  */
 export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDisposable> {
@@ -62,7 +62,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     if (!acceptLoss) throw new ServiceError("damaged", `${sentence}. ${LOSS_REMEDY}`);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
-    // Before any other instance looks, which has accepted nothing.
+    // Written before any other instance looks, since the others have accepted nothing.
     await checkpoints.write(signChain(store, await store.head(), key, deps.clock));
     await checkpoints.acceptLoss();
   }
@@ -70,14 +70,14 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
-  // They may hold data from the lost events; the next start folds the log again.
+  // Snapshots may hold data from the lost events; the next start folds the log again.
   await forgetSnapshots(eventLog.store);
   const { position, hash } = await eventLog.store.head();
   const data = { ...newEvents, found_position: position, found_hash: hash };
   await eventLog.append(STREAMS.log, [{ type: "LogLossAccepted", data }], SERVICE_METADATA);
 }
 
-/** Writes a checkpoint now, when the head has moved by the time, and at the end. Requests never wait for it. */
+/** Writes a checkpoint now, at intervals if the head has moved, and at the end. Requests never wait for it. */
 async function keepCheckpoint(
   key: SigningKey,
   { eventLog: { store }, checkpoints, clock, logger, witness }: CheckpointsDeps,
@@ -93,11 +93,11 @@ async function keepCheckpoint(
     try {
       const head = await store.head();
       if (head.position === written) return;
-      // What another instance has seen, and the log denies, is for an operator to accept.
+      // If the log contradicts what another instance has seen, an operator has to accept that.
       const known = await readLast(checkpoints, key);
       if (known !== undefined && (await contradict(store, known, "")) !== undefined) return;
       if (known !== undefined && (await deniesRoot(tree, known))) throw new ChainBroken(known.position);
-      // The tree of a log that had none is made in several turns.
+      // The tree of a log that had none is built in several turns.
       const hasTree = await tree.extend(head.position);
       const note = hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock);
       await checkpoints.write(note);
@@ -106,7 +106,7 @@ async function keepCheckpoint(
       signed = note;
       written = head.position;
     } catch (fault) {
-      // A full disk stops no requests. The old checkpoint stays true, and the next time this is tried again.
+      // A full disk stops no requests. The old checkpoint stays true, and the next turn tries again.
       report.failed(fault);
     }
   };
@@ -129,7 +129,7 @@ async function keepCheckpoint(
   };
 }
 
-/** The last checkpoint; undefined where it says nothing, and may be replaced. That of an empty log knew nothing. */
+/** The last checkpoint; undefined if it proves nothing and may be replaced, as that of an empty log. */
 async function readLast(checkpoints: CheckpointStore, { publicKey }: SigningKey): Promise<Checkpoint | undefined> {
   const known = await openNote(checkpoints.read(), publicKey);
   return known instanceof CheckpointRefused || known?.position === 0 ? undefined : known;
@@ -137,10 +137,10 @@ async function readLast(checkpoints: CheckpointStore, { publicKey }: SigningKey)
 
 const LOSS_REMEDY = "Restore the whole log; or, to continue with what is left of it, run reachlog serve --accept-loss";
 
-/** A signed head, as a note; or a sentence that says what the log denies of its last checkpoint. */
+/** A signed head, as a note; or a sentence that says how the log contradicts its last checkpoint. */
 export type SignedHead = { readonly note: string } | { readonly loss: string };
 
-/** Signs the log's position and hash as they are now: unless the log contradicts what was signed before. */
+/** Signs the log's present position and hash, unless the log contradicts what was signed before. */
 export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore, clock: Clock): Promise<SignedHead> {
   const key = await checkpoints.loadKey();
   // A key that signed two histories of one log would prove neither.
@@ -149,13 +149,15 @@ export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore,
   return { note: await signHead(store, await store.head(), key, clock) };
 }
 
-/** A C2SP tlog-proof of the event at `position`, which the log holds; or what the log denies of its last checkpoint. */
+/**
+ * A C2SP tlog-proof of the event at `position`, which the log holds; or how the log contradicts its last checkpoint.
+ */
 export async function proveEvent(store: LogStore, checkpoints: CheckpointStore, clock: Clock, position: number) {
   const proved = await proveEvents(store, checkpoints, clock, [position]);
   return "loss" in proved ? proved : { proof: proved.proofs.join("") };
 }
 
-/** The same of several, all by one signed head. */
+/** Proves several events, all by one signed head. */
 export async function proveEvents(
   store: LogStore,
   checkpoints: CheckpointStore,
@@ -171,7 +173,9 @@ export async function proveEvents(
   return { proofs };
 }
 
-/** The newest checkpoint of a tree that holds the event, a cosigned one first: a proof costs no new signature then. */
+/**
+ * The newest checkpoint of a tree that holds the event, a cosigned one first: with it, a proof costs no new signature.
+ */
 async function findCovering(checkpoints: CheckpointStore, { publicKey }: SigningKey, position: number) {
   for (const read of [checkpoints.readCosigned, checkpoints.read]) {
     const note = await readNote(read());

@@ -33,34 +33,37 @@ import type { LogIdentity } from "./log-fingerprint.ts";
 import { refuseServed } from "./instance-heartbeats.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Where a log is kept, or comes to be. */
+/** The place of a log that exists, or is to be created. */
 export interface StorePlace {
-  /** As errors name it. */
+  /** The name of the place in error messages. */
   readonly name: string;
   isThere(): Promise<boolean>;
   /** Returns the identity of the log that is there now; undefined if none is. */
   identify(): Promise<LogIdentity | undefined>;
-  /** Whether another log is at a place of that name, as far as can be seen from here. */
+  /** True if another log visibly occupies the place of that name. */
   isOtherAt(name: string): boolean;
-  /** What there keeps less than it says, as sentences for the operator. */
+  /** Warnings for the operator about settings of the place that protect less than they seem to. */
   warnings(): Promise<readonly string[]>;
-  /** Opens the log, or makes it. Throws what the store throws. */
+  /** Opens the log, or creates it. Throws what the store throws. */
   open(options?: OpenStoreOptions): Promise<LogStore>;
-  /** Whether the log is a copy that was made by other means than ours, or was set back to one. */
+  /** True if the log is a copy that was made by other means than ours, or was set back to one. */
   isElsewhere(): Promise<boolean>;
   /**
-   * Has the log go on as a restored one; `copy`: only where it is elsewhere. `holder` describes the caller to others.
-   * Throws what the store throws; of `operator` also a ServiceError (busy) while a service has the log.
+   * Makes the log continue as a restored one; with `copy`, only if it is elsewhere. `holder` describes the caller to
+   * others. Throws what the store throws; with `operator` also a ServiceError (busy) while a service has the log.
    */
   beginEpoch(begunAs: "copy" | "operator", holder: string): Promise<void>;
-  /** What of the place cannot be told apart from a copy of it, and how that is mended, as sentences for the operator. */
+  /**
+   * Sentences for the operator: by which parts of the place a copy of the log cannot be noticed, and how to change
+   * that.
+   */
   unprotected(): Promise<readonly string[]>;
   /**
-   * Makes the log of events that another one has recorded, all or nothing. Throws what the store throws, and a ServiceError
-   * (busy) while a service has a log there.
+   * Creates the log from events that another one has recorded, all or nothing. Throws what the store throws, and a
+   * ServiceError (busy) while a service has a log there.
    */
   import(events: ImportOptions["events"]): Promise<Head>;
-  /** Gives back the room that archived events had. Answers why it was not given back, as a sentence for the operator. */
+  /** Frees the space of archived events. Returns why it was not freed, as a sentence for the operator. */
   compact(holder: string): Promise<string | undefined>;
 }
 
@@ -69,9 +72,12 @@ export interface OpenStoreOptions {
   readonly codec?: Codec<Event>;
   /** Transforms on the writer thread what the codec left to it. */
   readonly writerTransform?: URL;
-  /** Default: time as the engine has it. */
+  /** Default: the engine's time. */
   readonly clock?: Clock | undefined;
-  /** Opens the log as the one service of it, described to others by that text; a server's log has any number of services. */
+  /**
+   * Opens the log as its only service, which this text describes to others; a log on a server has any number of
+   * services.
+   */
   readonly owner?: string | undefined;
   /** Called after each transaction of appends. */
   readonly onCommit?: ((commit: Commit) => void) | undefined;
@@ -87,7 +93,7 @@ export function sqliteStore(
     identify: async () => (existsSync(file) ? identifySqliteLog(file) : undefined),
     isOtherAt: (other) => existsSync(other) && !isSameFile(other, file),
     warnings: async () => [],
-    // Of a copy of all files at once nothing tells: an operator says so.
+    // A copy of all files at once looks like the original, so an operator has to report it.
     isElsewhere: async () => false,
     beginEpoch: async (_, holder) => beginSqliteEpoch({ file, holder }),
     unprotected: async () => [],
@@ -118,11 +124,11 @@ function isSameFile(one: string, other: string): boolean {
   return dev === its?.dev && ino === its.ino;
 }
 
-/** A database on a server; `shown`: how messages call it, without its password. */
+/** A database on a server. `shown`: its name in messages, without its password. */
 export interface PostgresPlace {
   readonly url: Secret;
   readonly shown: string;
-  /** Where archived events are; undefined: none are. */
+  /** Where archived events are; undefined if none are archived. */
   readonly segments?: SegmentStorage | undefined;
 }
 
@@ -143,7 +149,7 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     name: shown,
     isThere,
     identify: () => reachServer(shown, () => identifyPostgresLog(log)),
-    // Its epoch tells: a log that is found on another server begins one.
+    // Its epoch tells: a log that is found on another server begins a new one.
     isOtherAt: () => false,
     async warnings() {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
@@ -151,7 +157,7 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     },
     isElsewhere: () => reachServer(shown, () => isPostgresLogElsewhere(log)),
     async beginEpoch(begunAs) {
-      // Of instances that start at once on a copy, one may serve by now.
+      // Several instances may start at once on a copy, and one of them may serve it by now.
       if (begunAs === "operator") await refuseLiving();
       await reachServer(shown, () => beginPostgresEpoch(log, begunAs));
     },
@@ -168,7 +174,10 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
   };
 }
 
-/** Puts a copy of a log, which is a file, where the server has its log. All or nothing; throws what the store throws. */
+/**
+ * Restores a copy of a log, which is a file, to where the server has its log. All or nothing; throws what the store
+ * throws.
+ */
 export async function restoreToServer(
   { url, shown }: PostgresPlace,
   file: string,
@@ -179,7 +188,7 @@ export async function restoreToServer(
 
 const SCHEMA = "eventstore";
 
-/** What is not noticed where the log's owner may not ask the server for a part of the log's place. */
+/** Copies that a start does not notice if the log's owner may not ask the server for a part of the log's place. */
 const UNNOTICED: Readonly<Record<PlaceKnown["unknown"][number], (owner: string) => string>> = {
   server: (owner) => `a copy on another server: GRANT EXECUTE ON FUNCTION pg_control_system() TO ${owner}`,
   timeline: (owner) =>
@@ -188,7 +197,7 @@ const UNNOTICED: Readonly<Record<PlaceKnown["unknown"][number], (owner: string) 
     `a base backup that was put back without a recovery target: GRANT EXECUTE ON FUNCTION pg_stat_file(text) TO ${owner}`,
 };
 
-/** Settings of a server without which what was acknowledged may not be there after a crash. */
+/** Settings of a server without which acknowledged events may be lost in a crash. */
 const LOSES = {
   fsync: "when its machine fails, what was acknowledged may be lost, and the database with it",
   full_page_writes: "when its machine fails, the database may be damaged",
@@ -199,7 +208,7 @@ const ARE_OFF = `SELECT name FROM pg_settings WHERE setting = 'off' AND name IN 
 
 const IS_THERE = `SELECT to_regclass('${SCHEMA}.info') IS NOT NULL AS there`;
 
-/** On a connection for this question alone. */
+/** Runs a query on a separate connection. */
 async function askOnce<Row extends object>(url: Secret, query: string): Promise<readonly Row[]> {
   const database = openDatabase({ url: url.reveal(), connections: 1, name: "reachlog" });
   try {
@@ -209,12 +218,12 @@ async function askOnce<Row extends object>(url: Secret, query: string): Promise<
   }
 }
 
-/** A server's refusals of our login: unknown user, no such database, no right to it. */
+/** SQL states of a server that refuses our login: unknown user, no such database, no right to it. */
 const NOT_SERVED = /^(?:28|3D|42501)/;
 
 /**
- * Asks a database server for the first time, and says why it failed: later attempts find a server that was there.
- * `shown`: how messages call it, without its password. Throws a ServiceError (configuration, unavailable).
+ * Calls a database server for the first time, and says why that failed; later calls find a server that was there.
+ * `shown`: its name in messages, without its password. Throws a ServiceError (configuration, unavailable).
  */
 export async function reachServer<Result>(shown: string, reach: () => Promise<Result>): Promise<Result> {
   try {

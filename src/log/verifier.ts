@@ -6,21 +6,21 @@ import { type EventMetadata, STREAMS, type PartDeps } from "./event-log.ts";
 import { compare, type Compared, type KnownHead, readKnownHeads, type CheckpointStore } from "./checkpoint.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** A verification beside the service takes one core at the most: the others are for the requests. */
+/** A verification in a running service takes one core at most: the others are for the requests. */
 const THREADS = 1;
 
 export interface VerificationProgress {
-  /** Who started it. */
+  /** The caller who started it. */
   readonly caller: string | undefined;
   /** ISO 8601. */
   readonly started_at: string;
-  /** Events that were found good so far. */
+  /** Number of events that were found good so far. */
   readonly checked: number;
-  /** Where the log ended when it began. */
+  /** Position at which the log ended when the verification began. */
   readonly position: number;
 }
 
-/** Verifies the log of a running service beside it. What comes of it is an event (`LogVerified`). */
+/** Verifies the log while the service runs. The result is an event (`LogVerified`). */
 export type LogVerifier = ReturnType<typeof createLogVerifier>;
 
 export interface LogVerifierDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger" | "announce"> {
@@ -35,14 +35,14 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
     let verified: VerifiedLog | undefined;
     try {
       const heads = await readKnownHeads(checkpoints, undefined, undefined);
-      // As pages and the log name it: a path says where the service lies.
+      // The name for pages and the log, because a path would disclose where the service is.
       const known = heads.map((head) => ({ ...head, what: "the checkpoint beside the log" }));
       verified = await verifyLog(store, known, {
         threads: THREADS,
         onProgress: (checked) => (progress = progress && { ...progress, checked }),
       });
       const data = toVerifiedData(verified);
-      // Said in the logger too: a log that is broken may not take the event.
+      // Logged too, because a broken log may not accept the event.
       if (!verified.isWhole) logger.error("the log is broken", { ...data });
       await eventLog.append(STREAMS.log, [{ type: "LogVerified", data }], metadata);
       if (verified.isWhole) return;
@@ -58,18 +58,18 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
   };
 
   return {
-    /** Undefined: none goes on. */
+    /** Undefined if no verification runs. */
     get progress(): VerificationProgress | undefined {
       return progress;
     },
     /**
-     * Starts a verification in the caller's name; `done` resolves when its event is appended. Undefined: another one is
-     * under way.
+     * Starts a verification in the caller's name; `done` resolves once its event is appended. Undefined if another one
+     * runs.
      */
     async start(metadata: EventMetadata) {
       if (progress !== undefined) return undefined;
       const begun = { caller: metadata.caller, started_at: isoTime(clock()), checked: 0, position: 0 };
-      // Before anything is waited for: of two that ask at the same moment one begins.
+      // Set before anything is awaited, so that only one of two simultaneous callers begins.
       progress = begun;
       try {
         progress = { ...begun, position: (await store.head()).position };
@@ -91,7 +91,7 @@ function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataO
   return { ...known, result: "broken", ...omitUndefined({ fault: sentence, broken_position: fault?.position }) };
 }
 
-/** The result of verifying a log; `isWhole`: the chain is whole, and the log holds all that was known. */
+/** The result of verifying a log. `isWhole`: the chain is whole, and the log holds all that was known. */
 export type VerifiedLog = Awaited<ReturnType<typeof verifyLog>>;
 
 /** Recomputes the hash chain, and compares the log with heads that were read before. */

@@ -13,26 +13,26 @@ import {
 import { systemClock } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** Twice the size of a checkpoint with its signatures and 63 hashes. */
+/** Maximum size of a request: twice that of a checkpoint with its signatures and 63 hashes. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-/** Ms to receive a whole request. */
+/** Time to receive a whole request, in ms. */
 const REQUEST_MS_MAX = 10_000;
 
 interface WitnessOptions {
-  /** Holds the witness's key, and the heads that it cosigned. */
+  /** The folder with the witness's key, and with the heads that it cosigned. */
   readonly folder: string;
-  /** In cosignatures. */
+  /** The witness's name in cosignatures. */
   readonly name: string;
   readonly logKeys: readonly KeyObject[];
-  /** Begins although the heads that its key cosigned are gone. */
+  /** True to begin although the heads that its key cosigned are gone. */
   readonly mayForget: boolean;
   readonly host: string;
-  /** 0: any free one. */
+  /** 0 for any free port. */
   readonly port: number;
 }
 
-/** A head that was submitted, as the line of its origin's signature names it, and the HTTP status of the answer. */
+/** A submitted head, as the line of its origin's signature names it, and the HTTP status of the answer. */
 export interface AnsweredHead {
   readonly status: number;
   readonly head: string;
@@ -40,12 +40,13 @@ export interface AnsweredHead {
 
 interface WitnessListener {
   readonly answered: (one: AnsweredHead) => void;
-  /** A request ended in a fault of the witness. */
+  /** Called if a request ended in a fault of the witness. */
   readonly failed: (sentence: string) => void;
 }
 
 /**
- * Serves a witness of C2SP tlog-witness until it is disposed. Throws a ServiceError (configuration), or the port's error.
+ * Serves a witness of C2SP tlog-witness until it is disposed. Throws a ServiceError (configuration), or an error of the
+ * port.
  */
 export async function serveHeads(options: WitnessOptions, listener: WitnessListener) {
   const { folder, name, logKeys, mayForget, host, port } = options;
@@ -81,7 +82,7 @@ interface RememberingOptions extends ReturnType<typeof openIdentity> {
   readonly mayBegin: boolean;
 }
 
-/** Throws a ServiceError (configuration) if the heads that its key cosigned are gone. */
+/** Throws a ServiceError (configuration) if the heads that the witness's key cosigned are gone. */
 function openRemembering(file: string, options: RememberingOptions): Witness {
   try {
     return openWitness({ file, ...options, clock: systemClock });
@@ -114,7 +115,7 @@ function createAnswerer(
   });
 }
 
-/** Undefined: it is too large. */
+/** Undefined if the body is too large. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

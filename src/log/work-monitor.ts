@@ -1,13 +1,13 @@
-/** Where long work says how far it is, and asks whether it must stop. */
+/** Lets long work report its progress, and ask if it must stop. */
 export interface WorkMonitor {
-  /** Runs a step of the work: `what` it does, and the `total` that `onProgress` counts up to. */
+  /** Runs a step of the work. `what` describes it, and `onProgress` counts up to `total`. */
   showProgress<Result>(
     what: string,
     total: number,
     work: (onProgress: (done: number) => void) => Promise<Result>,
   ): Promise<Result>;
-  /** A sentence about a failure that does not end the work. */
+  /** Reports a failure that does not end the work. */
   warn(sentence: string): void;
-  /** From the first question on, the work has to end in order once it is interrupted. */
+  /** True once the work is interrupted. From the first call on, the work itself has to end in order. */
   isInterrupted(): boolean;
 }

@@ -4,22 +4,18 @@ import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from 
 import { hash } from "node:crypto";
 import { KEY_BYTES } from "../vault/derive-keys.ts";
 
-/** A leaf is named by so many hex digits: a day has 16 million. */
+/** Number of hex digits that name a leaf: a day has 16 million leaves. */
 export const LEAF_DIGITS = 6;
 
 const DIGITS = Array.from("0123456789abcdef");
 
 /**
- * Keys of a tree by their place in it: the root's is "", its children's are "0" to "f". A node's key and a digit, hashed,
- * are the child's key. So from a node's key all keys below it follow, and no others. To forget a leaf, the node
- * above it is replaced by those beside the way down to the leaf (a punctured tree, after Goldreich, Goldwasser and
- * Micali, 1986):
- *
- *     before: ""          after forgetting "4f": 0 1 2 3   5 … f   40 41 … 4e
+ * Keys of a tree by their place in it: the root's is "", its children's are "0" to "f". A node's key and a digit,
+ * hashed, are the child's key, so a node's key gives all keys below it and no others.
  */
 export type Tree = ReadonlyMap<string, Uint8Array>;
 
-/** The key at `place`; undefined when no node above it is left. */
+/** The key at `place`; undefined if no node above it is left. */
 export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
   const above = nodeAbove(tree, place);
   let key = above === undefined ? undefined : tree.get(above);
@@ -28,10 +24,14 @@ export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
   return key;
 }
 
-/** The same tree, but for `leaf`, which cannot be derived any more; undefined: it could not be before. */
+/**
+ * The tree without `leaf`, whose key can no longer be derived; undefined if it could not be before. The siblings on the
+ * way down to the leaf replace the node above it (a punctured tree, after Goldreich, Goldwasser and Micali, 1986).
+ */
 export function punctured(tree: Tree, leaf: string): Tree | undefined {
   const cut = nodeAbove(tree, leaf);
   if (cut === undefined) return undefined;
+  /** Without the leaf "4f", the root "" becomes 0 1 2 3 5 … f 40 41 … 4e. */
   const kept = new Map(tree);
   kept.delete(cut);
   for (let digits = cut.length; digits < leaf.length; digits++) {
@@ -52,10 +52,12 @@ function nodeAbove(tree: Tree, place: string): string | undefined {
   return undefined;
 }
 
-/** What is hashed; always the same one, since making an array costs as much as the hash. */
+/** The input of the hash. Reused, since making an array costs as much as the hash. */
 const keyAndDigit = Buffer.alloc(KEY_BYTES + 1);
 
-/** A key and a digit are always as long, so that a plain hash makes keys of them that disclose nothing of each other. */
+/**
+ * Hashes a key and a digit. Their lengths are fixed, so a plain hash makes keys that disclose nothing about each other.
+ */
 export function deriveChild(key: Uint8Array, digit: string): Uint8Array {
   keyAndDigit.set(key);
   keyAndDigit.write(digit, KEY_BYTES);
@@ -63,31 +65,36 @@ export function deriveChild(key: Uint8Array, digit: string): Uint8Array {
 }
 
 /**
- * Keys of clicks, so that one address of a day can be forgotten. Each process makes one stored key a day, the root of a
- * tree, and gives each address a leaf of it, which the ciphertext names: `c2026-11-21-1a2b3c4d/0a4f31`. Leaves are handed
- * out in turn, and which address has which is held in memory only. So no durable index maps an address to its
- * clicks; forgetting one scans and decrypts them. Only this process hands out leaves of its tree, so no two addresses
- * share one. An address that was dropped from memory gets another leaf.
- *
- * Nothing is stored for a click or an address, so intake costs no second fsync; nor can a key be found by trying out
- * addresses, as it could if it were derived from them.
+ * Keys of clicks, so that one address of a day can be forgotten. Each process stores one key a day, the root of a tree,
+ * and gives each address a leaf of it, which the ciphertext names: `c2026-11-21-1a2b3c4d/0a4f31`.
  */
 export type ClickKeys = ReturnType<typeof createClickKeys>;
 
 const LEAVES = 16 ** LEAF_DIGITS;
 
-/** Addresses of today held at once with their leaves: with many more, holding costs more than a new leaf does. */
+/**
+ * Maximum number of addresses of today held with their leaves: with many more, holding costs more than a new leaf does.
+ * An address that was dropped gets another leaf.
+ */
 const ADDRESSES_MAX = 4_096;
 
+/**
+ * Stores nothing for a click or an address, so intake costs no second fsync. Keys are not derived from addresses, so
+ * none can be found by trying out addresses.
+ */
 export function createClickKeys(keys: KeyStore) {
-  /** Those of today that came last, in two halves: when one is full, the older one is dropped. */
+  /** Today's addresses that came last, in two halves: when one is full, the older one is dropped. */
   let [young, old] = [new Map<string, NamedKey>(), new Map<string, NamedKey>()];
   let today = { day: "", root: "", nextLeaf: LEAVES };
-  /** What is left of today's; undefined: it has to be fetched. */
+  /** The remaining nodes of today's tree; undefined if they have to be fetched. */
   let tree: Tree | undefined;
   let keyIn = createLeafKeys();
   let preparing: Promise<void> | undefined;
 
+  /**
+   * Hands out leaves in turn; only memory holds their addresses, so no durable index maps an address to its clicks, and
+   * forgetting scans and decrypts them. No other process uses this tree, so no two addresses share a leaf.
+   */
   const newLeaf = (of: Tree): NamedKey | undefined => {
     while (today.nextLeaf < LEAVES) {
       const leaf = (today.nextLeaf++).toString(16).padStart(LEAF_DIGITS, "0");
@@ -96,7 +103,7 @@ export function createClickKeys(keys: KeyStore) {
     }
     return undefined;
   };
-  /** In the younger half: those that come often stay. */
+  /** Puts the address into the younger half, so that frequent ones stay. */
   const held = (ip: string, leaf: NamedKey): NamedKey => {
     if (young.size >= ADDRESSES_MAX / 2) [old, young] = [young, new Map()];
     young.set(ip, leaf);
@@ -124,7 +131,7 @@ export function createClickKeys(keys: KeyStore) {
   };
 
   return {
-    /** The key of an address; undefined: nothing can be handed out before `prepare`. */
+    /** The key of an address; undefined if `prepare` has to be called first. */
     of(ip: string | undefined = "", now: number): NamedKey | undefined {
       if (tree === undefined || today.day !== toDay(now)) return undefined;
       const known = young.get(ip);
@@ -134,33 +141,36 @@ export function createClickKeys(keys: KeyStore) {
     },
     /** Makes the tree of the day, or fetches what is left of it. */
     async prepare(now: number): Promise<void> {
-      // All who wait get the same tree.
+      // All waiting callers get the same tree.
       preparing ??= prepare(toDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
-    /** Keys may have been deleted: no address keeps its leaf. */
+    /** Called when keys may have been deleted: no address keeps its leaf. */
     refresh: drop,
   };
 }
 
-/** The keys of leaves, each of which is mostly asked for after its neighbour. */
+/**
+ * Returns a function that derives keys of leaves. It is fast for neighbours, since a leaf is mostly requested after its
+ * neighbour.
+ */
 export function createLeafKeys(): (tree: Tree, leaf: string) => Uint8Array | undefined {
   let parent: { readonly of: Tree; readonly place: string; readonly key: Uint8Array | undefined } | undefined;
   return (tree, leaf) => {
     const above = leaf.slice(0, -1);
     if (parent?.of !== tree || parent.place !== above) parent = { of: tree, place: above, key: keyAt(tree, above) };
-    // Beside a punctured leaf some have keys of their own.
+    // Next to a punctured leaf, some leaves are nodes with stored keys.
     return parent.key === undefined ? keyAt(tree, leaf) : deriveChild(parent.key, leaf.slice(-1));
   };
 }
 
-/** What is left of a tree; nothing: it is gone. */
+/** The remaining nodes of a tree; empty if it is gone. */
 export async function fetchTree(keys: Pick<KeyStore, "under">, root: string): Promise<Tree> {
   const found = await keys.under(root);
   return new Map([...found].flatMap(([ref, key]) => (key === "gone" ? [] : [[splitRef(ref)[1], key] as const])));
 }
 
-/** Makes sure that the keys of these refs can never be derived again. Answers of how many they could be before. */
+/** Makes sure that the keys of these refs can never be derived again. Returns how many of them could be before. */
 export async function puncture(keys: KeyChanges, refs: readonly string[]): Promise<number> {
   let count = 0;
   for (const [root, ofRoot] of Map.groupBy(refs, (ref) => splitRef(ref)[0])) {
@@ -169,7 +179,7 @@ export async function puncture(keys: KeyChanges, refs: readonly string[]): Promi
   return count;
 }
 
-/** Punctures a tree at all of these refs, and writes what is left of it once. */
+/** Punctures a tree at all of these refs, and writes its remaining nodes once. */
 async function punctureTree(keys: KeyChanges, root: string, refs: readonly string[]): Promise<number> {
   const stored = await fetchTree(keys, root);
   let tree = stored;

@@ -2,34 +2,36 @@ import { randomBytes } from "node:crypto";
 import { DAY_MS, toDay } from "../../projections/time.ts";
 import { newKey, splitRef, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
-/** What a day has keys for; the letter begins their refs. */
+/** Purposes for which a day has keys; the letter begins their refs. */
 const PURPOSES = { click: "c", message: "m", answer: "a", visitor: "v" } as const;
 export type Purpose = keyof typeof PURPOSES;
 
-/** The first day that is kept when `days` whole days before today are. */
+/** The first day that is kept if `days` whole days before today are kept. */
 export function firstKept(now: number, days: number): string {
   return toDay(now - days * DAY_MS);
 }
 
 const NONCE_BYTES = 4;
 
-/** A ref that no key has, such as `m2026-11-21-1a2b3c4d`: a day that comes again gets another one. */
+/** A ref that no key has, such as `m2026-11-21-1a2b3c4d`. A day that comes again gets another one. */
 export function newDayRef(purpose: Purpose, day: string): string {
   return `${PURPOSES[purpose]}${day}-${randomBytes(NONCE_BYTES).toString("hex")}`;
 }
 
 const DAY_REF = /^[cmav](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
-/** True for the salts of visitors: without one nothing compares its day's visitors with those of another day. */
+/**
+ * True for the salts of visitors. Without its salt, the visitors of a day cannot be compared with those of another day.
+ */
 export function isVisitorRef(ref: string): boolean {
   return ref.startsWith(PURPOSES.visitor) && DAY_REF.test(ref);
 }
 
-/** The keys of data that belongs to no one person: one for a purpose and day. */
+/** The keys of data that belongs to no single person: one for each purpose and day. */
 export function createDayKeys(keys: KeyStore) {
   let current = new Map<Purpose, { readonly day: string; readonly key: NamedKey }>();
   return {
-    /** Undefined: it has to be prepared first. */
+    /** Undefined if it has to be prepared first. */
     of(purpose: Purpose, now: number): NamedKey | undefined {
       const today = current.get(purpose);
       return today?.day === toDay(now) ? today.key : undefined;
@@ -41,7 +43,7 @@ export function createDayKeys(keys: KeyStore) {
       const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
       if (asOf === current) current.set(purpose, { day, key });
     },
-    /** Keys may have been deleted. */
+    /** Called when keys may have been deleted. */
     refresh(): void {
       current = new Map();
     },
@@ -70,13 +72,13 @@ export async function expiredDays(keys: StoredKeys, purposes: readonly Purpose[]
   return new Set((await expiredRefs(keys, purposes, before)).map(([day]) => day));
 }
 
-/** The newest day before `before` that anything has a key of; undefined: none has. */
+/** The newest day before `before` that has any key; undefined if none has. */
 export async function newestDay(keys: StoredKeys, before: string): Promise<string | undefined> {
   const purposes = Object.keys(PURPOSES) as Purpose[];
   return [...(await expiredDays(keys, purposes, before))].sort().at(-1);
 }
 
-/** Deletes the keys of all days before `before`. Answers how many days that were. */
+/** Deletes the keys of all days before `before`. Returns the number of these days. */
 export async function removeDays(keys: KeyStore, purposes: readonly Purpose[], before: string): Promise<number> {
   if ((await expiredDays(keys, purposes, before)).size === 0) return 0;
   return keys.change(async (within) => {

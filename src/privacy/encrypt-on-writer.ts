@@ -1,4 +1,4 @@
-// Loaded by the writer thread of the log: encrypts what the codec left to it.
+// The writer thread of the log loads this file, which encrypts what the codec left to it.
 import type { WriterTransform } from "eventstore-lite";
 import { decodeRequest, withCiphertext } from "../../events/encryption.ts";
 import { encryptText } from "./key-store.ts";

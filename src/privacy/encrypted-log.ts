@@ -12,32 +12,32 @@ import { keysLost, newestKeys } from "./secrets-binding.ts";
 
 export interface EncryptedLog extends LogStore {
   readonly keyring: Keyring;
-  /** The keys of all who were forgotten up to this position were gone when the log was opened. */
+  /** The keys of all recipients forgotten up to this position were gone when the log was opened. */
   readonly erasedTo: number;
-  /** Shows stored events as they were written, or as erased, each in its place. */
+  /** Returns stored events as they were written, or as erased, in the same order. */
   readonly open: EncryptingCodec<Event>["open"];
 }
 
 export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "writerTransform"> {
   readonly place: StorePlace;
   readonly keyring: Keyring;
-  /** How errors name where the keys are. */
+  /** The name of the keys' place in error messages. */
   readonly keysName: string;
   readonly makeId: MakeId;
-  /** True if the keys were bound to that log by an earlier start. */
+  /** True if an earlier start bound the keys to that log. */
   readonly areBoundTo: (log: string) => Promise<boolean>;
-  /** Binds the keys to the log, before it does anything to them. */
+  /** Binds the keys to the log; called before anything is done to them. */
   readonly bind: (store: LogStore) => Promise<void>;
-  /** Goes on with these keys although the log was encrypted with others, and records that. */
+  /** True to continue with these keys although others encrypted the log, and to record that. */
   readonly acceptLostKeys?: boolean | undefined;
 }
 
-/** Encrypts beside the thread that serves requests. */
+/** Encrypts outside of the thread that serves requests. */
 const ENCRYPT_ON_WRITER = new URL("./encrypt-on-writer.ts", import.meta.url);
 
 /**
- * Opens the log with the keys of its personal data, which stay open behind it. Throws a ServiceError, and what the
- * store throws.
+ * Opens the log with the keys of its personal data, which stay open when the log is closed. Throws a ServiceError, and
+ * what the store throws.
  */
 export async function openEncryptedLog(options: EncryptedLogOptions): Promise<EncryptedLog> {
   const { place, keysName, keyring, clock, owner, onCommit } = options;
@@ -65,8 +65,8 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
 }
 
 /**
- * The id of the keys that the newest event was encrypted with. Undefined also if the archived segment that says so cannot be
- * read, and the keys' binding to this log says the same.
+ * The id of the keys that encrypted the newest event. Undefined also if the archived segment with that event cannot be
+ * read, and the keys are bound to this log.
  */
 async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptions): Promise<string | undefined> {
   try {
@@ -80,9 +80,9 @@ async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptio
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
 /**
- * Encrypts the states that hold personal data. A state whose key was replaced since, or that is older than the last
- * erasure, counts as absent. With 50,000 people it is two megabytes, which take milliseconds to encrypt, and as long
- * before and after that: so other work gets its turn in between.
+ * Encrypts the states that hold personal data. A state counts as absent if its key was replaced, or if it is older than
+ * the last erasure. With 50,000 recipients, its two megabytes take milliseconds: other work gets a turn before and
+ * after.
  */
 export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
   const { snapshots } = store;
@@ -90,7 +90,7 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
     async load(name) {
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
-      // A state that was folded before the last erasure still holds the erased person.
+      // A state that was folded before the last erasure still holds the erased recipient.
       const since = parsePastName(name)?.since ?? snapshot.position;
       if (since < (await lastForgotten(store))) return undefined;
       await nextTurn();
@@ -110,12 +110,15 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
   };
 }
 
-/** Those that a replay keeps have names such as `rebuilt/contacts`. */
+/** States that a replay keeps have names such as `rebuilt/contacts`. */
 function isPersonal(name: string): boolean {
   return NAMES.has(parsePastName(name)?.projection ?? name.slice(name.lastIndexOf("/") + 1));
 }
 
-/** What a ciphertext is bound to. One of the past has the bytes of the newest that it once was. */
+/**
+ * The context that a ciphertext is bound to. A past snapshot has the context of the newest one, because it has the same
+ * bytes.
+ */
 function toContext(name: string): string {
   return parsePastName(name)?.projection ?? name;
 }

@@ -16,11 +16,11 @@ import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
 
-/** What the projections know of the person. */
+/** The events and the handles of a recipient, as the projections know them. */
 export interface Known {
-  /** Of all events that are about them. */
+  /** Positions of all events about them. */
   readonly positions: readonly number[];
-  /** Whether this handle, in lower case, is theirs. */
+  /** True if this handle, in lower case, is theirs. */
   readonly isHeld: (handle: string) => boolean;
   /** Its reason is thrown once it aborts. */
   readonly signal: AbortSignal;
@@ -28,41 +28,41 @@ export interface Known {
 
 type Log = OpenableLog & Pick<EncryptedLog, "keyring">;
 
-/**
- * What the events of one person are encrypted with, and what could be of them later. `keys`: refs of keys; `names`:
- * everything they were ever called; `held`: of these, their ids and the handles that they have; `own`: of these, the ones
- * that distinguish them from others, which is their id, or where none is known the handles that they have; `spared`: refs
- * of keys that encrypted what was recorded of others by a handle of theirs.
- */
+/** Finds the keys that encrypt the events of one recipient, or may encrypt later ones. */
 export async function findEncrypted(log: Log, { positions, isHeld, signal }: Known) {
+  /** Refs of keys. */
   const keys = new Set<string>();
+  /** Everything that the recipient was ever called. */
   const names = new Map<string, Recipient>();
   for (const position of positions) {
     for await (const { stored, data } of openedEvents(log, { from: position, to: position })) {
       const { recipient } = data as { recipient?: Recipient };
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
       const ciphertext = ciphertextOf(stored.data);
-      // Named with the recipient's other keys, that of a click would say for ever whose click it was.
+      // With the recipient's other keys, the key of a click would say for ever whose click it was.
       if (ciphertext !== undefined && stored.type !== "PersonalLinkClicked") keys.add(log.keyring.refOf(ciphertext));
     }
   }
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));
-  // A handle that another person has now, or took over when this person left it, is not part of this erasure.
+  // A handle that another recipient has now, or took over when this one left it, is not part of this erasure.
   const handles = distinct([...names.values()].map(({ username }) => username?.toLowerCase()))
     .filter(isHeld)
     .map((username) => ({ username }));
   const [known] = ids;
-  // Also what is encrypted beside their own events, such as how far a source was read, or comes later.
+  // Includes data outside of their own events, such as how far a source was read, and data that comes later.
   const later = [...ids, ...handles.map((handle) => ({ ...known, ...handle }))];
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
+  /** Their ids, and the handles that they have. */
   const held = [...ids, ...handles];
+  /** The names in `held` that distinguish them from others: their id or, if none is known, their handles. */
   const own = ids.length > 0 ? ids : handles;
+  /** Refs of keys that encrypted records of others by a handle of theirs. */
   const spared = await findSpared(log, new Set(refs.map(toBaseRef)), keys, signal);
   return { keys, names: [...names.values()], held, own, events: positions.length, spared };
 }
 
-/** What the log has encrypted under these handles with other keys: what it recorded of others who had them before. */
+/** Refs of other keys that encrypted data under these handles: records of recipients who had the handles before. */
 async function findSpared(log: Log, bases: ReadonlySet<string>, keys: ReadonlySet<string>, signal: AbortSignal) {
   const spared = new Set<string>();
   for await (const { data } of log.readStored({ types: contacts.types })) {
@@ -79,8 +79,8 @@ function distinct(values: readonly (string | undefined)[]): readonly string[] {
 }
 
 /**
- * Refs of the keys of those days on which callers were answered with any of these names, as a dry run does. All answers
- * of such a day go: a repeat of one of its requests is refused, and nothing is done twice.
+ * Refs of the keys of days on which an answer to a caller, such as that of a dry run, contains one of these names. All
+ * answers of such a day are erased: a repeat of one of its requests is refused, and nothing is done twice.
  */
 async function findAnswers(log: Log, names: readonly Recipient[], signal: AbortSignal) {
   const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);
@@ -97,11 +97,11 @@ async function findAnswers(log: Log, names: readonly Recipient[], signal: AbortS
   return [...keys];
 }
 
-/** What is encrypted for addresses. */
+/** Types of events with data that is encrypted by address. */
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
 
 /**
- * Finds the clicks and wrong tokens of an address by decrypting all. There is no durable index, since with one an erased
+ * Finds the clicks and wrong tokens of an address by decrypting all. There is no durable index: with one, an erased
  * click could be linked to its address by trying out addresses.
  */
 export async function findClicks(log: Log, address: string, { signal, onProgress }: ForgetAddressOptions) {
@@ -123,10 +123,10 @@ export async function findClicks(log: Log, address: string, { signal, onProgress
 
 export type OpenableLog = Pick<EncryptedLog, "readStored" | "open">;
 
-/** Events whose keys are fetched together, and that are decrypted in one turn: two milliseconds. */
+/** Number of events whose keys are fetched together, and that are decrypted in one turn: two milliseconds. */
 const CHUNK_EVENTS = 128;
 
-/** Events as they are stored, and their data as it was written, or as erased. */
+/** Yields events as they are stored, and their data as it was written, or as erased. */
 export async function* openedEvents(
   log: OpenableLog,
   query: Query,
@@ -139,15 +139,15 @@ export async function* openedEvents(
 
 export interface ForgetDeps extends Pick<PartDeps, "eventLog" | "projector"> {
   readonly encryptedLog: Pick<EncryptedLog, "head" | "readStored" | "open" | "keyring">;
-  /** Keyed hashes by which the person is known as suppressed once nothing else is left of them. */
+  /** Keyed hashes that show the recipient as suppressed once all else about them is erased. */
   readonly hashesOf: (who: Recipient) => readonly string[];
 }
 
 export interface ForgetOptions {
-  /** Why, and who asked for it. */
+  /** Why the data is erased, and who asked for it. */
   readonly reason?: ErasureReason;
   readonly metadata: EventMetadata;
-  /** Ends the search for what there is to erase: then nothing is erased, and its reason is thrown. */
+  /** Ends the search for data to erase: then nothing is erased, and the signal's reason is thrown. */
   readonly signal: AbortSignal;
 }
 
@@ -155,12 +155,12 @@ interface ForgetAddressOptions extends Pick<ForgetOptions, "signal"> {
   readonly onProgress?: ((position: number) => void) | undefined;
 }
 
-/** What can no longer be read, and the events that record it. */
+/** The data that can no longer be read, and the events that record its erasure. */
 export type Forgotten = Awaited<ReturnType<typeof erase>>;
 
 /**
- * Erases one person. Undefined: `find` returns none. Resolves once the projections hold nothing of them any more. Throws
- * what the store's append throws.
+ * Erases one recipient; undefined if `find` returns none. Resolves once the projections hold nothing of them any more.
+ * Throws what the store's append throws.
  */
 export async function forgetPerson(
   deps: ForgetDeps,
@@ -171,7 +171,7 @@ export async function forgetPerson(
   await projector.until((await log.head()).position);
   const contact = find(projector.state("contacts"));
   if (contact === undefined) return undefined;
-  // As it is when all of theirs was read: the log grows meanwhile.
+  // Evaluated after all of their events were read, because the log grows meanwhile.
   const isHeld = (handle: string): boolean => {
     const contacts = projector.state("contacts");
     return isHeldBy(contacts, handle, find(contacts));
@@ -180,7 +180,7 @@ export async function forgetPerson(
   const answers = await findAnswers(log, person.names, signal);
   const codes = find(projector.state("contacts"))?.personal_links ?? [];
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
-  // What a list said of their hashes.
+  // Texts that a list gave with the hashes of their names.
   const listed = person.held.flatMap(hashesOf).flatMap((hash) => log.keyring.refsOf({ id: hash }));
   const texts = (await log.keyring.keys.getAll(listed)).keys();
   const keys = new Set([...person.keys, ...answers, ...links, ...texts]);
@@ -189,7 +189,7 @@ export async function forgetPerson(
   return erase(deps, person.events, data, metadata);
 }
 
-/** Erases the clicks of an IP address, and the records of its wrong tokens. Undefined: there are none. */
+/** Erases the clicks of an IP address, and the records of its wrong tokens; undefined if there are none. */
 export async function forgetAddress(
   deps: ForgetDeps,
   address: string,
@@ -202,8 +202,8 @@ export async function forgetAddress(
 }
 
 /**
- * Appends the events first: after a crash the next instance to open the log deletes the keys. `id`, `position`: of the first;
- * more than {@link KEYS_PER_EVENT_MAX} keys take several, next to each other.
+ * Appends the events first: after a crash the next instance to open the log deletes the keys. `id` and `position` are
+ * of the first one; more than {@link KEYS_PER_EVENT_MAX} keys take several adjacent events.
  */
 async function erase(
   deps: ForgetDeps,
@@ -233,7 +233,7 @@ async function erase(
 
 /**
  * Makes the certificate of an erasure: what was erased, why, and the proof of each event that records it. Throws a
- * ServiceError (invalid) if the log denies its last checkpoint.
+ * ServiceError (invalid) if the log contradicts its last checkpoint.
  */
 export async function certifyErasure(
   log: LogStore & { readonly checkpoints: CheckpointStore },

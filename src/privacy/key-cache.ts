@@ -2,19 +2,21 @@ import type { Awaitable } from "eventstore-lite";
 import { createLeafKeys, fetchTree, keyAt, type Tree } from "./click-keys.ts";
 import { classifyRef, type FoundKey, type StoredKeys, splitRef } from "./key-store.ts";
 
-/** Keys of people and days cached at once; a fold over more people asks again. */
+/** Maximum number of keys of recipients and days cached at once; a fold over more recipients fetches them again. */
 const KEYS_MAX = 10_000;
 
-/** Trees of clicks cached at once: each process makes one a day, and a reader comes from day to day. */
+/**
+ * Maximum number of trees of clicks cached at once: each process makes one a day, and a reader moves from day to day.
+ */
 const TREES_MAX = 32;
 
-/** By ref, and by the root of a tree. */
+/** Keys by ref, and trees by root. */
 interface Entries {
   readonly keys: Map<string, FoundKey>;
   readonly trees: Map<string, Tree>;
 }
 
-/** The keys that ciphertexts are opened with: the store is asked for many at once, and some are cached. */
+/** Caches the keys that open ciphertexts, and fetches many at once from the store. */
 export function createKeyCache(keys: StoredKeys) {
   let cached: Entries = { keys: new Map(), trees: new Map() };
   const leafKey = createLeafKeys();
@@ -32,7 +34,7 @@ export function createKeyCache(keys: StoredKeys) {
       const asOf = cached;
       const missing = new Set(refs.filter((ref) => !isCached(ref)));
       const fetched = await fetchAll(keys, [...missing]);
-      // Keys were deleted meanwhile: what was fetched may be of before.
+      // Keys were deleted meanwhile, so the fetched ones may be outdated.
       if (asOf !== cached) continue;
       const found = refs.map((ref) => keyIn(fetched, ref) ?? keyIn(cached, ref));
       keep(cached.keys, fetched.keys, KEYS_MAX);
@@ -42,12 +44,12 @@ export function createKeyCache(keys: StoredKeys) {
   };
   return {
     /**
-     * The keys of these refs, each in its place; undefined: it is gone. No promise where all are cached; rejects with
-     * what the store throws.
+     * The keys of these refs, in the same order; undefined for a key that is gone. Returns no promise if all are
+     * cached; rejects with what the store throws.
      */
     find: (refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]> =>
       refs.every(isCached) ? refs.map((ref) => keyIn(cached, ref)) : fetch(refs),
-    /** Keys may have been deleted: nothing is cached any more, nor is what was asked for before. */
+    /** Called when keys may have been deleted: drops the cached keys, and makes fetches in progress start again. */
     clear(): void {
       cached = { keys: new Map(), trees: new Map() };
     },
@@ -69,7 +71,7 @@ function keep<Value>(cached: Map<string, Value>, fetched: ReadonlyMap<string, Va
   for (const [ref, value] of fetched) cached.set(ref, value);
 }
 
-/** Of these refs those whose key opens something, or may encrypt something yet; as the store has them. */
+/** Returns the refs whose key in the store opens something, or may still encrypt something. */
 export async function findUsable(keys: StoredKeys, refs: readonly string[]): Promise<readonly string[]> {
   const found = await fetchAll(keys, refs);
   return refs.filter((ref) => {

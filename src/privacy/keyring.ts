@@ -22,14 +22,14 @@ import { createDayKeys } from "./day-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 
-/** Keys that are not of a person or a day. */
+/** Refs of the keys that belong to no recipient or day. */
 const PEPPER = "pepper";
 const STATES = "states";
 
-/** Tells the few key stores apart that one log ever has. */
+/** Digits of a key store's id, enough to distinguish the few that one log ever has. */
 const ID_DIGITS = 8;
 
-/** Digits of a ref that distinguish an erased person. */
+/** Digits of a ref that distinguish an erased recipient. */
 const MARK_DIGITS = 12;
 
 async function makeFixed(keys: KeyStore): Promise<void> {
@@ -38,7 +38,7 @@ async function makeFixed(keys: KeyStore): Promise<void> {
   await keys.change((within) => within.putAll(refs.map((ref) => [ref, newKey()])));
 }
 
-/** Takes the keys of personal data, or makes them. Throws what the store throws. */
+/** Opens the keys of personal data, or makes them. Throws what the store throws. */
 export async function openKeyring(keys: KeyStore, clock: Clock) {
   await makeFixed(keys);
   const pepper = await fixed(keys, PEPPER);
@@ -88,26 +88,26 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     keys,
     /** Identifies these keys in each ciphertext: the keys of another log, or newly made ones, have another id. */
     id,
-    /** Keys were deleted by this process: nothing that is cached of them is used any more. */
+    /** Called after this process deleted keys: drops everything that is cached of them. */
     refresh,
     /** The ref of the key that a ciphertext was made with. */
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     /**
-     * Whether they were erased: also where the log no longer says so, as after a restore. Of what other processes erase
-     * meanwhile the log says so.
+     * True if they were erased, even if the log no longer says so, as after a restore. Erasures by other processes
+     * since the start are found only in the log.
      */
     isForgotten: (who: Recipient): boolean => people.namesOf(who).some((ref) => erased.has(ref)),
-    /** Of these refs those whose key opens something, or may encrypt something yet. */
+    /** Returns the refs whose key opens something, or may still encrypt something. */
     findUsable: (refs: readonly string[]) => findUsable(keys, refs),
     /**
-     * Deletes the keys, so that nothing encrypted with them opens again; of a handle all that it ever had but `spared`.
-     * Answers how many were there.
+     * Deletes the keys, so that nothing encrypted with them opens again; for a handle, all keys that it ever had but
+     * `spared`. Returns how many keys existed.
      */
     async destroy(refs: readonly string[], spared: readonly string[] = []): Promise<number> {
       for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
       const destroyed = await keys.change((within) => destroyIn(within, refs, new Set(spared)));
-      // At once, and only then have others a turn: nothing may be encrypted with what is gone.
+      // Immediately, before others have a turn: nothing may be encrypted with deleted keys.
       refresh();
       await nextTurn();
       return destroyed;
@@ -116,13 +116,13 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
   };
 }
 
-/** Answers how many keys were there. */
+/** Returns how many keys existed. */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
   const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
-  // Also what has no key yet: nothing is ever encrypted for an erased person.
+  // Includes refs without a key: nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
-  // A day gets another key, of another ref. What leads to an unlinkable key leaves no trace.
+  // A day gets another key, under another ref. An entry that leads to an unlinkable key is removed without a trace.
   const bury = async (ref: string): Promise<void> => {
     const unlinkable = toUnlinkableRef(ref);
     if (unlinkable !== undefined) await keys.remove(ref);
@@ -132,11 +132,11 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
   return found.length + day.length + (await puncture(keys, click));
 }
 
-/** The key of states. Asked for each time: another process may have replaced it. */
+/** The key of states. Read each time, because another process may have replaced it. */
 function createStateKey(keys: KeyStore) {
   return {
     encryptState: async (name: string, state: string) => encryptText(await fixed(keys, STATES), state, name),
-    /** Undefined: the key was replaced since. */
+    /** Undefined if the key was replaced since. */
     async openState(name: string, encrypted: string): Promise<string | undefined> {
       const key = await fixed(keys, STATES);
       try {
@@ -145,7 +145,7 @@ function createStateKey(keys: KeyStore) {
         return undefined;
       }
     },
-    /** States encrypted so far are never opened again. */
+    /** Makes all states that are encrypted so far unreadable. */
     replaceStateKey: (): Promise<void> =>
       keys.change(async (within) => {
         await within.remove(STATES);
@@ -160,18 +160,18 @@ async function fixed(keys: StoredKeys, ref: string): Promise<Uint8Array> {
   return key;
 }
 
-/** What is cached of the keys is fresh for so long: asking the store each time would cost more than encrypting. */
+/** How long cached keys count as fresh: asking the store each time would cost more than encrypting. */
 export const FRESH_MS = 50;
 
 /**
- * Asks the store whether another process has changed keys, and calls `refresh` then. A frequent caller never waits: the
- * store is asked again before the last answer is too old.
+ * Asks the store if another process has changed keys, and then calls `refresh`. A frequent caller never waits, because
+ * the store is asked again before the last answer is too old.
  */
 export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: () => void) {
   let seen = await keys.revision();
-  /** How often the store was asked, and how often its answer was invalidated. */
+  /** Number of questions to the store, and of invalidations of its answers. */
   let [questions, invalidations] = [0, 0];
-  /** The last question that was answered: its number, when it was asked, and how many invalidations came before it. */
+  /** The last question that was answered: its number, its time, and the number of invalidations before it. */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
   let asking: Promise<void> | undefined;
   const freshUntil = (): number => (answered.invalidations === invalidations ? answered.at + FRESH_MS : -Infinity);
@@ -183,25 +183,25 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
     answered = question;
   };
   const askOnce = (): Promise<void> => (asking ??= ask().finally(() => (asking = undefined)));
-  /** What was asked long before it was called for says nothing of what happened since. */
+  /** Asks again if the answer came to a question from before the call, which may miss later changes. */
   const askSince = async (since: number, before: number): Promise<void> => {
     await askOnce();
     if (answered.number <= before && freshUntil() <= since) await askSince(since, before);
   };
   return {
     /**
-     * Undefined: what is cached is as the store had it at most {@link FRESH_MS} ago. Else it is once this resolves; rejects
-     * with what the store throws.
+     * Undefined if the cache is as the store was at most {@link FRESH_MS} ago. Otherwise the cache is fresh once this
+     * resolves; rejects with what the store throws.
      */
     revalidate(): Promise<void> | undefined {
       const now = performance.now();
       const left = freshUntil() - now;
       if (left <= 0) return askSince(now, questions);
-      // A caller that needs the answer asks once more, and gets the fault.
+      // A caller that needs the answer asks again, and gets the fault.
       if (left < FRESH_MS / 2) askOnce().catch(() => {});
       return undefined;
     },
-    /** Keys may have been deleted: what is cached is fresh again once the store was asked after this. */
+    /** Called when keys may have been deleted: the cache is fresh again once the store was asked after this. */
     invalidate(): void {
       invalidations++;
     },
@@ -211,7 +211,7 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
 interface KeyChoiceDeps {
   readonly keys: KeyStore;
   readonly people: PersonKeys;
-  /** Names the keys in ciphertexts. */
+  /** Identifies the keys in ciphertexts. */
   readonly id: string;
   readonly clock: Clock;
 }
@@ -227,7 +227,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     key: key?.toHex(),
   });
 
-  /** Made once for each key that is held, and no longer there than it is: all clicks of an address have the same. */
+  /** Holds one result for each key, as long as the key itself is held: all clicks of an address have the same. */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {
     const known = made.get(found);
@@ -237,7 +237,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     return key;
   };
 
-  /** Undefined: it has to be fetched or made. */
+  /** Undefined if the key has to be fetched or made. */
   const cachedKey = (owner: Owner): NamedKey | undefined => {
     if (owner.kind === "person") return undefined;
     return owner.kind === "click" ? clicks.of(owner.ip, clock()) : days.of(owner.kind, clock());
@@ -258,7 +258,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
       await (owner.kind === "click" ? clicks.prepare(clock()) : days.prepare(owner.kind, clock()));
     }
   };
-  /** `found` is absent for who was erased already, and is nothing but a mark. */
+  /** `found` is undefined for a recipient who was erased before, of whom only a mark is left. */
   const keyOfPerson = (owner: Person, found: PersonKey | undefined): EncryptionKey => {
     if (found === undefined) return encryptionKey(`p${findMark(owner)}`, undefined);
     const { ref, key } = found;
@@ -278,9 +278,9 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 
   return {
-    /** As of an encryptor. */
+    /** As in {@link Encryptor}. */
     keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
-    /** Keys may have been deleted. */
+    /** Called when keys may have been deleted. */
     refresh(): void {
       clicks.refresh();
       days.refresh();
@@ -288,7 +288,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 }
 
-/** Of who was erased already. */
+/** The mark of a recipient who was erased before; undefined for all others. */
 function findMark({ id }: Person): string | undefined {
   return id === undefined ? undefined : markOfErased(id);
 }

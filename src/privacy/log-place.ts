@@ -12,19 +12,22 @@ import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { Vault } from "../vault/vault.ts";
 import { locateSegments } from "../networks/s3/segment-storage.ts";
 
-/** Locates a log and all that belongs to it; hides the engine. */
+/** Locates a log and all that belongs to it, and hides the engine. */
 export interface LogPlace {
   readonly store: StorePlace;
   readonly secrets: MasterKeyPlace;
-  /** True if the keys are not stored beside the log, so that a copy of the log may lack them. */
+  /** True if the keys are not stored next to the log, so that a copy of the log may lack them. */
   readonly keysAreApart: boolean;
-  /** Where the clock of its service is recorded; undefined: its server has a clock. */
+  /** Where the clock of its service is recorded; undefined if its server has a clock. */
   readonly clock?: string;
-  /** Where its checkpoint is. `openVault`: asked where that is the vault, which stays open for as long as it is used. */
+  /**
+   * Opens the store of its checkpoint. If that is in the vault, calls `openVault`, whose result stays open while it is
+   * used.
+   */
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
 
-/** Throws a ServiceError (usage, configuration) where archived events cannot be where the settings say. */
+/** Throws a ServiceError (usage, configuration) if archived events cannot be where the settings say. */
 export function locateLog(config: Pick<Config, "log" | "key" | "objectStore">): LogPlace {
   const { log, key } = config;
   const segments = log.archive === undefined ? undefined : locateSegments(log.archive, config);
@@ -33,7 +36,7 @@ export function locateLog(config: Pick<Config, "log" | "key" | "objectStore">): 
 }
 
 function serverPlace(log: PostgresLog, key: Secret | undefined, segments: SegmentStorage | undefined): LogPlace {
-  // The configuration is refused without it.
+  // A configuration without it is refused before.
   if (key === undefined) throw new ServiceError("configuration", "REACHLOG_KEY is missing");
   return {
     store: postgresStore({ ...log, segments }),
@@ -51,7 +54,7 @@ function serverPlace(log: PostgresLog, key: Secret | undefined, segments: Segmen
   };
 }
 
-/** `key`: the master key where no file holds it; `segments`: default beside the log. */
+/** `key`: the master key, if no file holds it; `segments`: default next to the log. */
 export function filePlace(
   files: LogFiles,
   key: Secret | undefined,
@@ -72,7 +75,7 @@ export function filePlace(
   };
 }
 
-/** For work that would otherwise create files beside a missing log. Throws a ServiceError (not_found). */
+/** Called before work that would otherwise create files next to a missing log. Throws a ServiceError (not_found). */
 export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Promise<void> {
   if (await locateLog(config).store.isThere()) return;
   throw new ServiceError(
@@ -81,7 +84,7 @@ export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Prom
   );
 }
 
-/** All files are beside the log, except keys that `KEYS_FILE` puts elsewhere. */
+/** All files are next to the log, except keys that `KEYS_FILE` puts elsewhere. */
 export function locateFiles({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
   return { ...files, keys: keysFile ?? files.keys };

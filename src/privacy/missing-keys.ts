@@ -6,16 +6,16 @@ import type { Keyring } from "./keyring.ts";
 import { latestExpiry } from "./retention.ts";
 
 /**
- * Refs of keys that the log names, and that are neither there nor were deleted on purpose, as those of an older copy of the
- * keys are. `asOf`: when the keys were copied; a day that could have expired by then is no fault. `from`: the first position
- * that is looked at. Empty: the keys fit the log.
+ * Refs in the log of keys that neither exist nor were deleted on purpose, as with an older copy of the keys. `asOf`:
+ * when the keys were copied; a day that could have expired by then is no fault. `from`: the first position that is
+ * searched.
  */
 export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number, from = 1) {
   const refs = new Set<string>();
   for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES, from })) {
     const ciphertext = ciphertextOf(data);
     const [keys, , encrypted = ""] = ciphertext?.split(":") ?? [];
-    // Of keys that were lost before, the log says so itself; that of the erased is empty.
+    // The log itself records keys that were lost before, and the ciphertext of an erased recipient is empty.
     if (ciphertext === undefined || keys !== keyring.id || encrypted === "") continue;
     refs.add(keyring.refOf(ciphertext));
   }
@@ -43,7 +43,7 @@ async function absent({ keys }: Keyring, refs: readonly string[]): Promise<reado
   return missing;
 }
 
-/** Of a day whose addresses were forgotten in part, the keys beside theirs are left. */
+/** If addresses of a day were forgotten, the keys of its other addresses are left. */
 async function absentDays({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
   const missing: string[] = [];
   for (const ref of refs) if ((await keys.refs(ref)).length === 0) missing.push(ref);

@@ -15,13 +15,13 @@ import { locateLog, type LogPlace } from "./log-place.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
-  /** What is decided on this log is decided by its time. */
+  /** The clock by which decisions on this log are made. */
   readonly logClock: LogClock;
-  /** From now on vault and keys serve no earlier copy of the log: called by a service that goes on with this one. */
+  /** Keeps vault and keys from serving an earlier copy of the log; called by a service that continues this one. */
   goOn(): Promise<void>;
 }
 
-/** A log as it is stored, and what was last signed of it. */
+/** A log as it is stored, and its checkpoints. */
 export interface StoredLog extends LogStore {
   readonly checkpoints: CheckpointStore;
 }
@@ -30,7 +30,7 @@ export interface OpenLogOptions
   extends
     Omit<BindOptions, "goesOn">,
     Partial<Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId" | "onCommit">> {
-  /** Is told when a clock was moved. Given by a service, which records its own beside a log in a file. */
+  /** Reports that a clock was moved. A service gives it, and then its clock is recorded next to a log in a file. */
   readonly logger?: Logger;
 }
 
@@ -39,7 +39,7 @@ export async function openLog(config: Config, options?: OpenLogOptions): Promise
   return openLogAt(locateLog(config), options);
 }
 
-/** For those who only prove or copy what is stored: they see nothing personal. */
+/** For callers that only prove or copy what is stored: they see nothing personal. */
 export async function openStoredLog(config: Config): Promise<StoredLog> {
   const place = locateLog(config);
   await using opening = new AsyncDisposableStack();
@@ -87,7 +87,7 @@ export async function openLogAt(
       bind,
       owner,
       acceptLostKeys,
-      // A server records by its own clock.
+      // A server uses its own clock for that.
       clock: secrets.isShared ? clock : logClock.now,
       makeId,
       onCommit,

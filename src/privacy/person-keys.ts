@@ -4,51 +4,56 @@ import { nextTurn } from "../platform/time-slices.ts";
 import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-store.ts";
 
 /**
- * The keys of people. Who is known by id has one. A handle is no person, since it changes hands: what is recorded of
- * a handle alone gets a key of its own in each append, so that forgetting its holder reaches nothing of another one.
+ * The keys of recipients. A recipient known by id has one. A handle changes hands, so records of a handle alone get a
+ * separate key in each append: forgetting its holder then erases nothing of another one.
  */
 export type PersonKeys = ReturnType<typeof createPersonKeys>;
 
 export interface PersonKey {
   readonly ref: string;
-  /** `gone`: the person was erased. */
+  /** `gone`: the recipient was erased. */
   readonly key: FoundKey;
 }
 
-/** 128 bits of a keyed hash: no two people share one. */
+/** 128 bits of a keyed hash: no two recipients share a ref. */
 const REF_DIGITS = 32;
 
-/** Tells the keys of one handle apart. */
+/** Random bytes that distinguish the keys of one handle. */
 const APPEND_BYTES = 4;
 
-/** Behind the ref of a handle: only where the handle stands alone. */
+/** Added to the ref of a handle if the handle stands alone. */
 const ALONE = "-";
 
-/** The ref of an unlinkable key, of the entry by which its owner's erasure finds it; undefined: `ref` is no such entry. */
+/**
+ * The ref of an unlinkable key, from the entry by which its owner's erasure finds it; undefined if `ref` is no such
+ * entry.
+ */
 export function toUnlinkableRef(ref: string): string | undefined {
   const name = ref.slice(1 + REF_DIGITS);
   return name.length === REF_DIGITS ? `p${name}` : undefined;
 }
 
-/** The ref of an id or a handle, of whatever key of it. */
+/** The ref of an id or a handle, the same for all of its keys. */
 export function toBaseRef(ref: string): string {
   return ref.slice(0, 1 + REF_DIGITS);
 }
 
-/** `pepper` is a secret, or refs could be computed of any name. */
+/** `pepper` is secret; otherwise refs could be computed for any name. */
 export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   const ref = (kind: "id" | "handle", value: string): string =>
     `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
   const ofId = (id: string): string => ref("id", id);
   const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
-  /** The refs by which a person's erasure is found: that of the id first, then those of a handle that stood alone. */
+  /**
+   * The refs by which a recipient's erasure is found: that of the id first, then those of a handle that stood alone.
+   */
   const listNames = ({ id, username }: Named): readonly string[] => {
     const handle = username === undefined ? [] : [ofHandle(username)];
     return id === undefined ? [...handle, ...handle.map((one) => one + ALONE)] : [ofId(id), ...handle];
   };
 
   return {
-    /** For one append: a key for what is recorded of each of them. Keys that are missing are made, none for the erased. */
+    /** For one append: returns a key for the records of each recipient. Makes missing keys, except for the erased. */
     async keysFor(people: readonly Named[]): Promise<readonly PersonKey[]> {
       const named = people.map(listNames);
       const found = new Map(await keys.getAll(named.flat()));
@@ -71,7 +76,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
       });
     },
     /**
-     * A key of its own, whose ref says nothing of its owner; `gone` where the owner was erased. Only an entry of the key
+     * A separate key, whose ref says nothing of its owner; `gone` if the owner was erased. Only an entry of the key
      * store leads from the owner to it, and an erasure deletes that.
      */
     unlinkableKey(id: string): Promise<PersonKey> {
@@ -89,8 +94,8 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
     },
     namesOf: listNames,
     /**
-     * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another id it
-     * is another person's. Without an id it counts wherever it was recorded.
+     * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another
+     * id it is another recipient's. Without an id it counts everywhere.
      */
     refsOf({ id, username }: Recipient): readonly string[] {
       const handle = username === undefined ? [] : [ofHandle(username)];
@@ -99,7 +104,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   };
 }
 
-/** Of `refs`, and of the handles among them, all that there is a key of; but not `spared`, which is other people's. */
+/** The given refs, and all keys of the handles among them, except for `spared`, which belong to other recipients. */
 export async function withHandles(keys: StoredKeys, refs: readonly string[], spared: ReadonlySet<string>) {
   const bases = refs.filter((ref) => ref === toBaseRef(ref) || ref.endsWith(ALONE)).map(toBaseRef);
   const found = (await Promise.all(bases.map((base) => keys.refs(base)))).flat();
@@ -107,8 +112,8 @@ export async function withHandles(keys: StoredKeys, refs: readonly string[], spa
 }
 
 /**
- * Makes keys durably, but none for who was erased meanwhile. Answers what is there then. To write a page of the keys' file
- * for each is work of its own, and waits for the disk: others have a turn before and after.
+ * Makes keys durably, except for people erased meanwhile, and returns the keys that exist then. Writing a page of the
+ * keys' file for each takes time and waits for the disk, so others have a turn before and after.
  */
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
   await nextTurn();
@@ -118,7 +123,7 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
     const found = await within.getAll([...new Set(names)]);
     const isErased = (one: string): boolean =>
       found.get(toBaseRef(one)) === "gone" || found.get(toBaseRef(one) + ALONE) === "gone";
-    // In their order in the store, whose pages are written once each then.
+    // In their order in the store, so that each of its pages is written once.
     const unmade = missing.filter((one) => !found.has(one) && !isErased(one)).toSorted();
     const made = unmade.map((one) => [one, newKey()] as const);
     await within.putAll(made);

@@ -11,7 +11,7 @@ import { certifyErasure, forgetAddress, type ForgetDeps, type Forgotten } from "
 
 /** Context of an operation that erases. */
 export interface ErasureContext extends ForgetDeps {
-  /** Ends the search for what there is to erase. */
+  /** Ends the search for data to erase. */
   readonly stopping: AbortSignal;
   readonly onProgress?: (position: number) => void;
 }
@@ -19,7 +19,7 @@ export interface ErasureContext extends ForgetDeps {
 export const NOT_REACHED =
   "Data at networks, in chats and in backups of the key file is not erased. This cannot be undone. A large log takes a while.";
 
-/** The answer of an erasure. */
+/** The response to an erasure. */
 export const erased = {
   events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),
   keys: count,

@@ -15,8 +15,8 @@ export async function identifyMasterKey(config: Config) {
 }
 
 /**
- * Retires the former key on a server, where instances that have it keep running until they stop. False: no rotation is in
- * progress. Throws a ServiceError (usage) for a log in a file.
+ * Retires the former key on a server, where instances that have it keep running until they stop. False if no rotation
+ * is in progress. Throws a ServiceError (usage) for a log in a file.
  */
 export async function endKeyRotation(config: Config): Promise<boolean> {
   const { secrets } = locateLog(config);
@@ -25,8 +25,8 @@ export async function endKeyRotation(config: Config): Promise<boolean> {
 }
 
 /**
- * Replaces the master key, and records that. Owns the log as the service does, so that no service runs meanwhile. `keep`: a
- * new file for the former key. Resolves with the ids of both keys. Throws StoreOwned and ServiceErrors.
+ * Replaces the master key, and records that. It owns the log, so that no service runs meanwhile, and writes the former
+ * key to the new file `keep`. Resolves with the ids of both keys; throws StoreOwned and ServiceErrors.
  */
 export async function rotateMasterKey(config: Config, keep: string | undefined, metadata: EventMetadata) {
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });

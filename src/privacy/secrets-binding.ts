@@ -7,7 +7,7 @@ import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import type { BoundSecrets } from "../vault/encrypted-secrets.ts";
 
-/** The log holds what was encrypted with keys that are not there. */
+/** The log holds data that was encrypted with missing keys. */
 export function keysLost(place: string, isThere: boolean): ServiceError {
   return keyError(
     `${place} ${isThere ? "does not belong to this log" : "is gone"}: without its keys the personal data in the log can ` +
@@ -17,8 +17,8 @@ export function keysLost(place: string, isThere: boolean): ServiceError {
 }
 
 /**
- * Refuses to start when the log's keys or vault are gone, instead of creating empty ones. Empty keys would make every
- * recipient look erased; an empty vault could not match suppressed people. Throws a ServiceError (configuration).
+ * Refuses to start if the log's keys or vault are gone, instead of creating empty ones. Empty keys would make every
+ * recipient look erased; an empty vault could not match suppressed ones. Throws a ServiceError (configuration).
  */
 export async function refuseLostKeys(log: StorePlace, { keys, vault }: Pick<MasterKeyPlace, "keys" | "vault">) {
   if (!(await log.isThere())) return;
@@ -27,7 +27,7 @@ export async function refuseLostKeys(log: StorePlace, { keys, vault }: Pick<Mast
   await using store = await log.open();
   if (!hasKeys && (await newestKeys(store)) !== undefined) throw keysLost(keys.name, false);
   if (hasVault) return;
-  // Before the first rotation the master key gives them back.
+  // Before the first rotation the master key can make them again.
   for await (const { position } of store.readStored({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
     throw keyError(
       `${vault.name} is gone, and the master key was rotated at position ${position}: without it, people who were ` +
@@ -37,13 +37,13 @@ export async function refuseLostKeys(log: StorePlace, { keys, vault }: Pick<Mast
   }
 }
 
-/** Types of which any number in a row may have no personal data, and so no ciphertext. */
+/** Types of events of which any number in a row may have no personal data, and so no ciphertext. */
 const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "AuthenticationsFailed", "PersonalDataRead"];
 
-/** How many of these are looked through for one with a ciphertext. */
+/** Number of these events that are searched for one with a ciphertext. */
 const LOOKED_AT_MAX = 1_000;
 
-/** The id of the keys that the newest event was encrypted with; undefined: nothing was encrypted yet. */
+/** The id of the keys that encrypted the newest event; undefined if nothing was encrypted yet. */
 export async function newestKeys(store: LogStore): Promise<string | undefined> {
   const always = ENCRYPTED_TYPES.filter((type) => !MAY_BE_OPEN.includes(type));
   const found = [
@@ -69,7 +69,9 @@ export interface BoundPlace {
   readonly keysAreApart: boolean;
 }
 
-/** Vault and keys are there, and belong to a log that is not: a new one in its place would hide that it is lost. */
+/**
+ * Refuses to start if vault and keys belong to a log that does not exist: a new log in its place would hide the loss.
+ */
 export async function refuseLostLog(place: BoundPlace, acceptLoss = false): Promise<void> {
   if (await place.store.isThere()) return;
   const [first] = await readBindings(place);
@@ -110,17 +112,17 @@ async function readBindings({ secrets: { keys, vault }, keysAreApart }: BoundPla
 }
 
 export interface BindOptions {
-  /** A log without events takes the place of the one that is lost. */
+  /** True if a log without events may replace the lost one. */
   readonly acceptLoss?: boolean | undefined;
-  /** Whatever log they belong to by now. */
+  /** True to bind them regardless of the log that they belong to. */
   readonly takeOverKeys?: boolean | undefined;
-  /** The continuation that is open is the one that goes on: no earlier copy of the log is served with them again. */
+  /** True if the opened continuation is the valid one: vault and keys never serve an earlier copy of the log again. */
   readonly goesOn?: boolean;
 }
 
 /**
- * Binds vault and keys to the log that was opened with them. Throws a ServiceError (configuration) where they belong to
- * another log, to one at another place, or to a continuation that this log does not come from, such as an older copy.
+ * Binds vault and keys to the log that was opened with them. Throws a ServiceError (configuration) if they belong to
+ * another log, to one at another place, or to a continuation that is not one of this log's, as with an older copy.
  */
 export async function bindSecrets(
   { store: place, secrets: { keys: keysPlace, vault: vaultPlace }, keysAreApart }: BoundPlace,
@@ -148,7 +150,7 @@ export async function bindSecrets(
       if (found.epoch !== null && !epochs.includes(found.epoch)) throw olderCopy(name, found);
       return goesOn ? own : found;
     };
-  // The keys first: they are what a copy of a log comes to without a copy of them.
+  // The keys first, because a copy of a log without a copy of its keys uses the same keys.
   await keys.bind(epoch, decide(keysPlace.name, keysAreApart));
   await vault.bind(epoch, decide(vaultPlace.name, false));
 }

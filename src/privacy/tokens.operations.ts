@@ -72,7 +72,7 @@ export const listTokens = operation({
   examples: ["", "--json"],
 });
 
-/** Returns by its id the day on which each token was last used; undefined if the log cannot be read. */
+/** Returns for each token's id the day of its last use; undefined if the log cannot be read. */
 async function readLastUses(at: LogReader["at"]): Promise<Tokens["usedOn"] | undefined> {
   try {
     return (await at(undefined, "tokens")).states.tokens.usedOn;

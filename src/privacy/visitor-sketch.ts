@@ -6,9 +6,8 @@ import { createDayKeys } from "./day-keys.ts";
 import type { KeyStore } from "./key-store.ts";
 
 /**
- * Returns where a visitor falls in the sketch of a link for today: `register * VISITOR_RANKS + rank`. The same visitor
- * falls on one place all day; links and days cannot be compared. The salt is a key that all instances share, and that
- * is deleted when its day is over. Undefined: the key store gives no salt now.
+ * Returns a visitor's place in the sketch of a link for today: `register * VISITOR_RANKS + rank`. It is the same all
+ * day, and cannot be compared between links or days. Undefined if the key store gives no salt now.
  */
 export type PlaceVisitor = (
   link: string,
@@ -17,6 +16,7 @@ export type PlaceVisitor = (
 
 export function createVisitorSketch(keys: KeyStore, clock: Clock): PlaceVisitor {
   const days = createDayKeys(keys);
+  /** A key that all instances share, and that is deleted when its day is over. */
   const salt = (): Awaitable<Uint8Array | undefined> => {
     const found = days.of("visitor", clock());
     if (found !== undefined) return found.key;

@@ -1,26 +1,27 @@
 import { hideCode, isPersonalCode } from "../template/short-link.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
-/** Differences found; more say nothing new. */
+/** Maximum number of differences found; more say nothing new. */
 export const DIFFERENCES_MAX = 20;
 
-/** Entries of a Map that are compared until others may have a turn. */
+/** Entries of a Map that are compared before others may have a turn. */
 const STEP_ENTRIES = 100;
 
-/** Where two states differ: in a value, of which undefined says that there is none, or in the order of a Map's entries. */
+/** A place where two states differ: in a value, which is undefined if absent, or in the order of a Map's entries. */
 export interface Difference {
-  /** The keys that lead there; empty: the states themselves. */
+  /** The keys that lead there; empty for the states themselves. */
   readonly path: readonly string[];
   readonly values: { readonly before: unknown; readonly after: unknown } | "reordered";
 }
 
 /**
- * Where two states (JSON values and Maps) differ; the order of a Map's entries counts, for folds may go by it. Empty: they
- * are equal. Neither may change meanwhile, while others have their turns. Those that are not meant are left out.
+ * Returns how two states (JSON values and Maps) differ; empty if they are equal. The order of a Map's entries counts,
+ * because folds may depend on it. Neither state may change while this runs in time slices.
  */
 export async function findDifferences(
   before: unknown,
   after: unknown,
+  /** False for differences that are left out. */
   isMeant: (difference: Difference) => boolean = () => true,
 ): Promise<readonly Difference[]> {
   const found: Difference[] = [];
@@ -31,7 +32,7 @@ export async function findDifferences(
   return found;
 }
 
-/** {@link findDifferences} in words: paths with both values. */
+/** {@link findDifferences} as text: paths with both values. */
 export async function differences(stored: unknown, rebuilt: unknown): Promise<readonly string[]> {
   return (await findDifferences(stored, rebuilt)).map(({ path, values }) =>
     values === "reordered"
@@ -40,12 +41,12 @@ export async function differences(stored: unknown, rebuilt: unknown): Promise<re
   );
 }
 
-/** The members of a state that these differences are in: unlike the paths and values, never personal. */
+/** The members of a state that have these differences. Unlike paths and values, they are never personal. */
 export function listMembers(found: readonly string[]): readonly string[] {
   return [...new Set(found.map((difference) => difference.split(/[.:]/, 1)[0] ?? ""))];
 }
 
-// A state holds ten thousands of entries, nearly all of them equal: paths and lists are made only where it differs.
+// A state holds tens of thousands of entries, nearly all of them equal: paths and lists are made only where it differs.
 function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, notes: Notes): Steps {
   if (Object.is(stored, rebuilt) || notes.found.length >= DIFFERENCES_MAX) return;
   if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, notes);
@@ -61,7 +62,7 @@ function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, no
   }
 }
 
-/** States hold the codes of recipients' own links, which readers may not see: they are known by their form. */
+/** Hides the codes of recipients' own links, which readers may not see. Codes are recognised by their form. */
 function withoutCodes({ path, values }: Difference): Difference {
   const shown = path.map(hideIfCode);
   if (values === "reordered") return { path: shown, values };
@@ -77,7 +78,7 @@ function hideIfCode(text: string): string {
   return text.includes("/") ? text.replace(MAYBE_CODE, (one) => (isPersonalCode(one) ? hideCode(one) : one)) : text;
 }
 
-/** They may have a code's form by chance, and hold none. */
+/** Members that may have a code's form by chance, and contain none. */
 const NAMES: ReadonlySet<string> = new Set(["username", "name"]);
 
 function showValue(value: unknown, member: string): unknown {
@@ -119,7 +120,7 @@ function sameOrder(stored: Entries, rebuilt: Entries): boolean {
   return true;
 }
 
-/** Whether two values are equal, order included, without telling where not. */
+/** True if two values are equal. Maps count as unequal, so that `compareMaps` compares them. */
 function same(stored: unknown, rebuilt: unknown): boolean {
   if (Object.is(stored, rebuilt)) return true;
   if (!isObject(stored) || !isObject(rebuilt)) return false;
@@ -137,7 +138,7 @@ export function formatPath(path: readonly string[]): string {
   return path.length === 0 ? "state" : path.join(".");
 }
 
-/** As JSON, a Map as the list of its entries. */
+/** Formats a value as JSON, and a Map as the list of its entries. */
 export function formatValue(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => (inner instanceof Map ? [...inner] : inner)) ?? "nothing";
 }

@@ -13,18 +13,18 @@ import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts"
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { findDifferences, type Difference } from "./differences.ts";
 
-/** Characters of the JSON of a state that is shown as a whole: a few screens. */
+/** Maximum length of the JSON of a state that is shown as a whole: a few screens. */
 const WHOLE_CHARACTERS_MAX = 2_000;
 
-/** The projections that fold events of the type: no other state changes. */
+/** The projections that fold events of the type; no other state changes. */
 export function listFolding(type: EventType): readonly ProjectionName[] {
   return PROJECTION_NAMES.filter((name) => projectionOf(name).types.includes(type));
 }
 
-/** What one event changed in the state of a projection. */
+/** The change that one event made in the state of a projection. */
 export type StateChange = Awaited<ReturnType<typeof findChange>>;
 
-/** What the event changes in a state, which stays as it is: the fold is of a copy. Others have their turns meanwhile. */
+/** Finds how an event changes a state. It folds a copy, so the state stays as it is, and gives others their turns. */
 export async function findChange<Name extends ProjectionName>(projection: Name, before: States[Name], event: Recorded) {
   const rewind = rewindOf(projection);
   const { state, characters } = await inTimeSlices(
@@ -35,16 +35,16 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
   const isShown = characters <= WHOLE_CHARACTERS_MAX && !PERSONAL.has(projection);
   return {
     projection,
-    /** In the order of the state; the first DIFFERENCES_MAX of them. Empty: nothing changed. */
+    /** The first DIFFERENCES_MAX, in the order of the state; empty if nothing changed. */
     differences: rewind === undefined ? differences : differences.map(withoutReplaced),
-    /** Both states; undefined where they are large, or name recipients that the event is not about. */
+    /** Both states; undefined if they are large, or name recipients that the event is not about. */
     whole: isShown ? { before, after } : undefined,
   };
 }
 
 /**
- * What contacts hold to be put back says each change a second time, and of what was put back only the people have an order
- * that means something.
+ * False for differences in the members for a rewind, which repeat each change, and in the order of entries: after a
+ * rewind, only the order of the people means something.
  */
 function isMeant({ path: [member, , below = ""], values }: Difference): boolean {
   if (member === "people") return !FOR_REWIND.includes(below);
@@ -55,7 +55,7 @@ const FOR_REWIND: readonly unknown[] = ["replaced", "met", "changed", "rewinds_t
   keyof Contact | keyof Contacts
 )[];
 
-/** The same of an entry that is shown as a whole, since it was added or removed. */
+/** Removes the members for a rewind from an entry that is shown as a whole, since it was added or removed. */
 function withoutReplaced({ path, values }: Difference): Difference {
   if (values === "reordered" || path[0] !== "people" || path.length !== 2) return { path, values };
   const shown = (entry: unknown): unknown =>
@@ -65,14 +65,17 @@ function withoutReplaced({ path, values }: Difference): Difference {
 
 const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);
 
-/** A copy of a state that can be put back; its JSON is long. The state ends before the event, so nothing it needs is dropped. */
+/**
+ * A copy of a state that can be rewound; its JSON is long. The state ends before the event, so nothing that a rewind
+ * needs was dropped.
+ */
 function* putBack(rewind: Rewind<unknown>, before: unknown, { position }: Recorded) {
   const state = yield* rewind(before, position - 1);
   if (state === undefined) throw new Error(`a state of before the event at ${position} is further than that`);
   return { state, characters: Infinity };
 }
 
-/** A copy of the state, and how long its JSON is. */
+/** A copy of the state, and the length of its JSON. */
 function* copy(state: unknown): Generator<void, { readonly state: unknown; readonly characters: number }, void> {
   const decoder = createStateDecoder();
   let characters = 0;

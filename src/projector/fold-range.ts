@@ -11,14 +11,14 @@ export interface FoldRange {
   readonly onProgress?: ((position: number) => void) | undefined;
   /** Ends the folding early, between two batches of events. */
   readonly signal?: AbortSignal | undefined;
-  /** Gives others their turn between two slices; absent: between two batches of events only. */
+  /** Gives others their turn between two slices; if absent, only between two batches of events. */
   readonly slices?: TimeSlices | undefined;
 }
 
-/** Folded until it is looked whether others wait for their turn: to look costs as much as a tenth of an event. */
+/** Events folded before checking if others wait for their turn: a check costs as much as a tenth of an event. */
 export const STEP_EVENTS = 32;
 
-/** Folds a range of the log. Answers how many events were read, and the position that is reached. */
+/** Folds a range of the log. Returns how many events were read, and the position that was reached. */
 export async function foldRange(
   store: LogStore,
   folding: Folding,
@@ -42,14 +42,14 @@ export async function foldRange(
 /** Most of a log are clicks and their dispatches: reading them along the log is faster than along the index. */
 const BULK: readonly EventType[] = ["LinkClicked", "DispatchSucceeded"];
 
-/** Where it is most of the log in any case, nothing is left out: to test each type would cost more than it saves. */
+/** Reads all types if most of the log is needed anyway: testing each type would cost more than it saves. */
 function queryFor(names: readonly ProjectionName[]): Pick<Query, "types" | "alongLog"> {
   const types = [...new Set(names.flatMap((name) => projectionOf(name).types))];
   if (BULK.every((type) => types.includes(type))) return {};
   return BULK.some((type) => types.includes(type)) ? { types, alongLog: true } : { types };
 }
 
-/** Whether the way from one state to the next is as long as the log between them, however little of it counts. */
+/** True if a fold of the projection reads along the log, however few of the events it needs. */
 export function isReadAlongLog(name: ProjectionName): boolean {
   return projectionOf(name).types.some((type) => BULK.includes(type));
 }
@@ -57,25 +57,25 @@ export function isReadAlongLog(name: ProjectionName): boolean {
 export type Positions = Map<ProjectionName, number>;
 
 /**
- * Positions after which a long catch-up is saved: a start that is killed resumes there, and every past moment has a
+ * Positions after which a long catch-up is saved. A start that is killed resumes there, and every past moment has a
  * snapshot near it.
  */
 const STRETCH_POSITIONS = 40_000;
 
-/** Where a long catch-up is saved on its way. */
+/** The positions at which a long catch-up is saved. */
 export function* stretches(from: number, to: number): Generator<number> {
   for (let stop = from + STRETCH_POSITIONS; stop < to; stop += STRETCH_POSITIONS) yield stop;
 }
 
 export interface CatchUp extends Omit<FoldRange, "from"> {
-  /** Positions at which `onStop` is called on the way, each projection being there or further. */
+  /** Positions at which `onStop` is called on the way; each projection is there or further. */
   readonly stops?: Iterable<number>;
   readonly onStop?: (position: number) => Promise<void> | void;
 }
 
 /**
- * Brings projections that stand at different positions to one, in a single pass: each range of the log is folded into
- * those that have not seen it, and read by their types where that is less.
+ * Brings projections at different positions to one, in a single pass: each range of the log is folded into those that
+ * have not seen it, and read by their types if that is less.
  */
 export async function catchUpStates(
   store: LogStore,
@@ -87,7 +87,8 @@ export async function catchUpStates(
   const ends = new Set([...positions.values(), ...stops, to]);
   for (const end of [...ends].filter((stop) => stop > from && stop <= to).sort((a, b) => a - b)) {
     const behind = states.names.filter((name) => (positions.get(name) ?? 0) <= from);
-    // After each batch: where the log is out of reach in the midst of a range, the rest of it is folded later.
+    // Updated after each batch: if the log is out of reach in the midst of a range, only the rest of it is folded
+    // later.
     const reach = (position: number): void => {
       for (const name of behind) positions.set(name, position);
       onProgress?.(position);

@@ -23,29 +23,29 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldToOptions extends Moment {
-  /** Told now and then which position is folded. */
+  /** Called now and then with the position that was folded. */
   readonly onProgress?: (position: number) => void;
   /**
-   * Keeps snapshots of what a long way passes, so that the next one is short. The position up to which the keys of all
-   * who were forgotten are known to be deleted: what is made while one is being forgotten is void then.
+   * If set, a long fold keeps snapshots on its way, so that the next one is short. The keys of all recipients forgotten
+   * up to this position are known to be deleted; a later erasure makes these snapshots void.
    */
   readonly keepSince?: number;
-  /** Positions between two snapshots of the past while a log is short; default {@link PAST_EVERY_POSITIONS}. */
+  /** Positions between two past snapshots while a log is short; default {@link PAST_EVERY_POSITIONS}. */
   readonly pastEvery?: number;
-  /** Gives the work up, between two batches of events; the states are of no use then. */
+  /** Ends the work early, between two batches of events; the states are useless then. */
   readonly signal?: AbortSignal | undefined;
-  /** States that are folded further, from which some are put back. */
+  /** States that are folded further, from which some are rewound. */
   readonly now?: Pick<Projector, "position" | "isFolded" | "state"> | undefined;
 }
 
-/** States as of a place in the log: the last event that counts. */
+/** States as of a place in the log, which is that of the last event that counts. */
 export interface FoldedTo<Name extends ProjectionName> extends Place {
   readonly states: Pick<States, Name>;
 }
 
 /**
- * What the named projections say of the log up to a moment: folded from the nearest snapshots before it, or put back from a
- * later state.
+ * The states of the named projections at a moment: folded from the nearest snapshots before it, or rewound from a later
+ * state.
  */
 export async function foldTo<Name extends ProjectionName>(
   store: LogStore,
@@ -64,7 +64,7 @@ export async function foldTo<Name extends ProjectionName>(
       rewindOf(name) === undefined ? loadBefore(store, name, position, voided) : Promise.resolve(undefined),
     ),
   );
-  // One after the other: each is opened in time slices, and those of several would be one long slice to a request.
+  // One after the other: each is opened in time slices, and several at once would be one long slice to a request.
   for (const [index, name] of names.entries()) {
     const found = nearest[index];
     const opened =
@@ -90,8 +90,8 @@ interface PutBack extends Pick<FoldToOptions, "now"> {
 }
 
 /**
- * The state as of `position`, put back from that of now or from the snapshot behind it; one of before it, where they are too
- * far away for that. Undefined: there is none.
+ * The state as of `position`, rewound from the present one or from the snapshot behind it. If these are too far away,
+ * the state of an earlier snapshot; undefined if there is none.
  */
 async function openPutBack({ store, name, position, voided, now }: PutBack) {
   const rewind = rewindOf(name)!;
@@ -108,10 +108,10 @@ async function openPutBack({ store, name, position, voided, now }: PutBack) {
   return before && { position: before.position, state: await decodeInTimeSlices(before.text) };
 }
 
-/** The snapshot from which the way to `position` is shortest; undefined: none. */
+/** The nearest snapshot before `position`; undefined if there is none. */
 async function loadBefore(store: LogStore, name: ProjectionName, position: number, voided: Voided) {
   const candidates = (await listUsable(store, name, voided)).filter((entry) => entry.position <= position);
-  // One may be gone, replaced by a newer one or encrypted with a key that is gone: then the one before it is taken.
+  // A snapshot may be gone, replaced by a newer one, or encrypted with a deleted key; then the one before it is used.
   for (const candidate of candidates.toReversed()) {
     const loaded = await loadText(store, name, candidate);
     if (loaded !== undefined) return loaded;
@@ -121,7 +121,7 @@ async function loadBefore(store: LogStore, name: ProjectionName, position: numbe
 
 type Voided = PutBack["voided"];
 
-/** In the order of the log. */
+/** The usable snapshots in the order of the log. */
 async function listUsable(store: LogStore, name: ProjectionName, voided: Voided): Promise<readonly SnapshotEntry[]> {
   const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
   return [...(await listPast(store, name)), ...newest]
@@ -129,7 +129,7 @@ async function listUsable(store: LogStore, name: ProjectionName, voided: Voided)
     .toSorted((one, other) => one.position - other.position);
 }
 
-/** Undefined: it is no longer that one. */
+/** Undefined if that snapshot is no longer there. */
 async function loadText(store: LogStore, name: ProjectionName, { name: stored, position }: SnapshotEntry) {
   const snapshot = await loadFitting(store, stored);
   if (snapshot?.version !== projectionOf(name).version || snapshot.position !== position) return undefined;
@@ -144,10 +144,15 @@ interface Passing<Name extends ProjectionName> {
   readonly every: number;
 }
 
-/** Of the positions between two snapshots: so many events take less time to fold than a large state to encode. */
+/**
+ * Share of the positions between two snapshots: folding this many events takes less time than encoding a large state.
+ */
 const LITTLE = 1 / 4;
 
-/** Where a fold stops to keep snapshots: once a stride, where there is none yet. They shorten the next way, no more. */
+/**
+ * The positions where a fold stops to keep snapshots: one for each stride that has none. They only shorten the next
+ * fold.
+ */
 async function keepPassed<Name extends ProjectionName>(
   { store, states, positions, to, every }: Passing<Name>,
   since: number,
@@ -166,7 +171,8 @@ async function keepPassed<Name extends ProjectionName>(
         !isDue(name, states.get(name), { position, last: last.get(name) ?? 0, every })
       )
         continue;
-      // Where little changed, the one before serves nearly as well; but not where all between would be read to see that.
+      // If little changed, the snapshot before serves nearly as well, unless finding that out takes reading all events
+      // from there on.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));

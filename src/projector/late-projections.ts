@@ -6,19 +6,19 @@ import { createTimeSlices } from "../platform/time-slices.ts";
 import { type CatchUp, catchUpStates, isReadAlongLog, type Positions, stretches } from "./fold-range.ts";
 import type { SnapshotWriter } from "./snapshot-writer.ts";
 
-/** Projections that are far behind the log at a start: without a snapshot, or with one of another version. */
+/** Projections that are far behind the log at a start, without a snapshot or with one of another version. */
 export interface Late {
   readonly states: FoldedStates;
-  /** Where each stands; one that has caught up is removed. */
+  /** The position of each; one that has caught up is removed. */
   readonly positions: Positions;
   readonly snapshotWriter: SnapshotWriter;
 }
 
-/** A state cannot be read yet: its projection is still folded from the log. Ends by itself. */
+/** A state cannot be read yet, because its projection is still being folded from the log. Ends by itself. */
 export class ProjectionFolding extends ServiceError<"busy"> {
   override readonly name = "ProjectionFolding";
   readonly projection: ProjectionName;
-  /** Of the log, 0 to 1. */
+  /** Folded share of the log, 0 to 1. */
   readonly share: number;
   constructor(projection: ProjectionName, share: number) {
     super("busy", `The projection ${projection} is being folded from the log: ${formatShare(share)} done`);
@@ -27,12 +27,12 @@ export class ProjectionFolding extends ServiceError<"busy"> {
   }
 }
 
-/** Whole percent, rounded down: 100 % is not shown before it is true. */
+/** Whole percent, rounded down, so that 100 % is not shown before it is true. */
 export function formatShare(share: number): string {
   return `${Math.floor(share * 100)} %`;
 }
 
-/** Positions behind the others at which the last ones are folded while the others wait: some milliseconds. */
+/** Distance from the others at which the last positions are folded while the others wait: some milliseconds. */
 const JOIN_POSITIONS = 2_000;
 
 export interface FoldBesideOptions {
@@ -40,11 +40,11 @@ export interface FoldBesideOptions {
   /** Ends the work between two batches of events. */
   readonly signal: AbortSignal;
   readonly sliceMs: number | undefined;
-  /** Where the other projections stand. */
+  /** The position of the other projections. */
   readonly position: () => number;
   /** Runs `work` while the other projections stand still. */
   readonly whileStill: (work: () => Promise<void>) => Promise<void>;
-  /** Takes over these states, which stand where the others do. */
+  /** Takes over these states, which are at the position of the others. */
   readonly takeOver: (names: readonly ProjectionName[], states: FoldedStates) => void;
   /** Called when projections are no longer late. */
   readonly onCaughtUp: () => void;
@@ -52,7 +52,7 @@ export interface FoldBesideOptions {
 
 export type FoldBeside = ReturnType<typeof createFoldBeside>;
 
-/** Folds late projections in slices, beside those that follow the log, and then lets them follow it too. */
+/** Folds late projections in slices while the others follow the log, and then lets them follow it too. */
 export function createFoldBeside(late: Late, options: FoldBesideOptions) {
   const { states, positions } = late;
   const { store, signal, sliceMs, position, whileStill, takeOver, onCaughtUp } = options;
@@ -65,7 +65,7 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
   const readShare = (name: ProjectionName): number =>
     Math.min(1, (positions.get(name) ?? Infinity) / Math.max(1, position()));
 
-  /** Removes them: their states are read elsewhere from now on. */
+  /** Removes late projections, whose states are read elsewhere from now on. */
   const leave = (names: readonly ProjectionName[]): void => {
     for (const name of names) {
       if (!positions.delete(name)) continue;
@@ -97,27 +97,27 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
   };
 
   return {
-    /** Resolves once all are folded, or `signal` has aborted; after a failure it may be called again. */
+    /** Resolves once all are folded, or `signal` has aborted. It may be called again after a failure. */
     async run(): Promise<void> {
-      // Few events concern most of them: what runs and pages need is there long before the clicks are read.
+      // Few events concern most of them: the states that runs and pages need are there long before the clicks are read.
       const { along = [], byType = [] } = Object.groupBy(states.names, (name) =>
         isReadAlongLog(name) ? "along" : "byType",
       );
       for (const group of [byType, along]) await foldGroup(group);
     },
-    /** Throws {@link ProjectionFolding} while it is late. */
+    /** Throws {@link ProjectionFolding} while the projection is late. */
     refuse(name: ProjectionName): void {
       if (positions.has(name)) throw new ProjectionFolding(name, readShare(name));
     },
     isLate: (name: ProjectionName): boolean => positions.has(name),
-    /** Those that are late, each with the share of the log that it has folded. */
+    /** The late projections, each with the share of the log that it has folded. */
     shares: (): ReadonlyMap<ProjectionName, number> =>
       new Map([...positions.keys()].map((name) => [name, readShare(name)])),
-    /** Resolves once these are folded. */
+    /** Resolves once these projections are folded. */
     async until(names: readonly ProjectionName[]): Promise<void> {
       for (const name of names) await folded.get(name)?.promise;
     },
-    /** Halts the work for `replace`, which answers the projections that it has folded otherwise. */
+    /** Halts the work during `replace`, which returns the projections that it has folded by other means. */
     async whileHalted(replace: () => Promise<readonly ProjectionName[]>): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       halt.until = promise;
@@ -133,7 +133,7 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
   };
 }
 
-/** Folds these up to `to`; each stands where it came to, also after a failure. */
+/** Folds these projections up to `to`. Each keeps the position that it reached, even after a failure. */
 async function catchUp(
   store: LogStore,
   { states, positions, snapshotWriter }: Late,

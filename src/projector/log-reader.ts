@@ -8,21 +8,24 @@ import { findPlace, parseMoment, type Moment, type Place } from "./parse-moment.
 import type { PastStates } from "./past-states.ts";
 import type { Projector } from "./projector.ts";
 
-/** States of projections, and the moment that they are of. */
+/** States of projections, and their moment. */
 export interface StatesAt<Name extends ProjectionName = ProjectionName> extends Place {
   readonly states: Pick<States, Name>;
-  /** The moment as it was asked for. */
+  /** The moment as it was requested. */
   readonly moment: Moment;
-  /** True while the log is out of reach: it may hold more by now. */
+  /** True while the log is out of reach and may hold more by now. */
   readonly isStale?: boolean;
 }
 
-/** Context of an operation that reads, in a running service and in a command beside it. */
+/** Context of a reading operation, in a running service or in a separate command. */
 export interface LogReader {
   readonly store: LogStore;
   /** The log's clock, in ms since 1970. */
   readonly clock: Clock;
-  /** The states at a moment; undefined: now. Throws a ServiceError (usage) if the text is no moment of this log. */
+  /**
+   * The states at a moment; undefined stands for now. Throws a ServiceError (usage) if the text is no moment of this
+   * log.
+   */
   at<Name extends ProjectionName>(asOf: string | undefined, ...names: readonly Name[]): Promise<StatesAt<Name>>;
 }
 
@@ -44,7 +47,7 @@ export const asOfInput = {
   ),
 };
 
-/** The moment of an answer. */
+/** The moment in a response. */
 const asOfOutput = named(
   "Moment",
   Type.Object({
@@ -56,7 +59,7 @@ const asOfOutput = named(
 
 export const asOf = { as_of: asOfOutput };
 
-/** The moment in ms since 1970: the time or that of the position asked for, or now. */
+/** The moment in ms since 1970: the requested time, that of the requested position, or now. */
 export function resolveEnd(
   { moment: { to, until }, time: at }: Pick<StatesAt, "moment" | "time">,
   now: number,
@@ -77,7 +80,7 @@ export function describeMomentJson({ position, time: at }: Place | Static<typeof
   return `as of position ${position}, ${at ?? "before the first event"}`;
 }
 
-/** The states of an earlier moment are not ready. Folding goes on, so a repeat soon finds them. */
+/** The states of an earlier moment are not ready. Folding continues, so a retry soon finds them. */
 export class MomentFolding extends ServiceError<"busy"> {
   override readonly name = "MomentFolding";
   constructor(position: number) {

@@ -2,14 +2,14 @@ import type { LogStore } from "../../events/catalog.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { usageError } from "../platform/service-error.ts";
 
-/** A moment of the log: after the event at a position, or at a time; neither: now. */
+/** A moment of the log: after the event at a position, or at a time; now if neither is given. */
 export interface Moment {
   readonly to?: number;
   readonly until?: Date;
 }
 
 export interface Place {
-  /** 0: before the first event. */
+  /** 0 before the first event. */
   readonly position: number;
   readonly time: string | undefined;
 }
@@ -18,7 +18,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const LOCAL_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?$/i;
 const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
 
-/** What `--as-of` and `as_of` say. Throws a ServiceError (usage) on what is no moment, or could be two. */
+/** Parses the text of `--as-of` and `as_of`. Throws a ServiceError (usage) if it is no moment, or could be two. */
 export function parseMoment(text: string | undefined, timezone: string): Moment {
   if (text === undefined) return {};
   if (/^\d+$/.test(text)) return { to: Number(text) };
@@ -34,7 +34,7 @@ export function parseMoment(text: string | undefined, timezone: string): Moment 
   throw usageError(`a moment is a position, a day or an ISO 8601 time, not "${shown}"`);
 }
 
-/** When a day begins, in ms since 1970 as a date; undefined: the text is no day. */
+/** The beginning of a day; undefined if the text is no day. */
 export function startOfDay(text: string, timezone: string): Date | undefined {
   if (!DAY.test(text)) return undefined;
   const { to, until } = parseMoment(text, timezone);
@@ -64,7 +64,7 @@ function localTime(text: string, timezone: string): Date {
   }
 }
 
-/** Refuses a position that the log does not have yet: a typing error would look like the present. */
+/** Refuses a position that the log does not have yet; otherwise a typing error would look like the present. */
 export async function checkMoment(store: LogStore, { to }: Moment): Promise<void> {
   if (to === undefined) return;
   const { position } = await store.head();
@@ -72,7 +72,7 @@ export async function checkMoment(store: LogStore, { to }: Moment): Promise<void
   throw usageError(`the log ends at position ${position}: it has no position ${to} (a day is written 2026-11-21)`);
 }
 
-/** Where the log was at a moment. Throws as {@link checkMoment}. */
+/** The log's last position at a moment, and its time. Throws as {@link checkMoment}. */
 export async function findPlace(store: LogStore, moment: Moment): Promise<Place> {
   await checkMoment(store, moment);
   for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))

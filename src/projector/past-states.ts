@@ -5,28 +5,31 @@ import { ServiceError } from "../platform/service-error.ts";
 import { foldTo } from "./fold-to.ts";
 import type { Projector } from "./projector.ts";
 
-/** States as of moments of the past, for a service that answers others meanwhile: one moment is folded at a time. */
+/** States as of past moments, for a service that answers others meanwhile: one moment is folded at a time. */
 export type PastStates = ReturnType<typeof createPastStates>;
 
 export interface PastStatesOptions {
   readonly store: LogStore;
   readonly projector: Pick<Projector, "position" | "listen" | "isFolded" | "state">;
-  /** Ends what is under way. */
+  /** Ends the work in progress. */
   readonly stopping: AbortSignal;
   /** How long a caller waits; default {@link PAST_WAIT_MS}. */
   readonly patienceMs?: number;
 }
 
-/** Moments whose states stay in memory, so that going from page to page folds nothing. With 50,000 people one is 60 MB. */
+/**
+ * Moments whose states stay in memory, so that moving from page to page folds nothing. With 50,000 recipients, one
+ * takes 60 MB.
+ */
 const HELD_MAX = 2;
 
-/** Questions that are answered one after the other. */
+/** Maximum number of questions that wait; they are answered one after the other. */
 const WAITING_MAX = 4;
 
-/** Less than a connection may be idle. */
+/** Less than the time that a connection may be idle. */
 export const PAST_WAIT_MS = 4_000;
 
-/** After these, the states of before are other ones. */
+/** Events after which the states of past moments are different. */
 const VOIDING: ReadonlySet<EventType> = new Set(["PersonForgotten", "ProjectionRebuilt"]);
 
 export function createPastStates({ store, projector, stopping, patienceMs = PAST_WAIT_MS }: PastStatesOptions) {
@@ -48,7 +51,7 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
       const known = held.find(position, names);
       if (known !== undefined) return known;
       const before = voided;
-      // What this process has come to is erased: who is forgotten after that voids what is kept of this fold.
+      // This process has applied all erasures up to here; a later one makes the snapshots of this fold void.
       const keepSince = projector.position;
       const missing = held.missing(position, names);
       const { states } = await foldTo(store, missing, { to: position, keepSince, signal: stopping, now: projector });
@@ -59,8 +62,8 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
 
   return {
     /**
-     * These states after the event at `position`, which is in the log. Undefined: they are not ready yet, or too many others
-     * wait. What was begun goes on, so that it is worth asking again soon. Throws a ServiceError (closed).
+     * These states after the event at `position`, which is in the log. Undefined if they are not ready, or too many
+     * others wait; the fold continues, so ask again soon. Throws a ServiceError (closed).
      */
     async at<Name extends ProjectionName>(
       position: number,
@@ -78,7 +81,7 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
 }
 
 function createHeld() {
-  /** By position; the one asked for last is the last. */
+  /** By position; the last requested one is the last. */
   const moments = new Map<number, Partial<States>>();
   const missing = <Name extends ProjectionName>(position: number, names: readonly Name[]): readonly Name[] => {
     const states = moments.get(position) ?? {};

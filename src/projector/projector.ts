@@ -15,7 +15,7 @@ import { loadRebuilt } from "./snapshots.ts";
 /** Feeds the log, in order, to every projection. */
 export type Projector = ReturnType<typeof follow>;
 
-/** Whether the log, or the keys of what is in it, are out of reach and come back by themselves. */
+/** True if the log, or the keys of its data, are out of reach and come back by themselves. */
 function isPassing(fault: unknown): boolean {
   if (fault instanceof ServiceError) return fault.kind === "full" || fault.kind === "busy";
   return fault instanceof StoreUnavailable || fault instanceof StoreOverloaded;
@@ -25,14 +25,15 @@ const RETRY_MS = 500;
 
 export interface ProjectorOptions extends Omit<RestoreOptions, "names"> {
   readonly logger?: Logger;
-  /** Whether it is this one that saves snapshots while it follows the log; default yes. All save theirs at the end. */
+  /**
+   * True if this instance saves snapshots while it follows the log; default yes. All instances save theirs at the end.
+   */
   readonly saves?: () => boolean;
 }
 
 /**
- * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up; projections that are
- * further behind than `lateAfter` are folded beside from then on. Throws {@link ProjectionAhead}. Takes over what `replay` rebuilds meanwhile, and logs that. `erase` deletes the keys of
- * a forgotten person, and with them what the states hold of that person.
+ * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up; projections that
+ * are further behind than `lateAfter` are folded in the background after that. Throws a ServiceError (damaged).
  */
 export async function startProjector(store: LogStore, options: ProjectorOptions = {}): Promise<Projector> {
   return follow(store, await restoreStates(store, options), options);
@@ -54,7 +55,7 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   const onTime = () => states.part(states.names.filter((name) => !beside.isLate(name)));
   let { evolve } = onTime();
 
-  /** The way of every event: nothing here allocates, waits or searches. */
+  /** Runs for every event: nothing here allocates, waits or searches. */
   const fold = (event: Recorded): void => {
     evolve(event);
     position = event.position;
@@ -85,7 +86,7 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
     get position(): number {
       return position;
     },
-    /** Of the last folded event, as the log holds it. */
+    /** Hash of the last folded event, as the log holds it. */
     get hash(): string {
       return last?.hash ?? restored.hash;
     },
@@ -99,19 +100,22 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
       if (fault !== undefined) return Promise.reject(fault.reason);
       return waiters.wait(wanted);
     },
-    /** Calls `listener` after each event is folded in. The answer removes it again. */
+    /** Calls `listener` after each event is folded in. The returned function removes it again. */
     listen(listener: (event: Recorded) => void): () => void {
       listeners = [...listeners, listener];
       return () => {
         listeners = listeners.filter((one) => one !== listener);
       };
     },
-    /** Rejects with the fault that stopped the projector; never resolves. A log that is out of reach for a while is none. */
+    /**
+     * Rejects with the fault that stopped the projector; never resolves. A log that is out of reach for a while is no
+     * fault.
+     */
     failed,
     async [Symbol.asyncDispose]() {
       stop.abort();
       await Promise.allSettled(work);
-      // After a fault some states may hold half of an event: the next start rebuilds them.
+      // After a fault some states may hold half of an event; the next start rebuilds them.
       if (fault === undefined) await snapshotWriter.saveAll(position);
     },
   };
@@ -120,23 +124,23 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
 function createReaders(beside: FoldBeside, states: Restored["states"]) {
   return {
     /**
-     * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
-     * afresh for each decision and never kept over an await. Throws {@link ProjectionFolding} while it is not complete.
+     * The state as of `position`. It changes as the log grows and is another object after a rebuild, so read it again
+     * for each decision, and never keep it over an await. Throws {@link ProjectionFolding} while it is not complete.
      */
     state<Name extends ProjectionName>(name: Name): StateOf<Name> {
       beside.refuse(name);
       return states.get(name);
     },
-    /** False while the projection is folded from the log. */
+    /** False while the projection is still being folded from the log. */
     isFolded: (name: ProjectionName): boolean => !beside.isLate(name),
-    /** Projections that are folded from the log, each with the share that is done (0 to 1); mostly none. */
+    /** Projections that are being folded from the log, each with the share that is done (0 to 1); mostly none. */
     folding: beside.shares,
-    /** Resolves once these projections are folded; never, where the projector is disposed before. */
+    /** Resolves once these projections are folded; never if the projector is disposed before. */
     folded: beside.until,
   };
 }
 
-/** Folds what a start left out, and lets it follow the log with the others. */
+/** Folds the projections that a start left out, and then lets them follow the log with the others. */
 function foldLate(
   { states, snapshotWriter, late }: Restored,
   { logger, ...options }: Omit<FoldBesideOptions, "takeOver"> & { readonly logger: Logger | undefined },
@@ -152,7 +156,7 @@ function foldLate(
   });
 }
 
-/** One batch after the other, and work between two of them. */
+/** Runs one batch after the other, and other work between two of them. */
 function createTurns() {
   const now = { folding: undefined as Promise<void> | undefined, between: undefined as Promise<void> | undefined };
   return {
@@ -172,19 +176,19 @@ function createTurns() {
 }
 
 interface Standing {
-  /** Default: when `signal` has aborted. */
+  /** Default: once `signal` has aborted. */
   readonly isDone?: () => boolean;
   readonly signal: AbortSignal;
   readonly position: () => number;
   readonly logger: Logger | undefined;
 }
 
-/** Goes on after what passes by itself, by which each event was folded whole or not at all. */
+/** Retries after faults that pass by themselves, which leave each event folded whole or not at all. */
 async function untilDone(
   work: () => Promise<void>,
   { isDone = () => false, signal, position, logger }: Standing,
 ): Promise<void> {
-  /** Where it stood still last: an outage is one line of the operator's log. */
+  /** The position of the last fault: an outage is one line of the operator's log. */
   let stoodAt: number | undefined;
   while (!signal.aborted && !isDone()) {
     try {
@@ -204,11 +208,11 @@ interface Folding extends Pick<Restored, "states" | "snapshotWriter"> {
   readonly logger: Logger | undefined;
   readonly erase: Erase | undefined;
   readonly fold: (event: Recorded) => void;
-  /** Of all batches together: what waits in memory after a stand-still comes without a pause. */
+  /** Shared by all batches: those that wait in memory after a standstill come without a pause. */
   readonly slices: TimeSlices;
 }
 
-/** Folds events in, and applies those after which a state is another one. */
+/** Folds events in, and applies those that replace a state. */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
   const { store, erase, states, snapshotWriter, beside, fold, slices } = folding;
   for (const event of batch) {
@@ -225,7 +229,7 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     }
     const { position } = event;
     let names: readonly ProjectionName[] = [];
-    // What is folded beside must neither hold nor store what the keys opened.
+    // Late projections must neither hold nor store data that these keys opened.
     await beside.whileHalted(async () => {
       await erase(event);
       return (names = await refold(store, states, position - 1));
@@ -233,8 +237,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
-    // Those behind it in the batch were opened while the keys were there; and reading the event once more drops what was
-    // encrypted here with them meanwhile.
+    // The later events of the batch were opened while the keys existed. Reading the erasing event once more also drops
+    // data that was encrypted here with the keys meanwhile.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));
@@ -242,9 +246,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
 }
 
 /**
- * Replaces a live state by the rebuilt one that `event` reports; the states stand right before that event.
- * Whatever is wrong with the rebuilt one is logged and leaves the live one: the service serves on. Answers the projection
- * if it was replaced.
+ * Replaces a live state by the rebuilt one that `event` reports; the states stand right before that event. Returns the
+ * projection if it was replaced. If the rebuilt state is faulty, logs that and keeps the live one.
  */
 async function takeOver(folding: Folding, event: Recorded<"ProjectionRebuilt">): Promise<readonly ProjectionName[]> {
   const { logger } = folding;
@@ -266,7 +269,7 @@ async function takeOver(folding: Folding, event: Recorded<"ProjectionRebuilt">):
   }
 }
 
-/** Where the two differed; undefined when nothing was replaced. */
+/** The differences between the two; undefined if nothing was replaced. */
 async function replace(
   { store, states, beside }: Folding,
   event: Recorded<"ProjectionRebuilt">,
@@ -293,7 +296,7 @@ function createWaiters() {
   let next = Infinity;
 
   return {
-    /** Resolves when `position` is reached; rejects when it never will be. */
+    /** Resolves when `position` is reached; rejects if it never will be. */
     wait(position: number): Promise<void> {
       return new Promise((resolve, reject) => {
         const before = waiting.findLastIndex((waiter) => waiter.position <= position);
@@ -301,7 +304,7 @@ function createWaiters() {
         next = waiting[0]?.position ?? Infinity;
       });
     },
-    /** Called for every event: one comparison when no caller waits for it. */
+    /** Called for every event: one comparison if no caller waits for it. */
     reached(position: number): void {
       if (position < next) return;
       const later = waiting.findIndex((waiter) => waiter.position > position);

@@ -19,21 +19,22 @@ export interface Restored {
   readonly snapshotWriter: SnapshotWriter;
   /** All states are folded up to here, except those that are late. */
   readonly position: number;
-  /** Of the event there. */
+  /** Hash of the event at `position`. */
   readonly hash: string;
   readonly time: string | undefined;
   readonly late: Late;
 }
 
 export interface RestoreOptions {
+  /** Deletes the keys of a forgotten recipient, and with them what the states hold of that recipient. */
   readonly erase?: Erase | undefined;
   /** Default: all. */
   readonly names?: readonly ProjectionName[];
-  /** Positions between two snapshots of the past while a log is short; default {@link PAST_EVERY_POSITIONS}. */
+  /** Positions between two past snapshots while a log is short; default {@link PAST_EVERY_POSITIONS}. */
   readonly pastEvery?: number | undefined;
-  /** How long events are folded, or a snapshot is encoded, until others have their turn; default 2. */
+  /** How long events are folded, or a snapshot is encoded, before others have their turn; in ms, default 2. */
   readonly sliceMs?: number | undefined;
-  /** Projections that are more positions behind the log are left as they are, for `late`; default: none is. */
+  /** Projections that are more positions behind the log are left to `late`; default: none. */
   readonly lateAfter?: number | undefined;
 }
 
@@ -56,7 +57,7 @@ export async function restoreStates(
     from.set(name, await unpackState(snapshot.state));
     positions.set(name, snapshot.position);
   }
-  // Asked for after the snapshots: another process may append and save in between.
+  // Read after the snapshots, because another process may append and save meanwhile.
   const head = await store.head();
   await preferRebuilt(store, from, positions, head.position);
   await applyForgotten(store, from, positions, { to: head.position, erase });
@@ -65,7 +66,7 @@ export async function restoreStates(
   for (const name of names) {
     const kept = await listPast(store, name);
     last.set(name, kept.at(-1)?.position ?? 0);
-    // Few are kept of what is put back, so none may come that would replace those of older versions.
+    // Few snapshots are kept of a projection that can be rewound, so none may come to replace those of older versions.
     const stale = kept.filter(({ version }) => version !== projectionOf(name).version);
     if (rewindOf(name) === undefined || stale.length === 0) continue;
     await store.snapshots.remove(stale.map((entry) => entry.name)).catch(() => {});
@@ -125,8 +126,8 @@ async function preferRebuilt(
 export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
 
 /**
- * Applies erasures that come while the states are restored: deletes their keys, and so the older snapshots, before the log
- * is folded. `to`: the end of what will be folded; later erasures are applied on the way.
+ * Applies erasures that come while the states are restored: deletes their keys, and so the older snapshots, before the
+ * log is folded. `to`: the end of the fold; later erasures are applied on the way.
  */
 export async function applyForgotten(
   store: LogStore,
@@ -148,8 +149,8 @@ export async function applyForgotten(
 }
 
 /**
- * Rebuilds the states that hold personal data from the log, where less is readable since a key was deleted. So they equal
- * what a rebuild gives, whatever they held before. Returns their names.
+ * Rebuilds the states that hold personal data from the log, where less is readable since a key was deleted. The result
+ * equals a rebuild, regardless of their former content. Returns their names.
  */
 export async function refold(store: LogStore, states: FoldedStates, to: number): Promise<readonly ProjectionName[]> {
   const rebuilt = createStates(PERSONAL_PROJECTIONS);

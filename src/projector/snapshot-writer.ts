@@ -4,29 +4,34 @@ import type { FoldedStates } from "../../projections/states.ts";
 import { isReadAlongLog, type Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState, type PackOptions } from "./snapshots.ts";
 
-/** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
+/** Positions between two snapshots of one projection: limits what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
 
-/** The same on a long catch-up for what is read by types: few of its events lie between. */
+/**
+ * The same on a long catch-up for projections that are read by types: few of these events are between two snapshots.
+ */
 const LONG_BY_TYPE_POSITIONS = 120_000;
 
-/** The same for the recipients, who take long to encode and are hardly kept of the past. */
+/** The same for the recipients, who take long to encode and of whom few past snapshots are kept. */
 const LONG_PUT_BACK_POSITIONS = 2_400_000;
 
 /** The projections take turns, so that no turn encodes more than one state. */
 const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.length);
 
-/** A state that nothing changed is saved this rarely: past it, the next start would read on for long to see just that. */
+/**
+ * An unchanged state is saved this rarely; any rarer, and the next start would read on for long to see that nothing
+ * changed.
+ */
 const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 
 /**
- * Keeps snapshots of the states; now and then one of them stays as one of the past, in the same bytes. They only shorten
- * the next start and the way to a moment, so that one which cannot be saved (a full disk) stops nothing.
+ * Saves snapshots of the states; now and then one also stays as a past snapshot, with the same bytes. They only shorten
+ * the next start and the fold to a moment, so a snapshot that cannot be saved (a full disk) stops nothing.
  */
 export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
 
 export interface PastKept {
-  /** Of each projection the position of the last one. */
+  /** Position of the last past snapshot of each projection. */
   readonly last: Positions;
   readonly every: number;
 }
@@ -36,18 +41,18 @@ function lengthToSave(name: ProjectionName, isEnd: boolean): number {
   return rewindOf(name) === undefined ? LONG_BY_TYPE_POSITIONS : LONG_PUT_BACK_POSITIONS;
 }
 
-/** After these the states are other ones, and what is made of the former is void. */
+/** Events that replace the states, and make snapshots of the former ones void. */
 const REPLACING: readonly EventType[] = ["PersonForgotten", "ProjectionRebuilt"];
 
 export interface SnapshotWriterOptions {
   readonly store: LogStore;
   readonly states: FoldedStates;
-  /** Where the snapshots are that the states were made from. */
+  /** Positions of the snapshots that the states were made from. */
   readonly positions: Positions;
   readonly past: PastKept;
-  /** How long a state is encoded at a time. */
+  /** How long a state is encoded before others have their turn, in ms. */
   readonly sliceMs: number | undefined;
-  /** Projections that are not folded yet, which are not saved here; default: none. */
+  /** Projections that are not folded yet and so not saved here; default: none. */
   readonly late?: Pick<ReadonlySet<ProjectionName>, "has">;
 }
 
@@ -80,7 +85,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     const mine = { types: new Set([...projectionOf(name).types, ...REPLACING]), encoded };
     encoding = mine;
     const onEncoded = (): void => {
-      // It is written after that, while another one may be encoded already.
+      // It is written after that, while another one may already be encoded.
       if (encoding === mine) encoding = undefined;
       resolve();
     };
@@ -94,13 +99,13 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     get dueAt(): number {
       return dueAt;
     },
-    /** Saves one projection in the background, if it is its time and `isSaving`. All stand at `position`. */
+    /** Saves one projection in the background, if it is due and `isSaving`. All projections are at `position`. */
     turn(position: number, isSaving: boolean): void {
       dueAt = position + TURN_POSITIONS;
       if (!isSaving || encoding !== undefined) return;
       const name = PROJECTION_NAMES[next];
       next = (next + 1) % PROJECTION_NAMES.length;
-      // A slow disk is not given a second one to write.
+      // A slow disk does not get a second snapshot to write.
       if (name === undefined || writing.has(name) || late.has(name)) return;
       const { position: at, folded } = readSaved(name);
       if (states.foldedBy(name) === folded && position - at < UNCHANGED_EVERY_POSITIONS) return;
@@ -110,29 +115,29 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
     encoding: (type: EventType): Promise<void> | undefined =>
       encoding?.types.has(type) === true ? encoding.encoded : undefined,
-    /** Saves every projection that came a long way since its last snapshot, on the way to a position or at its end. */
+    /** Saves every projection that has advanced far since its last snapshot, on the way to a position or at its end. */
     async saveLong(reached: Positions, isEnd: boolean): Promise<void> {
       for (const [name, position] of reached) {
         if (position - readSaved(name).position >= lengthToSave(name, isEnd)) await save(name, position);
       }
     },
-    /** Saves these at once; they stand at `position`. */
+    /** Saves these projections at once; they are at `position`. */
     async save(names: readonly ProjectionName[], position: number): Promise<void> {
       await Promise.all(writing.values());
       for (const name of names) await save(name, position);
     },
-    /** Saves all, for the next start to begin right there. */
+    /** Saves all projections, so that the next start begins right there. */
     async saveAll(position: number): Promise<void> {
       await Promise.all(writing.values());
       const isDueNow = (name: ProjectionName) => !late.has(name) && readSaved(name).position < position;
       for (const name of PROJECTION_NAMES.filter(isDueNow)) await save(name, position);
     },
-    /** These states were replaced: each is saved at its next turn, whatever is folded until then. */
+    /** Notes that these states were replaced: each is saved at its next turn, even if it folds nothing until then. */
     replaced(names: readonly ProjectionName[]): void {
       for (const name of names) saved.set(name, { ...readSaved(name), folded: -1 });
       dueAt = 0;
     },
-    /** Those of the past are void: the states are other ones now. */
+    /** Makes the past snapshots void, because the states were replaced. */
     voidPast: (names: readonly ProjectionName[]): void => names.forEach((name) => lastPast.set(name, 0)),
   };
 }

@@ -15,15 +15,15 @@ import { constants, createDeflateRaw, inflateRaw } from "node:zlib";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 
-/** A snapshot that is kept so that a moment near it, long ago, is not folded from the start of the log. */
+/** A snapshot that is kept so that a past moment near it is not folded from the start of the log. */
 export interface Past {
   readonly projection: string;
   readonly position: number;
-  /** It takes account of the erasures and rebuilds up to this position of the log. */
+  /** Erasures and rebuilds up to this position of the log are taken into account. */
   readonly since: number;
 }
 
-/** The snapshots of the past have names of their own in the store, which tell all that need be known to choose one. */
+/** Past snapshots have separate names in the store, which contain all that is needed to choose one. */
 const PREFIX = "past/";
 const NAME = /^past\/([^/]+)\/(\d+)\/(\d+)$/;
 
@@ -31,26 +31,26 @@ export function pastName({ projection, position, since }: Past): string {
   return `${PREFIX}${projection}/${position}/${since}`;
 }
 
-/** Undefined: a snapshot of that name is not one of the past. */
+/** Undefined if a snapshot of that name is not a past one. */
 export function parsePastName(name: string): Past | undefined {
   const [, projection, position, since] = NAME.exec(name) ?? [];
   if (projection === undefined) return undefined;
   return { projection, position: Number(position), since: Number(since) };
 }
 
-/** Positions between two of them while a log is short. */
+/** Positions between two past snapshots while a log is short. */
 export const PAST_EVERY_POSITIONS = 20_000;
 
 /**
- * Kept of one projection: a moment is at most 60,000 positions behind one in a log of 10,000,000, a tenth of a second where
- * all of them are read. Twice as many would hold twice as much, for half of that.
+ * Maximum number kept of one projection. In a log of 10,000,000, a moment is then at most 60,000 positions behind one:
+ * a tenth of a second if all of them are read. Twice as many would take twice the space for half of that.
  */
 export const PAST_MAX = 256;
 
-/** Kept of one projection: fewer of them, where they are large. */
+/** Maximum size of all those kept of one projection; of large ones, fewer are kept. */
 const PAST_BYTES_MAX = 256 * 2 ** 20;
 
-/** How far apart they are in a log that goes up to `position`: `every`, doubled whenever there would be too many. */
+/** Distance between two past snapshots in a log up to `position`: `every`, doubled whenever there would be too many. */
 export function strideAt(position: number, every: number): number {
   let stride = every;
   while (position / stride >= PAST_MAX) stride *= 2;
@@ -65,11 +65,11 @@ export function isDue<Name extends ProjectionName>(
 ): boolean {
   const stride = strideAt(position, every);
   const isFirst = Math.floor(position / stride) > Math.floor(last / stride);
-  // A state that can be put back to where the last one is needs none between.
+  // A state that can be rewound to the last one needs no other one from there on.
   return isFirst && !canRewind(name, state, last);
 }
 
-/** Those in the order of the log that are one too many for their stride, or too large altogether. */
+/** The past snapshots, given in the order of the log, that are too many for their stride, or too large altogether. */
 function surplus(entries: readonly SnapshotEntry[], every: number): readonly SnapshotEntry[] {
   let stride = strideAt(entries.at(-1)?.position ?? 0, every);
   for (;;) {
@@ -92,13 +92,13 @@ function firstOfEach(stride: number, entries: readonly SnapshotEntry[]): Readonl
   );
 }
 
-/** Those of one projection, in the order of the log. */
+/** The past snapshots of one projection, in the order of the log. */
 export async function listPast(store: LogStore, name: ProjectionName): Promise<readonly SnapshotEntry[]> {
   const entries = await store.snapshots.list(`${PREFIX}${name}/`);
   return entries.toSorted((one, other) => one.position - other.position);
 }
 
-/** Removes those that are void, and then those that are too many. */
+/** Removes the past snapshots that are void, and then those that are too many. */
 export async function thinPast(store: LogStore, name: ProjectionName, every: number): Promise<void> {
   const voided = (await voidedUpTo(store)).get(name) ?? 0;
   const entries = await listPast(store, name);
@@ -108,19 +108,21 @@ export async function thinPast(store: LogStore, name: ProjectionName, every: num
   await store.snapshots.remove([...invalid, ...surplus(valid, every)].map((entry) => entry.name));
 }
 
-/** Whether it is of the projection as its code is, and made after all that makes older ones void. */
+/** True if the snapshot has the projection's present version, and is newer than all that makes older ones void. */
 export function isCurrent(entry: SnapshotEntry, name: ProjectionName, voided: number): boolean {
   const since = parsePastName(entry.name)?.since ?? entry.position;
   return entry.version === projectionOf(name).version && since >= voided;
 }
 
-/** Removes all of them, of every projection. */
+/** Removes all past snapshots of every projection. */
 export async function removePast(store: LogStore): Promise<void> {
   const entries = await store.snapshots.list(PREFIX);
   await store.snapshots.remove(entries.map(({ name }) => name));
 }
 
-/** The position of the last erasure; 0: none. Reading that event drops the erased person's keys from memory. */
+/**
+ * Position of the last erasure; 0 if there is none. Reading that event drops the erased recipient's keys from memory.
+ */
 export async function lastForgotten(store: LogStore): Promise<number> {
   for await (const { position } of store.read({ types: ["PersonForgotten"], backwards: true, limit: 1 })) {
     return position;
@@ -129,8 +131,8 @@ export async function lastForgotten(store: LogStore): Promise<number> {
 }
 
 /**
- * The position at which a projection was last rebuilt, or at which a person was erased that it may hold. Older snapshots
- * are not used.
+ * The position at which each projection was last rebuilt, or at which a recipient was last erased whom it may hold.
+ * Older snapshots are not used.
  */
 export async function voidedUpTo(store: LogStore): Promise<ReadonlyMap<string, number>> {
   const forgotten = await lastForgotten(store);
@@ -141,7 +143,7 @@ export async function voidedUpTo(store: LogStore): Promise<ReadonlyMap<string, n
   return voided;
 }
 
-/** The snapshot of that name; undefined when there is none, or when it includes events that the log has lost. */
+/** The snapshot of that name; undefined if there is none, or if it includes events that the log has lost. */
 export async function loadFitting(store: LogStore, name: string): Promise<Snapshot | undefined> {
   try {
     return await store.snapshots.load(name);
@@ -151,14 +153,14 @@ export async function loadFitting(store: LogStore, name: string): Promise<Snapsh
   }
 }
 
-/** Under this name a rebuilt state is kept until all instances have loaded it. */
+/** The name under which a rebuilt state is kept until all instances have loaded it. */
 export function rebuiltName(name: ProjectionName): string {
   return `rebuilt/${name}`;
 }
 
 /**
- * The rebuilt state that `event` reports, or a later one that is as good; undefined when it is of another version of
- * the projection, or when a later rebuild has replaced it: that one has an event of its own.
+ * The rebuilt state that `event` reports, or a later one that is as good. Undefined if it is of another version of the
+ * projection, or if a later rebuild, which has its own event, has replaced it.
  */
 export async function loadRebuilt(
   store: LogStore,
@@ -180,13 +182,13 @@ export async function forgetSnapshots(store: LogStore): Promise<void> {
 export interface PackOptions {
   /** Called once the state may change again. */
   readonly onEncoded?: () => void;
-  /** How long it is encoded until others have their turn. */
+  /** How long the state is encoded before others have their turn, in ms. */
   readonly sliceMs?: number | undefined;
 }
 
 /**
- * What a snapshot stores of a state: its text, compressed beside this thread to a tenth. It is encoded in time slices, and
- * decoded so: a list of 50,000 people takes a tenth of a second.
+ * Returns a state as a snapshot stores it: its text, compressed to a tenth outside of this thread. It is encoded and
+ * decoded in time slices, because a list of 50,000 recipients takes a tenth of a second.
  */
 export async function packState(state: unknown, options: PackOptions = {}): Promise<string> {
   const deflate = createDeflateRaw({ level: constants.Z_BEST_SPEED });
@@ -194,12 +196,12 @@ export async function packState(state: unknown, options: PackOptions = {}): Prom
   return packed.toString("base64");
 }
 
-/** The reverse of {@link packState}; of a text that was not compressed too, as older versions stored it. */
+/** The reverse of {@link packState}. It also reads uncompressed text, as older versions stored it. */
 export async function unpackState(stored: string): Promise<unknown> {
   return decodeInTimeSlices(await inflateState(stored));
 }
 
-/** The text of a state, decompressed beside this thread. */
+/** The text of a state, decompressed outside of this thread. */
 export async function inflateState(stored: string): Promise<Buffer> {
   return stored.startsWith("{") ? Buffer.from(stored) : inflate(Buffer.from(stored, "base64"));
 }

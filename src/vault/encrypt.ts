@@ -7,16 +7,16 @@ const ALGORITHM = "aes-256-gcm";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Random bytes are had many at a time: asking for twelve costs as much as encrypting. */
+/** Random bytes are fetched many at a time: fetching twelve costs as much as encrypting. */
 const POOL_BYTES = 1_024 * IV_BYTES;
 const pool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 
-/** Handing a new array to native code costs Bun as much as encrypting with it; this one is always the same. */
+/** Reused, because handing a new array to native code costs Bun as much as encrypting with it. */
 const current = Buffer.alloc(KEY_BYTES);
 
 function handed(key: Uint8Array): Buffer {
-  // A shorter one would leave a part of the last key in its place.
+  // A shorter one would leave a part of the previous key in place.
   if (key.length !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes, this one ${key.length}`);
   current.set(key);
   return current;
@@ -31,7 +31,7 @@ function nextIv(): Buffer {
   return pool.subarray(used - IV_BYTES, used);
 }
 
-/** A text of so many UTF-16 units fits into the room for contexts however it is encoded. */
+/** A context of at most this many UTF-16 units fits into the buffer, however it is encoded. */
 const CONTEXT_CHARS = 256;
 const contexts = Buffer.alloc(3 * CONTEXT_CHARS);
 
@@ -40,7 +40,9 @@ function encodeContext(context: string): Buffer {
   return contexts.subarray(0, contexts.write(context));
 }
 
-/** Encrypts `text`, bound to `context`: it opens only under the same key and context. IV, ciphertext and tag. */
+/**
+ * Encrypts `text`, bound to `context`: it opens only under the same key and context. Returns IV, ciphertext and tag.
+ */
 export function encrypt(key: Uint8Array, text: string, context: string): Buffer {
   const iv = nextIv();
   const cipher = createCipheriv(ALGORITHM, handed(key), iv);
@@ -51,7 +53,7 @@ export function encrypt(key: Uint8Array, text: string, context: string): Buffer 
   return Buffer.concat([iv, ciphertext, cipher.getAuthTag()]);
 }
 
-/** Undefined when the key or the context is another one, or a bit was changed. */
+/** Undefined if the key or the context differs, or a bit was changed. */
 export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): string | undefined {
   if (ciphertext.length < IV_BYTES + TAG_BYTES) return undefined;
   const decipher = createDecipheriv(ALGORITHM, handed(key), ciphertext.subarray(0, IV_BYTES));
@@ -64,20 +66,20 @@ export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): 
   }
 }
 
-/** What the rows of a store are encrypted with; the master key wraps it. */
+/** The key that encrypts the rows of a store; the master key wraps it. */
 export interface DataKey {
   readonly id: string;
   readonly bytes: Uint8Array;
 }
 
-/** Names a data key in rows; random, and never used for anything else. */
+/** Length of a data key's id in rows, which is random and never used for anything else. */
 const ID_BYTES = 8;
 
 export function makeDataKey(): DataKey {
   return { id: randomBytes(ID_BYTES).toString("hex"), bytes: new Uint8Array(randomBytes(KEY_BYTES)) };
 }
 
-/** The data key as only this master key opens it. */
+/** Encrypts the data key so that only this master key opens it. */
 export function wrap({ id, bytes }: DataKey, master: Uint8Array): WrappedKey {
   const by = keyId(master);
   const wrapped = encrypt(wrappingKey(master), Buffer.from(bytes).toString("base64"), formatContext(id, by));
@@ -85,7 +87,7 @@ export function wrap({ id, bytes }: DataKey, master: Uint8Array): WrappedKey {
 }
 
 /**
- * The data key, as `master` opens it; `place` names where it is kept. Throws {@link KeyMismatch}, and a ServiceError
+ * Decrypts the data key with `master`; `place` names where it is kept. Throws {@link KeyMismatch}, and a ServiceError
  * (damaged).
  */
 export function unwrap(wrapped: readonly WrappedKey[], master: Uint8Array, place: string): DataKey {

@@ -13,29 +13,29 @@ import {
   splitIntoChunks,
 } from "./secret-database.ts";
 
-/** A secret and the version to name when it is replaced. */
+/** A secret, and the version to name when it is replaced. */
 export interface Kept {
   readonly version: number;
   readonly value: string;
 }
 
 /**
- * Secrets by name, encrypted at rest with a data key, which the master key wraps. What is deleted leaves no bytes behind.
- * All methods throw {@link KeyMismatch} once another process has exchanged the master key, and a ServiceError: damaged,
- * or what the database throws.
+ * Secrets by name, encrypted with a data key, which the master key wraps. Deleted secrets leave no bytes behind. Throws
+ * {@link KeyMismatch} once another process has exchanged the master key, and ServiceErrors (damaged, or the
+ * database's).
  */
 export type SecretStore = Awaited<ReturnType<typeof storeIn>>;
 
-/** What serves one log, and no other. */
+/** The part of a store that binds it to one log. */
 export type BoundSecrets = Pick<SecretStore, "bind" | "taken">;
 
 export type StoredSecrets = ReturnType<typeof secretsIn>;
 
 export interface SecretStoreOptions {
   readonly place: SecretPlace;
-  /** The master key in force. */
+  /** The present master key. */
   readonly master: Uint8Array;
-  /** Reads the master key again when it opens nothing: another process may have exchanged it. */
+  /** Reads the master key again if it opens nothing: another process may have exchanged it. */
   readonly renew?: (() => Promise<Uint8Array>) | undefined;
 }
 
@@ -59,7 +59,7 @@ export async function openSecretStore({ place, master, renew }: SecretStoreOptio
   }
 }
 
-/** The first one who opens a place makes its data key. */
+/** The first process that opens a place makes its data key. */
 async function keepDataKey(database: SecretDatabase, master: Uint8Array): Promise<void> {
   if ((await database.dataKeys()).length > 0) return;
   await database.transact(async (rows) => {
@@ -76,7 +76,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const change = async <Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result> => {
     for (;;) {
       const key = known;
-      // A rotation by another process is seen under the lock: then it is tried once more, with the new data key.
+      // The lock shows a rotation by another process; then the change is repeated with the new data key.
       const done = await database.transact(async (rows) => {
         holding.check(await rows.label());
         const isInForce = (await rows.dataKeys()).some(({ id }) => id === key.id);
@@ -89,7 +89,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const getAll = async (names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">> => {
     const rows = await database.secrets(names);
     const key = known;
-    // What has another data key is read together with that one.
+    // Rows with another data key are read together with that key.
     const isReadable = rows.every((row) => row.key === null || row.key === key.id);
     return isReadable ? opened(rows, key, database.name) : change((secrets) => secrets.getAll(names));
   };
@@ -103,7 +103,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     keepNote,
     get: async (name: string) => (await getAll([name])).get(name),
     getAll,
-    /** All names that begin so of what is gone, in order. */
+    /** All names of deleted secrets with that prefix, in order. */
     gone: database.buried,
     async revision() {
       const revision = await database.revision();
@@ -111,19 +111,19 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       seen = revision;
       return revision;
     },
-    /** True if they were bound to that log before. */
+    /** True if the secrets were bound to that log before. */
     async areBoundTo(log: string): Promise<boolean> {
       return (await database.label()).binding?.log === log;
     },
     /**
-     * Binds the secrets to a log as `decide` says, which throws what speaks against it. From then on each change and each
-     * look at the revision is refused once they are bound to another log, or to another of its continuations than `epoch`
-     * and the one that `decide` named.
+     * Binds the secrets to the log that `decide` returns, or throws what it throws. From then on, changes and reads of
+     * the revision are refused once another log, or a continuation other than `epoch` and the decided one, has the
+     * secrets.
      */
     async bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void> {
       const { binding: found } = await database.label();
       let binding = decide(found);
-      // What is bound so already is read alone: a change would make all other processes look at their secrets again.
+      // The same binding is only read: a change would make all other processes read their secrets again.
       if (!isDeepStrictEqual(binding, found)) {
         await database.transact(async (rows) => {
           const label = await rows.label();
@@ -133,11 +133,11 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       }
       holding.hold(binding.log, [binding.epoch, epoch]);
     },
-    /** Resolves (never rejects) with the refusal once another log has taken them over. */
+    /** Resolves (never rejects) with the refusal once another log has taken over the secrets. */
     taken: holding.taken,
     /**
-     * Does all of `work` or nothing of it, durably; no other change runs meanwhile. Inside of it only `secrets` are asked:
-     * the store itself waits for its end.
+     * Does all of `work` or nothing of it, durably; no other change runs meanwhile. `work` may use only `secrets`: the
+     * store itself waits for its end.
      */
     change,
     put: (...given: Parameters<StoredSecrets["put"]>) => change((secrets) => secrets.put(...given)),
@@ -149,7 +149,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   };
 }
 
-/** Knows which log the secrets are held for, and finds that another one has them. */
+/** Knows which log the secrets are held for, and notices if another one has them. */
 function createHolding(name: string) {
   const { promise: taken, resolve } = Promise.withResolvers<ServiceError>();
   let held: { readonly log: string; readonly epochs: readonly (string | null)[] } | undefined;
@@ -174,7 +174,7 @@ function createHolding(name: string) {
   };
 }
 
-/** Inside of a transaction, where `first` is the data key in force. */
+/** The secrets within a transaction; `first` is its present data key. */
 function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
   let key = first;
   const getAll = async (names: readonly string[]) => opened(await rows.secrets(names), key, place);
@@ -184,23 +184,23 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
     revision,
     remove,
     bury,
-    /** `gone`: it was here and was deleted for ever. */
+    /** `gone`: the secret existed and was deleted for ever. */
     get: async (name: string) => (await getAll([name])).get(name),
-    /** As `get` for many at once, those of them that are or were here: one by one costs five times as much. */
+    /** As `get` for many at once, for those that exist or existed: one by one costs five times as much. */
     getAll,
-    /** Stores durably. False when the secret is no longer at `expected` (0: absent): another writer was first. */
+    /** Stores durably. False if the secret is no longer at `expected` (0: absent), because another writer was first. */
     async put(name: string, value: string, expected: number): Promise<boolean> {
       const secret = encrypted(key, name, { version: expected + 1, value });
       return expected === 0 ? (await rows.add([secret])) === 1 : await rows.replace(secret, expected);
     },
-    /** Stores those that are absent: many at once cost a tenth of each alone where the database is on a network. */
+    /** Stores the absent ones: with the database on a network, many at once cost a tenth of each alone. */
     async addAll(values: Iterable<readonly [name: string, value: string]>): Promise<void> {
       const secrets = [...values].map(([name, value]) => encrypted(key, name, { version: 1, value }));
       for (const some of splitIntoChunks(secrets)) await rows.add(some);
     },
     /**
-     * Re-encrypts everything, so that only these master keys open it. The data key is new too: with a former master key and
-     * an old copy one opens nothing that is written from now on.
+     * Re-encrypts everything with a new data key, so that only these master keys open it. A former master key with an
+     * old copy opens nothing that is written from now on.
      */
     async rewrap(masters: readonly Uint8Array[]): Promise<void> {
       const next = makeDataKey();
@@ -212,7 +212,7 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
       for (const master of masters) await rows.addDataKey(wrap(next, master));
       key = next;
     },
-    /** This master key opens nothing any more. */
+    /** From now on, this master key opens nothing. */
     revoke: (master: Uint8Array): Promise<void> => rows.removeDataKeys(keyId(master)),
   };
 }
@@ -232,7 +232,9 @@ function encrypted(key: DataKey, name: string, { version, value }: Kept): Encryp
   return { name, key: key.id, ciphertext: encrypt(key.bytes, value, formatContext(key, name, version)) };
 }
 
-/** All labels of a row are authenticated, so neither another's row nor an older one of the same name opens. */
+/**
+ * All labels of a row are authenticated, so neither the row of another secret opens, nor an older one of the same name.
+ */
 function formatContext({ id }: DataKey, name: string, version: number): string {
   return `${id}|${version}|${name}`;
 }

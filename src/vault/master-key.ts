@@ -12,26 +12,26 @@ export interface MasterKeyPlace {
   readonly vault: SecretPlace;
   /** The keys of personal data. */
   readonly keys: SecretPlace;
-  /** A secret: REACHLOG_KEY. Else the file that holds it, and that is made at the first start. */
+  /** The secret REACHLOG_KEY, or the file that holds the key, which is made at the first start. */
   readonly key: Secret | string;
   /**
-   * Several instances may run, and the operator restarts one after the other: during a rotation the former key is good
-   * until {@link endRotation}.
+   * True if several instances may run, which the operator restarts one after the other: during a rotation the former
+   * key is good until {@link endRotation}.
    */
   readonly isShared: boolean;
 }
 
-/** How messages call what has the master key. */
+/** Names in messages where the master key is. */
 export function nameOfKey({ key }: Pick<MasterKeyPlace, "key">): string {
   return typeof key === "string" ? key : "REACHLOG_KEY";
 }
 
-/** The vault, the master key in force, and whether REACHLOG_KEY still holds the key that a rotation has replaced. */
+/** The vault, the present master key, and whether REACHLOG_KEY still holds the key that a rotation has replaced. */
 export type Unlocked = Awaited<ReturnType<typeof unlock>>;
 
 /**
- * Opens the vault with the master key: as configured, or of the key file beside the log, made at the first start. A
- * rotation that was interrupted is finished first. Throws KeyMismatch and other ServiceErrors.
+ * Opens the vault with the configured master key, or with that of the key file next to the log, made at the first
+ * start. An interrupted rotation is finished first. Throws KeyMismatch and other ServiceErrors.
  */
 export async function unlock(place: MasterKeyPlace) {
   const given = await givenKey(place);
@@ -45,29 +45,29 @@ export async function unlock(place: MasterKeyPlace) {
   }
 }
 
-/** The master key in force by now, for who finds that another process has exchanged it. Throws as {@link unlock}. */
+/** The present master key, for a caller that finds it exchanged by another process. Throws as {@link unlock}. */
 export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> {
   const { master, vault } = await unlock(place);
   await vault[Symbol.asyncDispose]();
   return master;
 }
 
-/** The key as it is given, whatever the vault says of it. */
+/** The key as it is given, regardless of the vault's content. */
 async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Array> {
   if (typeof key !== "string") return parseKey(key.reveal(), "REACHLOG_KEY");
   for (const { name, isThere } of existsSync(key) ? [] : [vault, keys]) {
-    // A new key would open nothing of what is there.
+    // A new key would open none of the existing data.
     if (await isThere())
       throw keyError(`${key} is gone, and ${name} was encrypted with it: restore it, or set REACHLOG_KEY`);
   }
   return loadKeyFile(key);
 }
 
-/** What was just done; after each step a crash leaves everything readable with the key that is then in force. */
+/** The last step done. After each, a crash leaves everything readable with the key that is then in force. */
 export type RotationStep = "begun" | "rewrapped" | "replaced" | "ended";
 
 /**
- * Exchanges the master key. The vault comes first, and from then on knows both keys, so that a process with either one
+ * Exchanges the master key. The vault comes first, and knows both keys from then on, so that a process with either one
  * can finish after a crash.
  */
 export async function rotateKey(
@@ -82,8 +82,9 @@ export async function rotateKey(
 }
 
 /**
- * From now on the former master key opens nothing. False: no rotation is in progress. Throws a ServiceError (configuration)
- * where the former key is the given one.
+ * Retires the former master key: destroying it destroys all that was deleted before, except in copies from the
+ * rotation. False if no rotation is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds the former
+ * key.
  */
 export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
   const unlocked = await unlock(place);
@@ -96,7 +97,7 @@ export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
 }
 
 /**
- * Finishes a rotation that was begun, if there is one, and answers the key in force. A key from the environment stays
+ * Finishes a rotation that was begun, if there is one, and returns the present key. A key from the environment stays
  * good until the service is started with the new one, or for instances until the rotation is ended.
  */
 async function finishRotation(
@@ -120,7 +121,7 @@ async function finishRotation(
   return rotation.to;
 }
 
-/** Lets only the new master key open the keys of personal data, unless it is so already. Throws KeyMismatch. */
+/** Lets only the new master key open the keys of personal data, if that is not so already. Throws KeyMismatch. */
 async function rewrapKeys(place: SecretPlace, { from, to }: Rotation): Promise<void> {
   if (!(await place.isThere())) return;
   try {
@@ -152,7 +153,7 @@ export function makeKeyFile(file: string, key: Uint8Array): void {
   makePrivateFile(file, formatKey(key));
 }
 
-/** Writes a key to be kept elsewhere; an existing file is never overwritten. */
+/** Writes a key to be kept elsewhere; never overwrites an existing file. */
 export function writeKeyFile(file: string, key: Uint8Array): void {
   writePrivateFile(file, formatKey(key));
 }

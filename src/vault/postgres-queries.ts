@@ -12,7 +12,7 @@ import {
   type WrappedKey,
 } from "./secret-database.ts";
 
-/** Until the transaction ends, no other one counts it up. Answers the label of before. */
+/** Increases the revision; no other transaction can do so until this one ends. Returns the former label. */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(
     `UPDATE reachlog_vault.stores SET revision = revision + 1 WHERE name = $1
@@ -26,7 +26,7 @@ export async function readLabel(ask: Ask): Promise<SecretLabel> {
   return toLabel(await ask<LabelRow>(query));
 }
 
-/** Behind every character of a name. */
+/** Sorts behind every character of a name. */
 const LAST = "\u{10ffff}";
 
 export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
@@ -52,7 +52,7 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
   };
 }
 
-/** Many rows as one parameter, $2: a query for each would cost ten times as much. */
+/** Passes many rows as one parameter, $2: a query for each would cost ten times as much. */
 const GIVEN = `(SELECT name, key, decode(ciphertext, 'base64') AS ciphertext
   FROM json_to_recordset($2::text::json) AS given (name text, key text, ciphertext text)) AS given`;
 
@@ -132,7 +132,7 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
   };
 }
 
-/** What no revision counts. */
+/** Notes and claims, which no revision counts. */
 export function notesAndClaimsIn(ask: Ask): Pick<SecretDatabase, "note" | "keepNote" | "claim" | "isClaimed"> {
   return {
     async note(name) {
@@ -151,7 +151,7 @@ export function notesAndClaimsIn(ask: Ask): Pick<SecretDatabase, "note" | "keepN
         );
     },
     async claim(name, until, now) {
-      // Some that are over go with it: a flood of them cannot fill the disk.
+      // Deletes some expired claims too, so that a flood of claims cannot fill the disk.
       const { count } = await ask(
         `WITH over AS (DELETE FROM reachlog_vault.claims WHERE store = $1 AND name IN (
            SELECT name FROM reachlog_vault.claims WHERE store = $1 AND until <= $4 AND name <> $2

@@ -26,7 +26,7 @@ export function postgresSecrets({ url, shown, store }: PostgresSecretsPlace): Se
   };
 }
 
-/** A change holds one of them until it ends. */
+/** A change holds one connection until it ends. */
 const CONNECTIONS = 2;
 
 async function openSecrets(url: Secret, store: string, name: string): Promise<SecretDatabase> {
@@ -43,9 +43,9 @@ async function openSecrets(url: Secret, store: string, name: string): Promise<Se
 
 function databaseIn(database: Database, scope: Scope): SecretDatabase {
   const { store, name } = scope;
-  // One change of this process at a time: the others would wait in the server, and have all connections.
+  // One change of this process at a time: several would wait in the server, and use all connections.
   const oneByOne = createSerialQueue();
-  /** How often this process itself has counted the revision up. */
+  /** How often this process itself has increased the revision. */
   let own = 0;
   const ask: Ask = async (query, ...parameters) => {
     try {
@@ -81,17 +81,15 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
   };
 }
 
-/** Where in the database the tables of secrets are: apart from the log, so that a role or a dump can leave them out. */
+/**
+ * The schema with the tables of secrets, separate from the log, so that a role or a dump can leave them out.
+ * KEYS_DATABASE_URL takes the keys of personal data to a database whose backups are short-lived.
+ */
 const SCHEMA = "reachlog_vault";
 
 /**
- * Each brings the tables to the next format. One that was released is never changed.
- *
- * What is emptied or deleted here stays in dead rows until they are vacuumed, and in the write-ahead log, on standbys and
- * in backups for as long as those are kept: encrypted with the data key of then, which only the master key of then opens.
- * So the rows are vacuumed soon; KEYS_DATABASE_URL takes the keys of personal data to a database whose backups are short-lived;
- * and an operator who exchanges the master key and destroys the former one has destroyed all that was deleted before,
- * except in copies of the time when both keys were good: these hold both.
+ * Each brings the tables to the next format; a released one is never changed. Deleted data stays, encrypted with the
+ * former data key, in dead rows, which are vacuumed soon, and in the write-ahead log, standbys and backups while kept.
  */
 const MIGRATIONS: readonly string[] = [
   `

@@ -9,18 +9,18 @@ import {
 } from "eventstore-lite/postgres";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** Asks the server, with the name of the set of secrets as $1. */
+/** Queries the server, with the name of the set of secrets as $1. */
 export type Ask = <Row>(
   query: string,
   ...parameters: (string | number | Uint8Array | null)[]
 ) => Promise<QueryResult<Row>>;
 
 export interface QueryResult<Row> extends ReadonlyArray<Row> {
-  /** Rows that were answered or changed. */
+  /** Number of rows that were returned or changed. */
   readonly count: number;
 }
 
-/** Over one connection, or in one transaction. */
+/** Queries over one connection, or in one transaction. */
 export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask {
   return async <Row>(query: string, ...parameters: readonly unknown[]) => {
     const answer = await sql.unsafe(query, [store, ...parameters] as never[], { prepare: true });
@@ -32,7 +32,9 @@ export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask
 const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
 
-/** Maps the server's answer, or its absence, to our error: nothing was changed, except that a claim may have been made. */
+/**
+ * Maps the server's error, or its silence, to our error: nothing was changed, except that a claim may have been made.
+ */
 export function toServiceError(fault: unknown, name: string): unknown {
   const state = sqlState(fault) ?? "";
   const cause = { cause: fault };
@@ -46,17 +48,20 @@ export function away(name: string, options?: ErrorOptions): ServiceError {
   return new ServiceError("full", `${name} does not answer`, options);
 }
 
-/** One change may re-encrypt all secrets, 60 µs each; each of its queries is answered in time, or the change ends. */
+/**
+ * Maximum time of a change, which may re-encrypt all secrets, 60 µs each. If one of its queries is not answered in
+ * time, the change ends.
+ */
 const CHANGE_MS_MAX = 3_600_000;
 
-/** In which set of secrets, and how messages call it. */
+/** A set of secrets, and its name in messages. */
 export interface Scope {
   readonly store: string;
   readonly name: string;
 }
 
 /**
- * All that `work` asks, or nothing of it. Throws what `work` throws, and a ServiceError where the server cannot do it
+ * Does all queries of `work`, or none of them. Throws what `work` throws, and a ServiceError if the server cannot do it
  * (busy, full), or did not say whether it has committed (in_doubt).
  */
 export async function transact<Result>(
@@ -65,7 +70,7 @@ export async function transact<Result>(
   work: (ask: Ask) => Promise<Result>,
 ): Promise<Result> {
   let isCommitting = false;
-  /** The driver fails outside of all promises when something is sent over a connection that is gone. */
+  /** The driver fails outside of all promises if something is sent over a lost connection. */
   let isGone = false;
   const watchdog = createWatchdog(ANSWER_MS_MAX);
   const within = async (sql: TransactionSql): Promise<{ readonly result: Result }> => {
@@ -89,7 +94,7 @@ export async function transact<Result>(
       watchdog.asked();
       return { result };
     } catch (fault) {
-      // It would send a rollback; that the connection is gone ends the transaction by itself.
+      // It would send a rollback; the lost connection ends the transaction by itself.
       if (isGone) return new Promise<never>(() => {});
       throw fault;
     }
@@ -107,7 +112,7 @@ export async function transact<Result>(
   }
 }
 
-/** Rejects once the server has said nothing for so long while it was asked something. */
+/** Rejects once the server has not answered a query for `ms`. */
 function createWatchdog(ms: number) {
   const { promise: silence, reject } = Promise.withResolvers<never>();
   let pending = 0;

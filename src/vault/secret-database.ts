@@ -1,74 +1,74 @@
 import { ServiceError } from "../platform/service-error.ts";
 
-/** Where one set of secrets is kept, or comes to be. */
+/** The place of one set of secrets that exists, or is to be created. */
 export interface SecretPlace {
-  /** As errors name it. */
+  /** The name of the place in error messages. */
   readonly name: string;
-  /** Whether anything was ever kept there. */
+  /** True if anything was ever stored there. */
   isThere(): Promise<boolean>;
-  /** Opens the place, or makes it. Throws a ServiceError (configuration) where there is something else. */
+  /** Opens the place, or makes it. Throws a ServiceError (configuration) if it holds something else. */
   open(): Promise<SecretDatabase>;
 }
 
 /**
- * The port to an engine that keeps secrets, which are encrypted before they come here. What fails for want of space or of
- * the engine throws a ServiceError; nothing was changed then.
+ * The port to an engine that keeps secrets, which arrive encrypted. Throws a ServiceError if the engine fails or has no
+ * space; nothing was changed then.
  */
 export interface SecretDatabase extends SecretRows, AsyncDisposable {
-  /** As errors name it. */
+  /** The name of the database in error messages. */
   readonly name: string;
   /**
-   * Does all of `work` or nothing of it, durably; no other writer runs meanwhile. Inside of it only `rows` are asked:
-   * anything else may wait for its end.
+   * Does all of `work` or nothing of it, durably; no other writer runs meanwhile. `work` may use only `rows`: anything
+   * else may wait for its end.
    */
   transact<Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result>;
-  /** All that is kept, as of one moment. */
+  /** All content, as of one moment. */
   contents(): Promise<SecretContents>;
   /**
-   * Keeps what another place has, all or nothing, and binds it. Where copies of one place meet, the one with more changes
-   * stays, and what is gone in either is gone. Throws a ServiceError (conflict) where there is anything else.
+   * Stores the content of another place, all or nothing, and binds it. Of two copies of one place, the one with more
+   * changes stays, without what is gone in either. Throws a ServiceError (conflict) if there is anything else.
    */
   fill(contents: SecretContents, binding?: Binding): Promise<void>;
-  /** A text that is no secret; it is in no copy, and counts as no change. */
+  /** A text that is no secret; it is in no copy, and does not count as a change. */
   note(name: string): Promise<string | undefined>;
-  /** Undefined: there is none from now on. */
+  /** Undefined removes the note. */
   keepNote(name: string, text: string | undefined): Promise<void>;
-  /** Claims a name until a time (ms since the epoch), durably; false when it is claimed at `now`. */
+  /** Claims a name until a time (ms since the epoch), durably; false if it is claimed at `now`. */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
 }
 
 export interface SecretRows {
-  /** Those of these names that there are. */
+  /** Returns the rows of the given names that exist. */
   secrets(names: readonly string[]): Promise<readonly SecretRow[]>;
-  /** All names that begin so, in the order of their characters. */
+  /** All names with that prefix, in the order of their characters. */
   names(prefix: string): Promise<readonly string[]>;
   buried(prefix: string): Promise<readonly string[]>;
-  /** One data key for each master key that opens it: more than one only while the master key is exchanged. */
+  /** One wrapped data key for each master key that opens it: more than one only while the master key is exchanged. */
   dataKeys(): Promise<readonly WrappedKey[]>;
-  /** Another number once another process has changed something. */
+  /** A number that is different once another process has changed something. */
   revision(): Promise<number>;
   label(): Promise<SecretLabel>;
 }
 
-/** Which log a set of secrets belongs to: it serves no other. */
+/** The log that a set of secrets belongs to; the set serves no other. */
 export interface Binding {
   /** The log's id. */
   readonly log: string;
-  /** The continuation of that log; null: the one that is opened next. */
+  /** The continuation of that log; null for the one that is opened next. */
   readonly epoch: string | null;
-  /** Where that log is, as messages call it; null: anywhere. */
+  /** Where that log is, by its name in messages; null if it may be anywhere. */
   readonly place: string | null;
 }
 
 export interface SecretLabel {
-  /** How often something was changed here, or in what this is a copy of: of two copies, the one with more is newer. */
+  /** Number of changes here, or in the original of this copy. Of two copies, the one with more changes is newer. */
   readonly changes: number;
-  /** Undefined: no log was opened with it yet. */
+  /** Undefined if no log was opened with the secrets yet. */
   readonly binding: Binding | undefined;
 }
 
-/** As an engine has a label; `log` is null before one was opened with it. */
+/** A label as an engine stores it; `log` is null before a log was opened with it. */
 export interface LabelRow extends Omit<Binding, "log"> {
   readonly changes: number;
   readonly log: string | null;
@@ -80,25 +80,25 @@ export function toLabel([row]: readonly LabelRow[]): SecretLabel {
   return { changes, binding: log === null ? undefined : { log, epoch, place } };
 }
 
-/** What changes rows, of which a transaction makes one change. */
+/** Changes rows, within a transaction that makes one change of them. */
 export interface SecretChanges extends SecretRows {
-  /** Those of the names that there are none of yet. Answers how many that were. */
+  /** Adds those secrets whose names do not exist yet. Returns how many were added. */
   add(secrets: readonly Encrypted[]): Promise<number>;
-  /** Puts a secret in the place of that of the version `expected`. False: it is no longer there. */
+  /** Replaces the secret of that name if it has the version `expected`; false if it does not. */
   replace(secret: Encrypted, expected: number): Promise<boolean>;
   /** Replaces the ciphertexts of these secrets; their versions stay. */
   reencrypt(secrets: readonly Encrypted[]): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Leaves nothing but the name. */
+  /** Deletes everything but the name. */
   bury(name: string): Promise<void>;
   addDataKey(wrapped: WrappedKey): Promise<void>;
   claims(): Promise<readonly Claim[]>;
   relabel(label: SecretLabel): Promise<void>;
   /** Deletes everything but the label. */
   clear(): Promise<void>;
-  /** As they are, with their versions. */
+  /** Inserts the rows unchanged, with their versions. */
   insert(secrets: readonly SecretRow[], claims: readonly Claim[]): Promise<void>;
-  /** Without `master`: all of them. */
+  /** Without `master`, removes all of them. */
   removeDataKeys(master?: string): Promise<void>;
 }
 
@@ -109,7 +109,7 @@ export interface SecretContents {
   readonly claims: readonly Claim[];
 }
 
-/** What was claimed, until when it is remembered (ms since the epoch). */
+/** A claimed name, and how long it is remembered (ms since the epoch). */
 export interface Claim {
   readonly name: string;
   readonly until: number;
@@ -117,31 +117,31 @@ export interface Claim {
 
 export interface Encrypted {
   readonly name: string;
-  /** The id of the data key. */
+  /** The id of its data key. */
   readonly key: string;
   readonly ciphertext: Uint8Array;
 }
 
 export interface SecretRow {
   readonly name: string;
-  /** Of the first value 1; of what is buried any. */
+  /** 1 for the first value; any number for a buried secret. */
   readonly version: number;
-  /** Null with the ciphertext: it is buried. */
+  /** Null if the secret is buried, and so is the ciphertext. */
   readonly key: string | null;
   readonly ciphertext: Uint8Array | null;
 }
 
-/** A data key as a master key encrypts it; both are named by ids that disclose nothing of them. */
+/** A data key as a master key encrypts it; the ids of both disclose nothing about the keys. */
 export interface WrappedKey {
   readonly id: string;
   readonly master: string;
   readonly wrapped: Uint8Array;
 }
 
-/** So many rows are read or written at a time. */
+/** Maximum number of rows read or written at a time. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Reads and writes a whole set of secrets, by what an engine asks inside of a transaction. */
+/** Reads and writes a whole set of secrets, with an engine's queries within a transaction. */
 export function createContents({
   name,
   transact,
@@ -166,7 +166,7 @@ async function readAll(rows: SecretChanges): Promise<SecretContents> {
   return { changes, dataKeys: await rows.dataKeys(), secrets, claims: await rows.claims() };
 }
 
-/** By a newer copy of the same; what was deleted here for ever stays so. */
+/** Replaces everything by a newer copy of the same secrets; secrets that were deleted here for ever stay deleted. */
 async function replaceAll(rows: SecretChanges, contents: SecretContents): Promise<void> {
   const gone = await rows.buried("");
   await rows.clear();
@@ -176,7 +176,10 @@ async function replaceAll(rows: SecretChanges, contents: SecretContents): Promis
   for (const name of gone) await rows.bury(name);
 }
 
-/** A data key is made at random, so a place that has the same one holds a copy. Answers whether the place is empty. */
+/**
+ * Throws a ServiceError (conflict) unless the place is empty or holds a copy, which has the same random data key.
+ * Returns true if it is empty.
+ */
 async function refuseOthers(rows: SecretChanges, contents: SecretContents, name: string): Promise<boolean> {
   const known = new Set(contents.dataKeys.map(({ id }) => id));
   const found = await rows.dataKeys();

@@ -19,11 +19,13 @@ const APPLICATION_ID = 0x726c_7363;
 const FORMAT_VERSION = 3;
 
 // No write-ahead log: it would keep what was deleted. With secure_delete the bytes are overwritten in the file itself.
-// That leaves copies where SQLite has moved a row to another page, as it does to keep a table in the order of its names.
-// So ciphertexts are rows of a table that only grows at its end: they are overwritten in place, and never move.
 const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA; PRAGMA secure_delete=ON;
   PRAGMA trusted_schema=OFF`;
 
+/**
+ * SQLite leaves copies where it moves a row to another page, as it does to keep a table in the order of its names. So
+ * ciphertexts are rows of a table that only grows at its end: they are overwritten in place, and never move.
+ */
 const TABLES = `
   -- One data key; more than one row only while the master key is exchanged.
   CREATE TABLE data_keys (
@@ -41,7 +43,7 @@ const TABLES = `
   CREATE TABLE notes (name TEXT PRIMARY KEY, note TEXT NOT NULL) STRICT;
   PRAGMA application_id=${APPLICATION_ID}; PRAGMA user_version=${FORMAT_VERSION}`;
 
-/** Secrets in a file of their own (mode 0600). */
+/** Secrets in a separate file (mode 0600). */
 export function sqliteSecrets(file: string): SecretPlace {
   return { name: file, isThere: async () => existsSync(file), open: () => openDatabase(file) };
 }
@@ -68,7 +70,7 @@ async function prepare(database: DatabaseSync, file: string): Promise<void> {
   });
 }
 
-/** Throws a ServiceError (configuration) on what is not ours: it may be the log. */
+/** Throws a ServiceError (configuration) if the file is not ours: it may be the log. */
 function isEmpty(database: DatabaseSync, file: string): boolean {
   const pragma = (name: string): unknown => database.prepare(`PRAGMA ${name}`).get()?.[name];
   const version = pragma("user_version");
@@ -89,7 +91,7 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const others = notesAndClaimsIn(statements);
   const requireFile = createPlaceCheck(file);
   const countChanges = () => all<{ count: number }>("SELECT total_changes() AS count")[0]?.count;
-  /** Outside of a transaction: all have one connection, so this would become a part of it. */
+  /** Runs outside of any transaction: all share one connection, so the work would become part of one. */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
   const transactAlone: SecretDatabase["transact"] = (work) =>
     oneByOne(() =>
@@ -122,7 +124,10 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   };
 }
 
-/** The returned function throws a ServiceError (full) once the file was removed or covered: what it wrote would be lost. */
+/**
+ * The returned function throws a ServiceError (full) once the file was removed or covered: further writes would be
+ * lost.
+ */
 function createPlaceCheck(file: string): () => void {
   const requireFiles = rememberFiles([file]);
   return () => {
@@ -141,18 +146,18 @@ async function transact<Result>(database: DatabaseSync, file: string, work: () =
     await whenFree(file, () => database.exec("COMMIT"));
     return result;
   } catch (fault) {
-    // A full disk has ended it already.
+    // A full disk has already ended it.
     if (database.isTransaction) database.exec("ROLLBACK");
     const isOfSqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
     throw isOfSqlite ? new ServiceError("full", `${file} cannot be written now`, { cause: fault }) : fault;
   }
 }
 
-/** How long it is waited for another process that has the file locked, and how often it is tried. */
+/** How long to wait for another process that has locked the file, and how often to try. */
 const BUSY_MS_MAX = 5_000;
 const BUSY_POLL_MS = 5;
 
-/** SQLite would wait inside of a call, and let nothing else of this process go on: not even what has the lock. */
+/** SQLite would wait inside of a call and block all of this process, including the work that holds the lock. */
 async function whenFree<Result>(file: string, work: () => Result | Promise<Result>): Promise<Result> {
   const giveUpAt = performance.now() + BUSY_MS_MAX;
   for (;;) {
@@ -173,11 +178,11 @@ const SQLITE_BUSY = 5;
 function isBusy(fault: unknown): boolean {
   if (!(fault instanceof Error)) return false;
   const code = "errcode" in fault ? fault.errcode : undefined;
-  // Deno 2.9 gives no code where `exec` fails.
+  // Deno 2.9 gives no code if `exec` fails.
   return typeof code === "number" ? (code & 0xff) === SQLITE_BUSY : fault.message === "database is locked";
 }
 
-/** Behind every character of a name. */
+/** Sorts behind every character of a name. */
 const LAST = "\uffff";
 
 /** Statements by their text, each prepared once. */
@@ -190,7 +195,7 @@ function createStatements(database: DatabaseSync) {
   };
   return {
     all: <Row>(query: string, ...given: SQLInputValue[]) => prepare(query).all(...given) as Row[],
-    /** Answers how many rows were changed. */
+    /** Returns how many rows were changed. */
     run: (query: string, ...given: SQLInputValue[]): number => Number(prepare(query).run(...given).changes),
   };
 }
@@ -224,7 +229,7 @@ function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRo
   const ownSlot = "slot = (SELECT slot FROM secrets WHERE name = ?)";
   const erase = (name: string): void =>
     void run(`UPDATE ciphertexts SET ciphertext = zeroblob(length(ciphertext)) WHERE ${ownSlot}`, name);
-  /** A row of another length would be moved. */
+  /** Overwrites a row only with the same length: SQLite would move a row of another length. */
   const overwrite = (name: string, ciphertext: Uint8Array): void => {
     const query = `UPDATE ciphertexts SET ciphertext = ? WHERE ${ownSlot} AND length(ciphertext) = ?`;
     if (run(query, ciphertext, name, ciphertext.length) === 1) return;
@@ -292,7 +297,7 @@ function notesAndClaimsIn({ all, run }: Statements): Pick<SecretDatabase, "note"
       else run(query, name, text);
     },
     async claim(name, until, now) {
-      // A flood of them cannot fill the disk.
+      // Removes expired claims, so that a flood of claims cannot fill the disk.
       run("DELETE FROM claims WHERE until <= ?", now);
       return run("INSERT INTO claims (name, until) VALUES (?, ?) ON CONFLICT DO NOTHING", name, until) === 1;
     },

@@ -7,22 +7,22 @@ export interface Rotation {
   readonly to: Uint8Array;
 }
 
-/** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
+/** Stores tokens, encrypted at rest and separate from the log, so that no event ever holds one. */
 export type Vault = ReturnType<typeof vaultIn>;
 
-/** Secrets by name, of which each change has a version. */
+/** Secrets by name, with a version for each change. */
 export type Secrets = Pick<Vault, "get" | "put" | "delete">;
 
 /**
- * What keyed hashes are made with, and what signs a shared log's checkpoints. Both are kept for ever, so the key stays
- * the same when the master key is exchanged. It is derived from the first master key, so that a lost vault can be made
- * again until the first exchange.
+ * Purposes of keys that make keyed hashes and sign a shared log's checkpoints. These keys stay the same when the master
+ * key is exchanged. They are derived from the first one, so that a lost vault can be made again until the first
+ * exchange.
  */
 const STABLE = ["suppression", "credentials", "checkpoints"] as const;
 
 export type StableKeyPurpose = (typeof STABLE)[number];
 
-/** The secret that holds both master keys while one takes the other's place. */
+/** The secret that holds both master keys while one replaces the other. */
 const ROTATION = "rotation";
 
 /** Opens the vault, or makes it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
@@ -54,7 +54,7 @@ function vaultIn(store: SecretStore, name: string) {
     note,
     keepNote,
     get: (secret: string) => presentIn(store, secret),
-    /** False when the secret is no longer at `expected`; nothing is deleted then. */
+    /** False if the secret is no longer at `expected`; nothing is deleted then. */
     delete: (secret: string, expected: number): Promise<boolean> =>
       store.change(async (secrets) => {
         const isThere = (await presentIn(secrets, secret))?.version === expected;
@@ -64,11 +64,11 @@ function vaultIn(store: SecretStore, name: string) {
     /** A key that stays the same when the master key is exchanged. */
     stableKey: async (purpose: StableKeyPurpose): Promise<Uint8Array> =>
       Uint8Array.fromBase64((await presentIn(store, stable(purpose)))?.value ?? ""),
-    /** The rotation that was begun and is not ended. */
+    /** The rotation that was begun and has not ended, if there is one. */
     rotation: () => rotationIn(store),
     /**
-     * Re-encrypts everything; until `endRotation` both master keys open it, and it knows both. Throws a ServiceError while
-     * a rotation to another key is in progress.
+     * Re-encrypts everything; until `endRotation` both master keys open the vault, and it knows both. Throws a
+     * ServiceError while a rotation to another key is in progress.
      */
     beginRotation: ({ from, to }: Rotation): Promise<void> =>
       store.change(async (secrets) => {

@@ -5,15 +5,17 @@ const SPEC_VERSION = "1.0";
 const SOURCE = "reachlog";
 const TYPE_PREFIX = "reachlog.";
 
-/** What attributes may not hold, and JSON.stringify leaves as it is (CloudEvents 1.0, 3.1: String). */
+/**
+ * Characters that attributes may not contain and that JSON.stringify leaves as they are (CloudEvents 1.0, 3.1: String).
+ */
 const NOT_IN_ATTRIBUTES = /[\u007f-\u009f]|\p{Noncharacter_Code_Point}/gu;
 
 /** Largest value of a CloudEvents Integer. */
 const INTEGER_MAX = 2 ** 31 - 1;
 
 /**
- * CloudEvents 1.0 in its JSON format. What it has no attribute for is in extension attributes, whose names are of
- * lower-case letters and digits only; `meta` and `stored` are JSON text, since attributes have no structure.
+ * CloudEvents 1.0 in its JSON format. Fields without an attribute are extension attributes, named with lower-case
+ * letters and digits only. `meta` and `stored` are JSON text, since attributes have no structure.
  */
 export const cloudevents: ExportFormat = {
   head: "",
@@ -40,7 +42,7 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
   };
 }
 
-/** What others may want of `meta` without taking it apart: only written, never read back. */
+/** Attributes for readers that do not parse `meta`: only written, never read back. */
 function toAttributes(meta: unknown) {
   const { schema, traceparent } = (meta ?? {}) as { schema?: unknown; traceparent?: unknown };
   const isInteger = typeof schema === "number" && Number.isSafeInteger(schema) && Math.abs(schema) <= INTEGER_MAX;

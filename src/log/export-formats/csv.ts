@@ -4,29 +4,29 @@ import { attempt, LineFault, type ExportFormat, type ReadLines, type StoredEvent
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
 const HEADER = COLUMNS.join(",");
-/** Of exports from before anything was encrypted. */
+/** Header of exports from before anything was encrypted. */
 const OLD_HEADER = COLUMNS.slice(0, -1).join(",");
 
-/** A spreadsheet takes a file for UTF-8 by it. */
+/** Makes a spreadsheet read the file as UTF-8. */
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** Characters that begin a formula in a spreadsheet, and the apostrophe that keeps it from being one. */
+/** Characters that begin a formula in a spreadsheet, and the apostrophe that prevents one. */
 const SIGNS = String.raw`[=+\-@'\uff1d\uff0b\uff0d\uff20]`;
 
-/** Cells to be guarded, and those that look as if they were guarded already. */
+/** Matches cells to be guarded, and those that look as if they were guarded already. */
 const FORMULA = new RegExp(String.raw`^(?:\s*${SIGNS}|[\t\r])`);
 
-/** The same within a text: where a semicolon or a tab divides cells, another cell begins behind each of them. */
+/** The same within a text: if a semicolon or a tab divides cells, another cell begins after each of them. */
 const NEXT_FORMULA = new RegExp(String.raw`([;\t])(?=\s*${SIGNS})`, "g");
 const NEXT_GUARDED = new RegExp(String.raw`([;\t])'(?=\s*${SIGNS})`, "g");
 const NEXT_SIGN = new RegExp(String.raw`([;\t]\s*)(${SIGNS})`, "g");
 
-/** A spreadsheet takes what follows for text. */
+/** A spreadsheet takes a cell that begins with it as text. */
 const GUARD = "'";
 
 /**
- * RFC 4180; data, meta and stored as JSON, the last one empty where nothing is encrypted. No field of an event holds a line
- * break, so that a record is a line.
+ * RFC 4180; data, meta and stored are JSON, the last one empty if nothing is encrypted. No field of an event contains a
+ * line break, so each record is one line.
  */
 export const csv: ExportFormat = {
   head: `${BYTE_ORDER_MARK}${HEADER}\r\n`,
@@ -40,7 +40,7 @@ export const csv: ExportFormat = {
     return (lines) => {
       if (columns > 0) return readRecords(lines, columns);
       const [first, ...records] = lines;
-      // Written without quotes, and with them by others.
+      // We write the header without quotes; other programs may add them.
       const header = first?.replace(BYTE_ORDER_MARK, "").replaceAll('"', "");
       if (header !== HEADER && header !== OLD_HEADER) throw new LineFault(0, `the first line is not ${HEADER}`);
       columns = header.split(",").length;
@@ -49,12 +49,12 @@ export const csv: ExportFormat = {
   },
 };
 
-/** JSON in which no further cell is a formula; it says the same. */
+/** Formats a value as JSON in which no further cell is a formula; it parses to the same value. */
 function formatJson(value: unknown): string {
   return escapeNextSigns(JSON.stringify(value));
 }
 
-/** A name in which nothing steers a terminal or begins a formula, as JSON would write that: {@link unescaped} takes it back. */
+/** Escapes as in JSON all that would steer a terminal or begin a formula in a name. {@link unescaped} reverses it. */
 function escaped(name: string): string {
   return escapeNextSigns(escapeControls(name.replaceAll("\\u", "\\u005cu")));
 }
@@ -72,7 +72,7 @@ export function csvHead(columns: readonly string[]): string {
   return BYTE_ORDER_MARK + csvRecord(columns);
 }
 
-/** A line of a file: no cell of it is a formula to a spreadsheet. */
+/** A line of a file for people, in which no cell is a formula to a spreadsheet. */
 export function csvRecord(cells: readonly string[]): string {
   return `${cells.map(cell).join(",")}\r\n`;
 }
@@ -82,13 +82,15 @@ function cell(text: string): string {
   return `"${(FORMULA.test(text) ? GUARD + guarded : guarded).replaceAll('"', '""')}"`;
 }
 
-/** A cell of {@link csvRecord} as it was before: without the apostrophes that keep a spreadsheet from running it. */
+/** A cell of {@link csvRecord} without the apostrophes that keep a spreadsheet from running it. */
 export function readGuarded(text: string): string {
   const isGuarded = text.startsWith(GUARD) && FORMULA.test(text.slice(GUARD.length));
   return (isGuarded ? text.slice(GUARD.length) : text).replace(NEXT_GUARDED, "$1");
 }
 
-/** All lines at once; the parser takes a hundred times longer for one by one, which only a fault is worth. */
+/**
+ * Parses all lines at once. One by one takes the parser a hundred times longer, so that is done only to locate a fault.
+ */
 function readRecords(lines: readonly string[], columns: number): ReturnType<ReadLines> {
   const records = parseRecords(lines.join("\n"));
   if (records?.length === lines.length) {
@@ -104,7 +106,7 @@ function readRecords(lines: readonly string[], columns: number): ReturnType<Read
   );
 }
 
-/** Undefined for text that is no CSV. An empty line is a record of one empty cell. */
+/** Undefined if the text is not CSV. An empty line is a record of one empty cell. */
 function parseRecords(text: string): readonly (readonly string[])[] | undefined {
   if (text === "") return [[""]];
   try {
@@ -135,7 +137,7 @@ function toEvent(cells: readonly string[], columns: number): StoredEvent | undef
   };
 }
 
-/** The header is a line too. */
+/** Counts the header as a line. */
 function atNextLine<Result>(read: () => Result): Result {
   try {
     return read();

@@ -4,34 +4,34 @@ import { ServiceError } from "../../platform/service-error.ts";
 /** An event as the log holds it, neither upcast nor checked. */
 export type StoredEvent = Recorded<NewEvent>;
 
-/** An event as it is shown: opened. `stored`: its data as the log holds it, where something of it is encrypted. */
+/** An event with its personal data decrypted. `stored`: its data as the log holds it, if some of it is encrypted. */
 export type ShownEvent = StoredEvent & { readonly stored?: unknown };
 
-/** What was stored of a line that shows it opened: the hashes cover nothing else. */
+/** Returns the stored form of an event that a line shows decrypted; the hashes cover only that form. */
 export function toStored({ stored, ...event }: ShownEvent): StoredEvent {
   return stored === undefined ? event : { ...event, data: stored };
 }
 
 /**
- * How a log is written to a file and read again: one event a line, and no field of an event is lost or changed. What a
- * line holds beside them is left alone.
+ * Writes a log to a file and reads it back: one event a line, and no field of an event is lost or changed. Other
+ * content of a line is ignored.
  */
 export interface ExportFormat {
-  /** What comes before the first event. */
+  /** The text before the first event. */
   readonly head: string;
-  /** One event, its line break included. */
+  /** One event, including its line break. */
   line(event: ShownEvent): string;
   /** Makes the function that reads the lines of one file, batch by batch. */
   createReader(): ReadLines;
 }
 
 /**
- * The event of each line; undefined for a line that has none. Throws {@link LineFault}. Nothing but the shape is looked
- * at: whether the events make a log, the log finds out.
+ * Returns the event of each line; undefined for a line that has none. Throws {@link LineFault}. Checks only the shape:
+ * the log itself finds out if the events make a log.
  */
 export type ReadLines = (lines: readonly string[]) => readonly (StoredEvent | undefined)[];
 
-/** A line that holds no event of this format; `index` counts from the first line of the batch. */
+/** A line does not hold an event of this format; `index` counts from the first line of the batch. */
 export class LineFault extends ServiceError<"invalid"> {
   override readonly name = "LineFault";
   readonly index: number;
@@ -41,7 +41,7 @@ export class LineFault extends ServiceError<"invalid"> {
   }
 }
 
-/** Reads formats of which each line is a JSON object. */
+/** Reads formats in which each line is a JSON object. */
 export function readJsonLines(toEvent: (line: Readonly<Record<string, unknown>>) => StoredEvent): ReadLines {
   const read = (line: string): StoredEvent | undefined => {
     if (line === "") return undefined;
@@ -52,7 +52,9 @@ export function readJsonLines(toEvent: (line: Readonly<Record<string, unknown>>)
   return (lines) => lines.map((line, index) => attempt(index, () => read(line)));
 }
 
-/** Names the line of what `read` throws. The line itself is not repeated: it is full of personal data. */
+/**
+ * Adds the line's index to the errors of `read`. The line itself is not repeated, because it is full of personal data.
+ */
 export function attempt<Result>(index: number, read: () => Result): Result {
   try {
     return read();
@@ -63,17 +65,17 @@ export function attempt<Result>(index: number, read: () => Result): Result {
   }
 }
 
-/** Characters handed out at once: more are not faster, and a slow reader holds back the next read. */
+/** Characters of one chunk: larger ones are not faster, and a slow reader holds back the next read. */
 const CHUNK_CHARS = 64 * 1024;
 
 export interface ExportChunk {
   readonly text: string;
-  /** Of the last event in it; 0: there is none. */
+  /** Position of the last event in it; 0 if there is none. */
   readonly position: number;
   readonly events: number;
 }
 
-/** Events as the text of a file, chunk after chunk: the next are read when the one before was taken. */
+/** Yields events as the text of a file, in chunks. The next events are read once the previous chunk was taken. */
 export async function* exportText(
   shown: AsyncIterable<ShownEvent>,
   { head, line }: Pick<ExportFormat, "head" | "line">,
@@ -93,10 +95,10 @@ export async function* exportText(
   if (text.length > 0) yield { text, position, events };
 }
 
-/** Makes of stored events what is shown of them, each in its place. */
+/** Converts stored events to shown ones, in the same order. */
 export type Show = (events: readonly StoredEvent[]) => Awaitable<readonly ShownEvent[]>;
 
-/** Shows events as they were written, beside the data as it is stored where something of it is encrypted. */
+/** Shows events as they were written, together with the stored data if some of it is encrypted. */
 export function shownBy(
   open: (events: readonly StoredEvent[]) => Awaitable<readonly { readonly data: unknown }[]>,
 ): Show {
