@@ -1,8 +1,6 @@
 /**
- * Prints what `reachlog serve` needs to be allowed by Deno, with the settings that it would find here: to listen at its
- * address, to call the networks that are configured, to read the program and what settings name, and to write where the
- * log lies. `deno task serve` starts it with these, and with no others: it runs this once to see that it succeeds, since
- * its shell starts a program whatever a substitution ended with.
+ * Prints the permissions that `reachlog serve` needs from Deno, with the settings that it would find here.
+ * `deno task serve` also runs this alone before: its shell would start the service although a substitution failed.
  */
 import { dirname, join, resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";

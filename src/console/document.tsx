@@ -31,9 +31,7 @@ interface ConsoleDocumentProps {
   /** Undefined on a page that is not in the menu. */
   readonly path?: PagePath;
   readonly view?: View;
-  /**
-   * True if the page stays as it is when events arrive: its content is recorded nowhere, and cannot be fetched again.
-   */
+  /** True if the page stays as it is when events arrive: its content is recorded nowhere. */
   readonly isStill?: boolean;
   readonly children: ComponentChildren;
 }
@@ -103,10 +101,7 @@ function Menu({ view, path }: { view: View; path: PagePath | undefined }): VNode
   );
 }
 
-/**
- * The number of dead letters that wait for a decision now. Renders nothing on a page of an earlier moment, where no
- * decision can be made.
- */
+/** The number of dead letters that wait for a decision. Renders nothing on a page of an earlier moment. */
 function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNode | null {
   if (live === undefined) return null;
   const dead = channelsOf(stateNow("deliveries")).reduce((sum, [, channel]) => sum + channel.dead, 0);
@@ -118,9 +113,7 @@ function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNo
   );
 }
 
-/**
- * The result of the newest verification, its position and time. It is on every page, and never claims more than that.
- */
+/** The result of the newest verification, its position and time. It never claims more than that. */
 function Verified({ view: { verified } }: { readonly view: View }): VNode {
   const [tone, icon, words] =
     verified === undefined
@@ -163,10 +156,7 @@ function FindForm({ wanted }: { readonly wanted: string }): VNode {
   );
 }
 
-/**
- * The foot of the menu: how far the log was read for the page, whether it is kept up to date, and the account that
- * sends.
- */
+/** The foot of the menu: how far the log was read, whether the page is kept up to date, and the account that sends. */
 function Foot({ view }: { readonly view: View }): VNode {
   const { position, time } = view;
   const { user, authorized } = view.state("account");
@@ -216,10 +206,7 @@ function AwayBar({ view: { live } }: { readonly view: View }): VNode | null {
   );
 }
 
-/**
- * The result of a form. It is outside of `main`, so that it stays until dismissed although the page is refreshed in
- * place.
- */
+/** The result of a form. It stays until dismissed, because only `main` is refreshed in place. */
 function NoticeBar({ view: { query, asOf, notice } }: { readonly view: View }): VNode | null {
   if (notice === undefined) return null;
   const { text, isFault, nextStep } = notice;

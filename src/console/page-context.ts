@@ -151,7 +151,11 @@ export type Made = VNode | DisclosingPage | OtherPage | undefined;
 export type ConsolePage = (view: View) => Made | Promise<Made>;
 
 /** Returns what an operation that reads answers at the moment of the page. Throws a ServiceError for a refusal. */
-export async function ask<Input extends TProperties, Output extends TProperties, Refusals extends DeclaredRefusals>(
+export async function askOperation<
+  Input extends TProperties,
+  Output extends TProperties,
+  Refusals extends DeclaredRefusals,
+>(
   view: View,
   { run, refusals }: Operation<PageReader, Input, Output, Refusals>,
   input: Static<TObject<Input>>,

@@ -46,7 +46,7 @@ export interface OutreachRules extends RunLimits {
   /** Returns keyed hashes of the recipient's known names, as suppressions keep them. */
   readonly hashes: (recipient: Recipient) => readonly string[];
   readonly findLinkKeys: FindLinkKeys;
-  /** True if the keys of the recipient's data were deleted. This holds even if a restored log lacks the erasure. */
+  /** True if the keys of the recipient's data were deleted, even if a restored log lacks the erasure. */
   readonly isForgotten: (recipient: Recipient) => boolean;
 }
 
@@ -268,10 +268,7 @@ export function sourceFor(source: RecipientSource | undefined, contact: Contact 
 
 type Write = Extract<Verdict, { verdict: "write" }>;
 
-/**
- * Returns the text and the links with the recipient's own codes. Undefined if they did not grant tracking, or if their
- * message has no link.
- */
+/** Returns text and links with the recipient's own codes; undefined without granted tracking, or without a link. */
 function writePersonalLinks({ template }: OutreachRules, { contact, links }: Write, user: SocialUser, secret: string) {
   if (contact?.tracking.status !== "granted" || links.length === 0) return undefined;
   const rendered = render(template, messageRecipient(contact, user), (link) => createPersonalCode(secret, link));

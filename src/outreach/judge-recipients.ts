@@ -8,7 +8,7 @@ import { renderAll, chooseVariant, type Rendered } from "../template/template.ts
 /** The judgement of the imported recipients before a run asks the network. */
 export type Survey = Awaited<ReturnType<typeof survey>>;
 
-/** The text for the requested recipient, or else for the first open one for whom it renders. */
+/** The text for the requested recipient, or else for the first open one that it renders for. */
 interface Sample {
   readonly person: Recipient;
   readonly rendered: Rendered;

@@ -258,7 +258,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
       await (owner.kind === "click" ? clicks.prepare(clock()) : days.prepare(owner.kind, clock()));
     }
   };
-  /** `found` is undefined for a recipient who was erased before, of whom only a mark is left. */
+  /** `found` is undefined for a recipient who was erased before: only a mark is left. */
   const keyOfPerson = (owner: Person, found: PersonKey | undefined): EncryptionKey => {
     if (found === undefined) return encryptionKey(`p${findMark(owner)}`, undefined);
     const { ref, key } = found;

@@ -12,7 +12,7 @@ const SNAPSHOT_EVERY_POSITIONS = 20_000;
  */
 const LONG_BY_TYPE_POSITIONS = 120_000;
 
-/** The same for the recipients, who take long to encode and of whom few past snapshots are kept. */
+/** The same for the recipients: they take long to encode, and few of their past snapshots are kept. */
 const LONG_PUT_BACK_POSITIONS = 2_400_000;
 
 /** The projections take turns, so that no turn encodes more than one state. */

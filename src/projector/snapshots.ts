@@ -131,7 +131,7 @@ export async function lastForgotten(store: LogStore): Promise<number> {
 }
 
 /**
- * The position at which each projection was last rebuilt, or at which a recipient was last erased whom it may hold.
+ * The position at which each projection was last rebuilt, or at which a recipient that it may hold was last erased.
  * Older snapshots are not used.
  */
 export async function voidedUpTo(store: LogStore): Promise<ReadonlyMap<string, number>> {

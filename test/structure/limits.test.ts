@@ -15,6 +15,7 @@ const LIMITS = {
   pronouns: 0,
   pronounsInDocuments: 0,
   pronounsInTests: 0,
+  riddles: 0,
   filesSayingAnew: 0,
 };
 

@@ -24,6 +24,8 @@ export interface Measures {
   readonly pronounsInDocuments: number;
   /** Such pronouns in tests, except names of the networks such as `@everyone`. */
   readonly pronounsInTests: number;
+  /** Comments that begin with a relative pronoun or "Of", have over 240 characters, or more than three sentences. */
+  readonly riddles: readonly string[];
   /** Files of product, documents and tests with the old word for "again". */
   readonly filesSayingAnew: readonly string[];
 }
@@ -81,10 +83,32 @@ export function measure(root: string): Measures {
       ),
       new RegExp(`(?<![@"])${PRONOUNS.source}`, "gi"),
     ),
+    riddles: [...textsOf(root, ["{clients,deploy,events,packaging,projections,sandbox,src,test}/**/*.{ts,tsx,js}"])]
+      .filter(([file]) => !file.startsWith("clients/typescript/src/"))
+      .flatMap(([file, text]) => commentsIn(text).flatMap((one) => (isRiddle(one) ? [`${file}: ${one}`] : []))),
     filesSayingAnew: [...textsOf(root, WRITTEN), ...documents.map(({ path, text }) => [path, text] as const)]
       .filter(([file, text]) => !file.startsWith("test/structure/") && /\banew\b/i.test(text))
       .map(([file]) => file),
   };
+}
+
+const BLOCK = /^[ \t]*\{?\/\*\*?([^]*?)\*\//gm;
+const LINES = /^[ \t]*\/\/ .*(?:\n[ \t]*\/\/ .*)*/gm;
+
+/** The comments of a source file that stand on lines of their own, each on one line. */
+function commentsIn(text: string): readonly string[] {
+  const blocks = [...text.matchAll(BLOCK)].map(([, inside = ""]) => inside.replaceAll(/\s*\n\s*\*? ?/g, " "));
+  const lines = [...text.matchAll(LINES)].map(([all]) => all.replaceAll(/^[ \t]*\/\/ /gm, "").replaceAll("\n", " "));
+  return [...blocks, ...lines].map((one) => one.trim());
+}
+
+const COMMENT_CHARS_MAX = 240;
+const SENTENCES_MAX = 3;
+
+function isRiddle(comment: string): boolean {
+  const sentences = comment.match(/[.!?](?:\s|$)/g)?.length ?? 0;
+  const begins = /^(?:Of|Those|That|What|Which|Who|Whose|Whether)\b/.test(comment);
+  return begins || comment.length > COMMENT_CHARS_MAX || sentences > SENTENCES_MAX;
 }
 
 function textsOf(root: string, globs: readonly string[]): ReadonlyMap<string, string> {

@@ -25,7 +25,7 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { ask, readOrReason, readText, type View } from "../page-context.ts";
+import { askOperation, readOrReason, readText, type View } from "../page-context.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
 /** The progress of each channel, and the dispatches that were given up or are in doubt. */
@@ -38,7 +38,7 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   );
   const filter = await readOrReason(() => parseDispatchFilter(texts, view.settings.timezone));
   const wanted = typeof filter === "string" ? undefined : filter.channel;
-  const lags = await readOrReason(() => ask(view, readDeliveryLag, omitUndefined({ channel: wanted })));
+  const lags = await readOrReason(() => askOperation(view, readDeliveryLag, omitUndefined({ channel: wanted })));
   const fault = [filter, lags].find((one) => typeof one === "string");
   const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
   let all: ReturnType<typeof listAllLetters> | undefined;

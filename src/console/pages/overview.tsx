@@ -19,7 +19,7 @@ import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
-import { ask, newestEvents, type View } from "../page-context.ts";
+import { askOperation, newestEvents, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
 
 /** Events read for the newest lines: many clicks and deliveries become one line. */
@@ -102,7 +102,7 @@ function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null
 }
 
 async function renderQuota(view: View): Promise<VNode> {
-  const { used, limit, resets_at } = await ask(view, showQuota, {});
+  const { used, limit, resets_at } = await askOperation(view, showQuota, {});
   return (
     <Card title="Today's quota">
       <p class="figure">

@@ -305,7 +305,7 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 }
 
 /**
- * The links of the messages to a recipient, with the clicks of everyone who got them. If a link was in one message
+ * The links of the messages to a recipient, with the clicks of all who got them. If a link was in one message
  * only, all clicks are this recipient's, and shown only while they grant tracking.
  */
 function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | null {

@@ -7,7 +7,7 @@ import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { listTokens } from "../../privacy/tokens.operations.ts";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
-import { ask, type View } from "../page-context.ts";
+import { askOperation, type View } from "../page-context.ts";
 
 export async function setupPage(view: View): Promise<VNode> {
   const steps = setupSteps(view);
@@ -47,7 +47,7 @@ export async function setupPage(view: View): Promise<VNode> {
 
 /** The scopes of each caller's token, when it expires, and the day of its last use. */
 async function renderCallers(view: View): Promise<VNode | null> {
-  const { tokens } = await ask(view, listTokens, {});
+  const { tokens } = await askOperation(view, listTokens, {});
   if (tokens.length === 0) return null;
   return (
     <Section id="callers" title="Who may do what">

@@ -66,7 +66,7 @@ function openBatch(comparison: Comparison, run: HypotheticalRun, { source, peopl
   }
 }
 
-/** The turn of a recipient whom the log does not mention in this run. False if no other recipient comes after them. */
+/** The turn of a recipient that the log does not mention in this run. False if no other recipient comes after them. */
 function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
   const { was, would } = comparison;
   const contact = contactIn(would, met.recipient);

@@ -28,7 +28,7 @@ export interface HypotheticalRun {
   source: WalkTarget["source"];
   /** Recipients who had their turn. Each has one. */
   readonly seen: Set<Contact>;
-  /** Recipients of a network page whom the log skipped, but the other rules would not. */
+  /** Recipients of a network page that the log skipped, but the other rules would not. */
   readonly deferred: Met[];
   /** Zones where the window is closed for recipients whose turn comes later. */
   readonly zones: Set<string>;
