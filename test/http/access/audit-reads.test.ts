@@ -103,7 +103,8 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
     WEBHOOK_SECRET: `whsec_${btoa("x".repeat(32))}`,
     WEBHOOK_EVENTS: "LinkClicked",
   };
-  const env = { PORT: "0", AUTH_POLICY: "strict", API_TOKENS: tokens.join(","), ...webhook, ...place, ...more };
+  const settings = { PORT: "0", AUTH_POLICY: "strict", API_TOKENS: tokens.join(","), MESSAGE_TEMPLATE: "Hi" };
+  const env = { ...settings, ...webhook, ...place, ...more };
   const config = loadConfig(env, () => "");
   await using opening = new AsyncDisposableStack();
   const service = opening.use(
