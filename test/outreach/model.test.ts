@@ -19,5 +19,6 @@ test("whatever happens to the processes, the log, the clock and the network: no 
   expect(Math.min(accepted, forgotten, ended, replacedLogs, filesPutBack, waits, closed)).toBeGreaterThan(0);
   const { deduplicationWindow, undelivered, crashes, pauses, stopped, refusedRestores } = rare;
   const met = Math.min(deduplicationWindow, undelivered, crashes, pauses, stopped, refusedRestores);
-  expect(met).toBeGreaterThan(isWhole ? 5 : -1);
+  // A part of the histories meets some of these seldom.
+  if (isWhole) expect(met).toBeGreaterThan(5);
 });
