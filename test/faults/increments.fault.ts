@@ -330,7 +330,7 @@ test("a program of 50 lines in Python reads the segments, proves the chain and t
     await appendDay(env, day, 60, 5);
     await back(env, all);
   }
-  const readme = readFileSync(join(import.meta.dirname, "../../docs/backups.md"), "utf8");
+  const readme = readFileSync(join(import.meta.dirname, "../../docs/segments.md"), "utf8");
   const program = /```python\n([^`]*)```/.exec(readme)![1]!;
   expect(program.trim().split("\n").length).toBeLessThanOrEqual(50);
   const script = folder.file("segments.py");

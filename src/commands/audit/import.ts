@@ -15,7 +15,7 @@ in itself.
 
 The vault, the keys of personal data and the master key are not in an export:
 bring them along. Without the keys nothing personal can be read. Idempotency keys
-are not in it either: see docs/operate.md. A service treats the new log as a
+are not in it either: see docs/upgrade.md. A service treats the new log as a
 restored one, so its first day has no run.`,
     )
     .argument("<file>", "what export wrote, or - for stdin")
