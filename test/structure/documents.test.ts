@@ -63,7 +63,7 @@ test("every path in backticks leads to a file", () => {
 });
 
 describe("the table of guarantees", () => {
-  const text = documents.find(({ path }) => path === "docs/guarantees.md")?.text ?? "";
+  const text = documents.find(({ path }) => path === "docs/promises.md")?.text ?? "";
   const rows = text
     .split("\n")
     .filter((line) => line.startsWith("| "))
