@@ -155,9 +155,7 @@ describe("what is shown of the log", () => {
   test("the filter's form keeps the chosen types, and the tab but for the news", async () => {
     const { harness } = await openMixed();
     const hiddenAt = async (path: string) => {
-      const form = /<form class="filter" method="get" action="\/activity" .*?<\/form>/s.exec(
-        await pageAt(harness, path),
-      );
+      const form = /<form class="filter" action="\/activity" .*?<\/form>/s.exec(await pageAt(harness, path));
       return [...(form?.[0] ?? "").matchAll(/type="hidden" name="(\w+)" value="(\w+)"/g)].map(([, ...pair]) =>
         pair.join("="),
       );
