@@ -176,17 +176,6 @@ describe("what is shown of the log", () => {
     expect(shown).toEqual([6]);
     expect(await textsAt(page, ".chips")).toEqual([]);
   });
-
-  test.each([
-    ["/audit", "/activity"],
-    ["/audit?type=LinkClicked&as_of=5&recipient=%40ada", "/activity?type=LinkClicked&as_of=5&recipient=%40ada"],
-    ["/audit/7?as_of=9", "/activity/7?as_of=9"],
-  ])("the former address %s leads to %s", async (former, current) => {
-    const { harness } = await openMixed();
-    const answer = await ask(harness.app, former);
-    expect([answer.status, answer.headers.get("location")]).toEqual([308, current]);
-    expect((await ask(harness.app, current)).status).toBe(200);
-  });
 });
 
 describe("the page of a click", () => {
