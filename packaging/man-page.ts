@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
 import { isRunnable } from "../src/commands/shared/command.ts";
 import { loadReachlog } from "../src/commands/shared/root-command.ts";
+import { secretFiles } from "../src/config/schema.ts";
 import { VERSION } from "../src/platform/version.ts";
 import { ROOT } from "./bundle.ts";
 
@@ -24,6 +25,7 @@ reachlog \\- ${escaped(program.description())}
 ${leavesOf(program, []).map(sectionOf).join("")}.SH EXIT STATUS
 ${tableOf("docs/command-line.md", /^\| (\d+) +\| (.*?) *\|$/gm)}.SH ENVIRONMENT
 Each of these may stand in the file .env of the folder that reachlog is started in, too.
+Secrets can come from files: ${escaped([...secretFiles.keys()].join(", "))} name such a file.
 ${settings()}`;
 }
 

@@ -81,9 +81,9 @@ _reachlog() {
     esac
   done
   case "$at $before" in
-${commands.flatMap(valueCases).join("")}  esac
-  case "$at" in
-${commands.map(wordsCase).join("")}  esac
+${commands.flatMap(valueCases).join("")}    *) case "$at" in
+${commands.map(wordsCase).join("")}    esac ;;
+  esac
   if [[ $cur == -* || -z $words ]]; then words=$options
   elif [[ $words == FILE ]]; then compopt -o default; return
   fi
@@ -101,24 +101,20 @@ function patterns(texts: readonly string[]): string {
 function valueCases({ path, options }: CompletedCommand): readonly string[] {
   return options.flatMap(({ names, value }) => {
     if (value === undefined) return [];
-    return [`    ${patterns(names.map((name) => `${path} ${name}`))}) ${formatReply(value)}return ;;\n`];
+    return [`    ${patterns(names.map((name) => `${path} ${name}`))}) words=${quoteForShell(formatWords(value))} ;;\n`];
   });
 }
 
-function formatReply(value: Value): string {
-  if (value === "file") return "compopt -o default; ";
-  return value === "other" ? "" : `mapfile -t COMPREPLY < <(compgen -W ${quoteForShell(value.join(" "))} -- "$cur"); `;
-}
-
 function wordsCase({ path, commands, options, argument }: CompletedCommand): string {
-  const words = commands.length > 0 ? commands.map(({ name }) => name) : listWords(argument);
-  const names = options.flatMap((option) => option.names);
-  return `    ${quoteForShell(path)}) words=${quoteForShell(words.join(" "))} options=${quoteForShell(names.join(" "))} ;;\n`;
+  const words = formatWords(commands.length > 0 ? commands.map(({ name }) => name) : argument);
+  const names = options.flatMap((option) => option.names).join(" ");
+  return `      ${quoteForShell(path)}) words=${quoteForShell(words)} options=${quoteForShell(names)} ;;\n`;
 }
 
-function listWords(argument: Value | undefined): readonly string[] {
-  if (argument === "file") return ["FILE"];
-  return argument === undefined || argument === "other" ? [] : argument;
+/** `FILE` stands for the names of files. */
+function formatWords(value: Value = "other"): string {
+  if (value === "file") return "FILE";
+  return value === "other" ? "" : value.join(" ");
 }
 
 /** The script for zsh: a file `_reachlog` in a folder of `fpath`, or read with `source`. */

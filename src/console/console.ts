@@ -21,9 +21,8 @@ import {
   type PageReader,
   type View,
 } from "./page-context.ts";
-import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
-import { createStates } from "../../projections/states.ts";
+import { hrefAt } from "./hrefs.ts";
 import { parseMoment, findPlace, type Moment } from "../projector/parse-moment.ts";
 
 export interface ConsoleSources {
@@ -55,31 +54,21 @@ export type RenderedPage = PageText | ({ readonly outcome: "elsewhere" } & Other
 export type Console = ReturnType<typeof createConsole>;
 
 export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources) {
-  /**
-   * The projections that each page has read so far. Most pages do not need the list of recipients, which takes long to
-   * open.
-   */
-  const readBy: ReadBy = new Map();
-  const makePast = createPastPages(past, readBy);
+  const renderAt = createPastPages(past);
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
-  const stateNow: View["state"] = (name) => projector.state(name);
+  const stateNow: View["stateNow"] = (name) => projector.state(name);
 
   const renderNow = async (page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> => {
     const { position, time } = projector;
-    const read = namesReadBy(readBy, page);
-    const state: View["state"] = (name) => {
-      read.add(name);
-      return stateNow(name);
-    };
     const now = nowIn(time);
     const verified = await findLast(store, "LogVerified", position);
     const span = await readSpan(store, now);
-    const reader = toReader({ store, settings, state, position, time }, () => now, {});
+    const reader = toReader({ store, settings, state: stateNow, position, time }, () => now, {});
     const moment = {
       reader,
-      state,
+      state: stateNow,
       stateNow,
       hasNow: () => true,
       position,
@@ -90,7 +79,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
       asOf: undefined,
       span,
     };
-    return rendered(await page({ ...visit, ...moment, past, store, settings }));
+    return rendered(await page.render({ ...visit, ...moment, past, store, settings }));
   };
 
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
@@ -100,7 +89,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
       projector.isFolded(name) &&
       projector.position >= position &&
       (rewindOf(name) === undefined || canRewind(name, projector.state(name), position));
-    const made = await makePast(page, { ...visit, store, settings, span, stateNow, hasNow, asOf, present });
+    const made = await renderAt(page, { ...visit, store, settings, span, stateNow, hasNow, asOf, present });
     if (made.outcome === "shown") return rendered(made.page);
     if (made.outcome === "not_ready") return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
     const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
@@ -166,19 +155,8 @@ export interface PastVisit extends Omit<
   readonly present: number;
 }
 
-type ReadBy = Map<ConsolePage, Set<ProjectionName>>;
-
-function namesReadBy(readBy: ReadBy, page: ConsolePage): Set<ProjectionName> {
-  const read = readBy.get(page) ?? new Set();
-  readBy.set(page, read);
-  return read;
-}
-
-/**
- * Makes pages as of earlier moments, on which nothing can be done. `readBy` holds the projections that each page has
- * read so far, also as of now.
- */
-export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
+/** Makes pages as of earlier moments, on which nothing can be done. */
+export function createPastPages(past: PastStates) {
   return async (page: ConsolePage, visit: PastVisit) => {
     const { asOf, present, hasNow, ...rest } = visit;
     const found = await readOrReason(async () => {
@@ -187,35 +165,34 @@ export function createPastPages(past: PastStates, readBy: ReadBy = new Map()) {
     });
     if (typeof found === "string") return { outcome: "no_moment", why: `${found}.` } as const;
     const { position, time, until, to } = found;
+    const states = await past.at<ProjectionName>(position, page.reads);
+    if (states === undefined) return { outcome: "not_ready" } as const;
+    const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
+      if (!(name in states)) throw new Error(`a page reads ${name}, which it does not declare`);
+      return states[name];
+    };
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
     const verified = await findLast(visit.store, "LogVerified", position);
-    const asked = { asOf, position, time, now, hasNow: (name: ProjectionName) => hasNow(name, position) };
+    const asked = { asOf, state, position, time, now, hasNow: (name: ProjectionName) => hasNow(name, position) };
     const view = { ...rest, ...asked, past, verified, live: undefined, formToken: undefined };
-    const read = namesReadBy(readBy, page);
-    // After each attempt that lacks states, `read` names more of them.
-    for (;;) {
-      const states = await past.at<ProjectionName>(position, [...read]);
-      if (states === undefined) return { outcome: "not_ready" } as const;
-      const toPageReader = (state: View["state"]) =>
-        toReader({ ...view, state }, () => present, omitUndefined({ to, until }));
-      const made = await makePage(page, view, { states, read, toPageReader });
-      if (made !== LACKING) return { outcome: "shown", page: made } as const;
-    }
+    const reader = toReader(view, () => present, omitUndefined({ to, until }));
+    const made = await page.render({ ...view, reader });
+    const kept = made !== undefined && "location" in made ? { ...made, location: hrefAt(made.location, asOf) } : made;
+    return { outcome: "shown", page: kept } as const;
   };
-}
-
-/** `states`: those that are known; `read`: the names of all that the page has asked for. */
-interface Reading {
-  readonly states: Partial<States>;
-  readonly read: Set<ProjectionName>;
-  toPageReader(state: View["state"]): PageReader;
 }
 
 const FIGURE_EVENTS_MAX = 2_000;
 
 /** Reads the states of the page's moment for operations. */
 function toReader(
-  { store, settings, state, position, time }: Pick<View, "store" | "settings" | "state" | "position" | "time">,
+  {
+    store,
+    settings,
+    state,
+    position,
+    time,
+  }: Pick<View<ProjectionName>, "store" | "settings" | "state" | "position" | "time">,
   clock: Clock,
   moment: Moment,
 ): PageReader {
@@ -231,67 +208,4 @@ function toReader(
       return { states, position, time, moment };
     },
   };
-}
-
-const LACKING = "a state is lacking";
-
-/**
- * Makes a page with all its components, and adds the names of the projections that it reads to `read`. Missing states
- * are empty, and the page is then discarded: one attempt finds most names, which are folded together.
- */
-async function makePage(
-  page: ConsolePage,
-  view: Omit<View, "state" | "reader"> & { readonly asOf: string },
-  { states, read, toPageReader }: Reading,
-): Promise<Made | typeof LACKING> {
-  let isLacking = false;
-  const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
-    read.add(name);
-    const found = states[name];
-    if (found !== undefined) return found;
-    isLacking = true;
-    return createStates([name]).get(name);
-  };
-  try {
-    const made = await page({ ...view, state, reader: toPageReader(state) });
-    const kept = made === undefined ? undefined : keepMomentIn(made, view.asOf);
-    return isLacking ? LACKING : kept;
-  } catch (fault) {
-    if (isLacking) return LACKING;
-    throw fault;
-  }
-}
-
-function keepMomentIn(made: Exclude<Made, undefined>, asOf: string): Made {
-  if ("location" in made) return { ...made, location: hrefAt(made.location, asOf) };
-  return "page" in made ? { ...made, page: keepMoment(made.page, asOf) as VNode } : (keepMoment(made, asOf) as VNode);
-}
-
-type Attributes = Readonly<Record<string, unknown>> & { readonly children?: ComponentChildren };
-
-/**
- * Adds the shown moment to all links and forms of a page that lead to other pages, so that no page has to do it. An
- * element with `data-moment` chooses a moment itself. Components must be functions without hooks.
- */
-function keepMoment(node: ComponentChildren, asOf: string): ComponentChildren {
-  if (Array.isArray(node)) return node.map((one: ComponentChildren) => keepMoment(one, asOf));
-  if (!isValidElement(node)) return node;
-  const { type, props } = node as VNode<Attributes>;
-  if (typeof type === "function") return keepMoment((type as FunctionComponent<Attributes>)(props), asOf);
-  const children = keepMoment(props.children, asOf);
-  if ("data-moment" in props) return cloneElement(node, {}, children);
-  const { href, method } = props;
-  if (type === "a" && typeof href === "string") return cloneElement(node, { href: hrefAt(href, asOf) }, children);
-  if (type !== "form" || method !== "get") return cloneElement(node, {}, children);
-  return cloneElement(node, {}, [children, h("input", { type: "hidden", name: "as_of", value: asOf })]);
-}
-
-/** A path of a console page; operations of the API, anchors and other sites stay unchanged. */
-const PAGE = /^\/(?!\/|api\/|social\/)/;
-
-function hrefAt<Href extends string>(href: Href, asOf: string): Href | `/${string}` {
-  if (!PAGE.test(href)) return href;
-  const { pathname, searchParams, hash } = new URL(href, "http://console");
-  searchParams.set("as_of", asOf);
-  return `/${pathname.slice(1)}?${searchParams}${hash}`;
 }

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { countPeopleAt } from "../../projections/contacts.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -12,6 +11,7 @@ import { Histogram, type QuarterCount } from "./parts/charts.tsx";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { Time } from "./parts/time.tsx";
 import type { View } from "./page-context.ts";
+import { A, PageForm, ShownMoment } from "./parts/link.tsx";
 
 /** The console's pages, in the order of the menu. */
 export const PAGES = [
@@ -30,60 +30,71 @@ interface ConsoleDocumentProps {
   readonly title: string;
   /** Undefined on a page that is not in the menu. */
   readonly path?: PagePath;
-  readonly view?: View;
+  readonly view?: View<"account">;
   /** True if the page stays as it is when events arrive: its content is recorded nowhere. */
   readonly isStill?: boolean;
+  /** The bar of the changes since the moment of the page. */
+  readonly changes?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 /** The frame of every page of the console: head, menu, and how far the log was read for it. */
-export function ConsoleDocument({ title, path, view, isStill = false, children }: ConsoleDocumentProps): VNode {
+export function ConsoleDocument({
+  title,
+  path,
+  view,
+  isStill = false,
+  changes,
+  children,
+}: ConsoleDocumentProps): VNode {
   const isOverview = title === "reachlog";
   return (
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>{isOverview ? title : `${title} · reachlog`}</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="/console.css" />
-        {view === undefined ? null : <script type="module" src="/console.js" />}
-      </head>
-      <body data-as-of={view?.asOf}>
-        <a class="skip" href="#main">
-          Skip to the content
-        </a>
-        {view === undefined ? (
-          <main id="main">{children}</main>
-        ) : (
-          <div class="frame">
-            <header class="side">
-              <a class="brand" href="/">
-                <Icon name="list" />
-                reachlog
-              </a>
-              <Menu view={view} path={path} />
-              <Foot view={view} />
-            </header>
-            <div>
-              <div class="top">
-                <FindForm wanted={view.query.get("q") ?? ""} />
-                <Verified view={view} />
+    <ShownMoment.Provider value={view?.asOf}>
+      <html lang="en">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="color-scheme" content="light dark" />
+          <title>{isOverview ? title : `${title} · reachlog`}</title>
+          <link rel="icon" href="data:," />
+          <link rel="stylesheet" href="/console.css" />
+          {view === undefined ? null : <script type="module" src="/console.js" />}
+        </head>
+        <body data-as-of={view?.asOf}>
+          <a class="skip" href="#main">
+            Skip to the content
+          </a>
+          {view === undefined ? (
+            <main id="main">{children}</main>
+          ) : (
+            <div class="frame">
+              <header class="side">
+                <A class="brand" href="/">
+                  <Icon name="list" />
+                  reachlog
+                </A>
+                <Menu view={view} path={path} />
+                <Foot view={view} />
+              </header>
+              <div>
+                <div class="top">
+                  <FindForm wanted={view.query.get("q") ?? ""} />
+                  <Verified view={view} />
+                </div>
+                {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
+                {changes}
+                <AwayBar view={view} />
+                <NoticeBar view={view} />
+                <main id="main" data-position={isStill ? undefined : view.position}>
+                  {children}
+                </main>
               </div>
-              {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
-              {isOverview && view.asOf !== undefined ? <Changes view={view} /> : null}
-              <AwayBar view={view} />
-              <NoticeBar view={view} />
-              <main id="main" data-position={isStill ? undefined : view.position}>
-                {children}
-              </main>
             </div>
-          </div>
-        )}
-        {view === undefined ? null : <IconSymbols />}
-      </body>
-    </html>
+          )}
+          {view === undefined ? null : <IconSymbols />}
+        </body>
+      </html>
+    </ShownMoment.Provider>
   );
 }
 
@@ -91,11 +102,11 @@ function Menu({ view, path }: { view: View; path: PagePath | undefined }): VNode
   return (
     <nav id="menu" aria-label="Pages">
       {PAGES.map((page) => (
-        <a href={page.path} aria-current={page.path === path ? "page" : undefined}>
+        <A href={page.path} aria-current={page.path === path ? "page" : undefined}>
           <Icon name={page.icon} />
           {page.title}
           {page.path === "/deliveries" ? <DeadLetters view={view} /> : null}
-        </a>
+        </A>
       ))}
     </nav>
   );
@@ -123,13 +134,13 @@ function Verified({ view: { verified } }: { readonly view: View }): VNode {
         : (["red", "triangle-alert", "Log broken"] as const);
   return (
     <section id="verified" aria-label="Verification">
-      <a class={tone} href="/activity">
+      <A class={tone} href="/activity">
         <Icon name={icon} />
         <span>
           {words}
           <Time before=", verified " at={verified?.time} />
         </span>
-      </a>
+      </A>
     </section>
   );
 }
@@ -138,7 +149,7 @@ function Verified({ view: { verified } }: { readonly view: View }): VNode {
 function FindForm({ wanted }: { readonly wanted: string }): VNode {
   const label = "Why did @… get a message? A handle, a link, a run, an event, a position";
   return (
-    <form class="find" role="search" method="get" action="/find">
+    <PageForm class="find" role="search" action="/find">
       <label>
         <Icon name="search" />
         <input
@@ -152,12 +163,12 @@ function FindForm({ wanted }: { readonly wanted: string }): VNode {
         />
         <kbd aria-hidden="true">/</kbd>
       </label>
-    </form>
+    </PageForm>
   );
 }
 
 /** The foot of the menu: how far the log was read, whether the page is kept up to date, and the account that sends. */
-function Foot({ view }: { readonly view: View }): VNode {
+function Foot({ view }: { readonly view: View<"account"> }): VNode {
   const { position, time } = view;
   const { user, authorized } = view.state("account");
   return (
@@ -213,7 +224,7 @@ function NoticeBar({ view: { query, asOf, notice } }: { readonly view: View }): 
   return (
     <section class={isFault ? "notice fault" : "notice"} aria-label="Result">
       <p role={isFault ? "alert" : "status"}>
-        {text} {nextStep === undefined ? null : <a href={nextStep.href}>{nextStep.label}</a>}
+        {text} {nextStep === undefined ? null : <A href={nextStep.href}>{nextStep.label}</A>}
       </p>
       <a class="button" href={addressWith("", query, { as_of: asOf, notice: "read" })} data-moment>
         Dismiss
@@ -242,7 +253,7 @@ function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverv
           <span>
             <b>As of position {grouped(position)}</b>,{" "}
             {time === undefined ? "before the first event" : <Time at={time} isExact />}. Settings, such as the daily
-            limit, are those of now. Nothing can be done here. {isOverview ? null : <a href="/">What changed since</a>}
+            limit, are those of now. Nothing can be done here. {isOverview ? null : <A href="/">What changed since</A>}
           </span>
           <a class="button" href={addressWith("", query, {})} data-moment>
             Back to now
@@ -302,52 +313,6 @@ function* countQuarters(stateNow: View["stateNow"]): Generator<QuarterCount, voi
 
 /** Steps of the slider: as many as a wide screen can tell apart. */
 const SLIDER_STEPS = 1_000;
-
-/** The figures of the overview, then and now. */
-function Changes({ view: { state, stateNow, position } }: { readonly view: View }): VNode {
-  const contacts = stateNow("contacts");
-  const then = readFigures(state, countPeopleAt(contacts, position));
-  const now = readFigures(stateNow, contacts.people.size);
-  return (
-    <section class="changes" aria-labelledby="since">
-      <b id="since">What changed since:</b>
-      <ul>
-        {then.map(([label, before], at) => {
-          const after = now[at]?.[1] ?? 0;
-          const change = after - before;
-          return (
-            <li>
-              {label}{" "}
-              <b>
-                {change === 0 ? "±" : change > 0 ? "+" : "−"}
-                {grouped(Math.abs(change))}
-              </b>{" "}
-              ({grouped(before)} → {grouped(after)})
-            </li>
-          );
-        })}
-      </ul>
-      <a href={`/activity?from=${position + 1}`} data-moment>
-        What happened since
-      </a>
-    </section>
-  );
-}
-
-/** The caller counts the recipients, because their list takes long to open. */
-function readFigures(state: View["state"], recipients: number): readonly (readonly [label: string, count: number])[] {
-  const { sent, skipped, failed } = state("stats");
-  const { clicks, suspected } = state("suspected").all;
-  const channels = channelsOf(state("deliveries"));
-  return [
-    ["Sent", sent],
-    ["Skipped", skipped],
-    ["Failed", failed],
-    ["Clicks by people", clicks - suspected],
-    ["Dispatches", channels.reduce((sum, [, { dispatched }]) => sum + dispatched, 0)],
-    ["Recipients", recipients],
-  ];
-}
 
 interface OtherFieldsProps {
   readonly query: URLSearchParams;

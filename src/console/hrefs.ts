@@ -47,3 +47,14 @@ export function addressWith(
   const all = new URLSearchParams([...kept, ...changed] as [string, string][]);
   return all.size === 0 && path !== "" ? path : `${path}?${all}`;
 }
+
+/** A path of a console page. Operations of the API, anchors and other sites do not match. */
+const PAGE = /^\/(?!\/|api\/|social\/)/;
+
+/** Returns the address of a page as of a moment; other addresses unchanged. */
+export function hrefAt<Href extends string>(href: Href, asOf: string): Href | `/${string}` {
+  if (!PAGE.test(href)) return href;
+  const { pathname, searchParams, hash } = new URL(href, "http://console");
+  searchParams.set("as_of", asOf);
+  return `/${pathname.slice(1)}?${searchParams}${hash}`;
+}

@@ -27,12 +27,13 @@ export interface PageReader extends LogReader {
 }
 
 /** The input of a page: the projections and the log as of one moment, and the request of the browser. */
-export interface View {
+export interface View<Reads extends ProjectionName = never> {
   /** The values of each `:name` in the page's path. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly store: EventStore<Event>;
-  state<Name extends ProjectionName>(name: Name): StateOf<Name>;
+  /** The state of a projection that the page declares. */
+  state<Name extends Reads>(name: Name): StateOf<Name>;
   /** The states as of any other moment. */
   readonly past: PastStates;
   /** Reads for operations, at the moment of the page. */
@@ -48,7 +49,7 @@ export interface View {
   /** The time from the first event to the present. Undefined if the log is empty. */
   readonly span: LogSpan | undefined;
   /** The states of now, also on a page of an earlier moment. */
-  readonly stateNow: View["state"];
+  readonly stateNow: View<ProjectionName>["state"];
   /** True if the present state is there, includes the moment of the page, and can be put back to it. */
   hasNow(name: ProjectionName): boolean;
   /** The newest verification of the log. Undefined if there is none up to `position`. */
@@ -148,7 +149,19 @@ export interface OtherPage {
 /** The result of a page. Undefined if there is nothing at the address. */
 export type Made = VNode | DisclosingPage | OtherPage | undefined;
 
-export type ConsolePage = (view: View) => Made | Promise<Made>;
+/** A page of the console, and the projections that it reads: a page of an earlier moment has these folded first. */
+export interface ConsolePage {
+  readonly reads: readonly ProjectionName[];
+  render(view: View<ProjectionName>): Made | Promise<Made>;
+}
+
+/** Returns the page unchanged; the compiler checks that it declares what it reads. */
+export function consolePage<Reads extends ProjectionName = never>(page: {
+  readonly reads: readonly Reads[];
+  render(view: View<Reads>): Made | Promise<Made>;
+}): ConsolePage {
+  return page;
+}
 
 /** Returns what an operation that reads answers at the moment of the page. Throws a ServiceError for a refusal. */
 export async function askOperation<
@@ -156,7 +169,7 @@ export async function askOperation<
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
 >(
-  view: View,
+  view: View<"deliveries" | "runs" | "stats" | "suspected">,
   { run, refusals }: Operation<PageReader, Input, Output, Refusals>,
   input: Static<TObject<Input>>,
 ): Promise<Static<TObject<Output>>> {

@@ -125,7 +125,10 @@ interface OutboxWindowDeps {
    * knows.
    */
   readonly read: (from: number) => Promise<Chunk>;
-  /** True if an event waits while an earlier one of its stream is pending. */
+  /**
+   * True if an event waits while an earlier one of its stream is pending. It keeps its place in the window: reading past
+   * it would leave too much settled out of order.
+   */
   readonly isInOrder: boolean;
   /**
    * Returns the outcome of an item for which no request is to be made; undefined if it is to be sent. Default: all are

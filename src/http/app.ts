@@ -54,6 +54,7 @@ export function createApp(deps: AppDeps) {
     call.links = links;
     call.metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
     const { body, isSlow, parameters } = endpoint;
+    // A parser of Elysia's would not do: Elysia looks at `request.body` before it, which makes a stream of each body.
     if (body !== undefined) context.body = await load.whileComing(body.read(request));
     if (isSlow === true) server?.timeout(arrived, 0);
     if (parameters !== undefined && !isText(context.path)) throw problems.notFound();

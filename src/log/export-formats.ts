@@ -1,13 +1,12 @@
 import { cloudevents } from "./export-formats/cloudevents.ts";
 import { csv } from "./export-formats/csv.ts";
-import { readJsonLines, toStored, type ExportFormat, type ShownEvent } from "./export-formats/format.ts";
+import type { ExportFormat } from "./export-formats/format.ts";
 
 /** JSON objects with their members in the documented order. */
 const jsonl: ExportFormat = {
   head: "",
   line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) =>
     `${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash, stored })}\n`,
-  createReader: () => readJsonLines((line) => toStored(line as unknown as ShownEvent)),
 };
 
 export const EXPORT_FORMATS = { jsonl, csv, cloudevents } as const satisfies Record<string, ExportFormat>;

@@ -65,6 +65,7 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   const heartbeat = () => deps.store.snapshots.save(`${PREFIX}${own.id}`, { version: ++count, position: 0, state });
   joining.defer(() => leave(deps, own));
   await heartbeat();
+  // Sends heartbeats while it waits, so that two instances that start at once see each other.
   const differing = await waitForLiving(deps, others, (other) => findDifference(own, other) !== undefined, heartbeat);
   if (differing !== undefined) throw refusal(own, differing);
   const report = createFaultReport(deps.logger.warn, "a heartbeat failed");

@@ -4,7 +4,7 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { csvRecord, readGuarded } from "../../src/log/export-formats/csv.ts";
-import { LineFault, type StoredEvent } from "../../src/log/export-formats/format.ts";
+import type { StoredEvent } from "../../src/log/export-formats/format.ts";
 import { name, newEvent } from "./events.ts";
 
 const CASES = 1_000;
@@ -35,89 +35,49 @@ const EVENT: StoredEvent = {
   hash: "ab".repeat(32),
 };
 
-/** The lines of an export, as an import receives them. */
-function linesOf(format: Format, events: readonly StoredEvent[]): string[] {
-  const { head, line } = EXPORT_FORMATS[format];
-  return (head + events.map(line).join("")).trimEnd().split(/\r?\n/);
-}
+/** Reads the JSON of each line's data and meta. */
+const READERS: Readonly<Record<Format, (line: string) => readonly unknown[]>> = {
+  jsonl: (line) => Object.values(JSON.parse(line) as Record<string, unknown>).slice(6, 8),
+  csv: (line) => (parse(line)[0] ?? []).slice(6, 8).map((cell) => JSON.parse(cell.replace(/^'/, "")) as unknown),
+  cloudevents: (line) => {
+    const { data, meta } = JSON.parse(line) as { data: unknown; meta: string };
+    return [data, JSON.parse(meta)];
+  },
+};
 
-function readAll(format: Format, lines: readonly string[]): readonly (StoredEvent | undefined)[] {
-  return EXPORT_FORMATS[format]
-    .createReader()(lines)
-    .filter((event) => event !== undefined);
-}
-
-function faultOf(format: Format, lines: readonly string[]): unknown {
-  try {
-    return readAll(format, lines);
-  } catch (fault) {
-    expect(fault).toBeInstanceOf(LineFault);
-    return [(fault as LineFault).index, (fault as Error).message];
-  }
-}
-
-for (const format of NAMES) {
-  describe(format, () => {
-    test("gives back every event unchanged, whatever it holds, byte by byte in its JSON", () => {
-      fc.assert(
-        fc.property(fc.array(stored, { minLength: 1, maxLength: 5 }), (events) => {
-          const lines = linesOf(format, events);
-          const read = readAll(format, lines) as StoredEvent[];
-          expect(read.map((event) => JSON.stringify(event.data))).toEqual(
-            events.map((event) => JSON.stringify(event.data)),
-          );
-          expect(linesOf(format, read)).toEqual(lines);
-        }),
-        { numRuns: CASES },
+test.each(NAMES)("%s writes each event in one line, and its data and meta byte by byte in their JSON", (format) => {
+  fc.assert(
+    fc.property(stored, (event) => {
+      const text = EXPORT_FORMATS[format].line(event);
+      expect(text.split("\n")).toEqual([expect.any(String), ""]);
+      const { data, meta } = event;
+      expect(READERS[format](text).map((value) => JSON.stringify(value))).toEqual(
+        [data, meta].map((value) => JSON.stringify(value)),
       );
-    });
-
-    test("writes each event in one line, and skips empty ones", () => {
-      const lines = linesOf(format, [EVENT, EVENT]);
-      const spaced = lines.flatMap((line) => [line, ""]);
-      expect(readAll(format, spaced)).toStrictEqual([EVENT, EVENT]);
-    });
-
-    test("names the line that is damaged", () => {
-      const lines = linesOf(format, [EVENT, EVENT, EVENT, EVENT, EVENT]);
-      const last = lines.length - 1;
-      for (const cut of [1, 20, 100]) {
-        const [index] = faultOf(format, lines.with(last, lines[last]!.slice(0, -cut))) as [number];
-        expect(index).toBe(last);
-      }
-      expect(faultOf(format, lines.with(3, "what?"))).toMatchObject([3, expect.any(String)]);
-    });
-  });
-}
-
-test("a line of JSON that is no event is refused", () => {
-  for (const line of ["[]", "null", "7", '"text"']) {
-    expect(faultOf("jsonl", [line])).toEqual([0, "not a JSON object"]);
-    expect(faultOf("cloudevents", [line])).toEqual([0, "not a JSON object"]);
-  }
+    }),
+    { numRuns: CASES },
+  );
 });
 
 describe("csv", () => {
   const cells = (event: StoredEvent) => EXPORT_FORMATS.csv.line(event).trimEnd();
 
-  test("keeps a spreadsheet from running a cell, and is read without the guard", () => {
+  test("keeps a spreadsheet from running a cell", () => {
     for (const first of ["=", "+", "-", "@"]) {
       const event = { ...EVENT, stream: `${first}cmd|' /C calc'!A0` };
       expect(cells(event)).toContain(`,"'${first}cmd`);
-      expect(readAll("csv", linesOf("csv", [event]))).toStrictEqual([event]);
     }
   });
 
   test("tells an apostrophe of the event from that of the guard", () => {
     const event = { ...EVENT, stream: "'=1" };
     expect(cells(event)).toContain(`,"''=1",`);
-    expect(readAll("csv", linesOf("csv", [event]))).toStrictEqual([event]);
   });
 
   const FORMULA = /(?:^|[;\t])\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
   const hostile = fc.array(fc.constantFrom(";", "\t", " ", "=", "+", "@", "'", "\uff1d", '"', "a"), { maxLength: 12 });
 
-  test("begins no formula in a cell, nor behind a semicolon or a tab in one, and reads each cell back", () => {
+  test("begins no formula in a cell, nor behind a semicolon or a tab in one", () => {
     fc.assert(
       fc.property(hostile, (characters) => {
         const text = characters.join("");
@@ -127,24 +87,13 @@ describe("csv", () => {
         const event = { ...EVENT, stream: `s${text}`, data: { text } } as StoredEvent;
         const cells = parse(EXPORT_FORMATS.csv.line(event))[0] ?? [];
         for (const cell of cells) expect(cell).not.toMatch(FORMULA);
-        expect(readAll("csv", linesOf("csv", [event]))).toStrictEqual([event]);
       }),
       { numRuns: CASES },
     );
   });
 
-  test("begins with a byte order mark, by which a spreadsheet knows UTF-8, and is read with it and without", () => {
-    expect(EXPORT_FORMATS.csv.head.codePointAt(0)).toBe(0xfeff);
-    const [header = "", ...records] = linesOf("csv", [EVENT]);
-    expect(readAll("csv", [header.replace("\ufeff", ""), ...records])).toStrictEqual([EVENT]);
-  });
-
-  test("wants its header, which others may quote", () => {
-    const [header, ...records] = linesOf("csv", [EVENT]);
-    expect(faultOf("csv", records)).toMatchObject([0, expect.stringContaining("position,id,stream")]);
-    expect(faultOf("csv", [header!.replaceAll(",", ";"), ...records])).toMatchObject([0, expect.any(String)]);
-    const quoted = header!.split(",").map((column) => `"${column}"`);
-    expect(readAll("csv", [quoted.join(","), ...records])).toStrictEqual([EVENT]);
+  test("begins with a byte order mark, by which a spreadsheet knows UTF-8, and names its columns", () => {
+    expect(EXPORT_FORMATS.csv.head).toBe("\ufeffposition,id,stream,version,type,time,data,meta,hash,stored\r\n");
   });
 });
 
@@ -177,25 +126,5 @@ describe("cloudevents", () => {
   test("tell in attributes of their own what others may want of meta", () => {
     expect(parsed(EVENT)).toMatchObject({ schemaversion: 3, traceparent: "00-ab-cd-01", subject: EVENT.stream });
     expect(JSON.parse(String(parsed(EVENT)["meta"]))).toEqual(EVENT.meta);
-  });
-
-  test("of another source, or of an older export without meta, are refused", () => {
-    const refusals = [
-      { source: "other" },
-      { specversion: "0.3" },
-      { type: "other.T" },
-      { sequence: 7 },
-      { sequence: "x" },
-    ];
-    for (const fields of [...refusals, { meta: undefined }]) {
-      expect(faultOf("cloudevents", [JSON.stringify({ ...parsed(EVENT), ...fields })])).toMatchObject([
-        0,
-        expect.any(String),
-      ]);
-    }
-  });
-
-  test("may carry what those have added through whose hands they went", () => {
-    expect(readAll("cloudevents", [JSON.stringify({ ...parsed(EVENT), receivedby: "broker" })])).toStrictEqual([EVENT]);
   });
 });

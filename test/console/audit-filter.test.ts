@@ -182,18 +182,16 @@ describe("the export", () => {
   });
 
   test.each([
-    ["csv", "text/csv; charset=utf-8", "reachlog-events.csv"],
-    ["cloudevents", "application/x-ndjson", "reachlog-events.cloudevents.jsonl"],
-  ] as const)("as %s", async (format, type, name) => {
+    ["csv", "text/csv; charset=utf-8", "reachlog-events.csv", /(?<=^")\d+/gm],
+    ["cloudevents", "application/x-ndjson", "reachlog-events.cloudevents.jsonl", /(?<="sequence":")\d+/g],
+  ] as const)("as %s", async (format, type, name, position) => {
     const answer = await ask(harness.app, `/api/audit/export?format=${format}&to=3`);
     expect(answer.headers.get("content-type")).toBe(type);
     expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
     // Response.text() would drop the byte order mark.
     const text = Buffer.from(await answer.arrayBuffer()).toString("utf8");
     expect(text).toStartWith(EXPORT_FORMATS[format].head);
-    const lines = text.split("\n").slice(0, -1);
-    const read = EXPORT_FORMATS[format].createReader()(lines.map((line) => line.replace(/\r$/, "")));
-    expect(read.flatMap((event) => event?.position ?? [])).toEqual([1, 2, 3]);
+    expect(text.match(position)).toEqual(["1", "2", "3"]);
   });
 
   test("is for callers with a token or a session, and for no others; a HEAD reads nothing", async () => {

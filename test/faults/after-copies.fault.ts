@@ -86,5 +86,4 @@ test.each(["a restored backup", "a template copy"] as const)(
     expect([lost.code, lost.err]).toEqual([EXIT_CONFIG, expect.stringMatching(/is gone from .*reachlog restore/)]);
     console.log(`${way}: the key took effect once, 1 message in the chat, the alteration found, the lost log refused`);
   },
-  600_000,
 );

@@ -113,5 +113,4 @@ test.each([
     );
     expect(killed).toBeGreaterThan(KILLS / 4);
   },
-  1_200_000,
 );

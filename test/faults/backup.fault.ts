@@ -36,7 +36,7 @@ test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with 
       `lost ${lost.length}, slowest start from a copy ${slowestMs.toFixed(0)} ms`,
   );
   expect(lost).toEqual([]);
-}, 240_000);
+});
 
 /** The drill: another machine receives the backup and the master key, then serves. */
 async function restore(

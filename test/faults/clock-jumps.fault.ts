@@ -49,7 +49,6 @@ test.skipIf(libfaketime === undefined)(
     // Several days passed, and each quota was used up.
     expect(Object.values(perDay).filter((count) => count === LIMIT).length).toBe(3);
   },
-  240_000,
 );
 
 /** Starts a run and waits for `count` of its messages. A run refused because the day's quota is used up is fine too. */

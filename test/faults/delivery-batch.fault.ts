@@ -9,8 +9,6 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-const TIMEOUT_MS = 120_000;
-
 const CLICKS = 200;
 const BAD_EVERY = 40;
 const BAD_URL = "https://shop.example/bad";
@@ -59,5 +57,4 @@ test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) =>
     expect(sandbox.meta.accepted).toBeGreaterThan(CLICKS + 1 - bad);
     await expectWhole(lives.world);
   },
-  TIMEOUT_MS,
 );

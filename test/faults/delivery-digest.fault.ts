@@ -13,8 +13,6 @@ import { expectWhole } from "./whole.ts";
 /** Cases that run at once; they mostly wait for the pause to end. */
 const LANES = 4;
 
-const TIMEOUT_MS = 600_000;
-
 /** The network asks for a pause of `PAUSE_S`, after which every click is old enough for a digest. */
 const DIGEST_AFTER_S = 30;
 const PAUSE_S = 40;
@@ -62,7 +60,6 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
       expect([cut, inDoubt, delivered]).toEqual([CLICKS + 1, CLICKS + 1, CLICKS + 2]);
       await expectWhole(lives.world);
     },
-    TIMEOUT_MS,
   );
 });
 

@@ -10,8 +10,6 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-const TIMEOUT_MS = 120_000;
-
 /** The most messages that one kill can repeat: the ones in flight and the ones answered but not recorded. */
 const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;
 
@@ -45,5 +43,4 @@ test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
     }
     await expectWhole(lives.world);
   },
-  TIMEOUT_MS,
 );

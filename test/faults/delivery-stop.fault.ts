@@ -85,5 +85,4 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
     );
     expect({ cut, doubled: told.map(({ doubled }) => doubled) }).toEqual({ cut: 0, doubled: [0, 0] });
   },
-  300_000,
 );

@@ -48,7 +48,7 @@ test("a service's whole history folds to the same bytes, twice from the start an
   );
   // The history contains the event types that are hard to fold.
   for (const type of HARD) expect(types).toContain(type);
-}, 240_000);
+});
 
 const HARD = [
   "LinkClicked",

@@ -47,7 +47,6 @@ test.skipIf(!has("strace") || !isRoot)(
     expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
     await expectWhole(world);
   },
-  120_000,
 );
 
 test.skipIf(!has("strace") || !isRoot)(
@@ -69,7 +68,6 @@ test.skipIf(!has("strace") || !isRoot)(
     expect(await service.process.exited).toBe(EXIT_LOG_FAILED);
     await strace.exited;
   },
-  60_000,
 );
 
 /** Attaches to the running service; ends when the service ends. */

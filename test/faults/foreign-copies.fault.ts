@@ -92,7 +92,7 @@ test("a backup and an export are refused under a living service, and restored on
   await database.close();
   expect(await world.command("restore", backup)).toMatchObject({ code: 0 });
   await expectNoSecondDay(world, "restore", "restored on a server after its service was killed");
-}, 240_000);
+});
 
 test("an epoch that begins under a living service ends it, and nothing of it is in the log that goes on", async () => {
   await using server = await startPostgres();
@@ -107,7 +107,7 @@ test("an epoch that begins under a living service ends it, and nothing of it is 
   expect((await exported(world)).length).toBe(before);
   expect(await run(world)).toEqual({ reason: "log_restored", sent: 0 });
   expect(await causesOf(world)).toEqual(["operator"]);
-}, 240_000);
+});
 
 test("a template copy takes the log's place: no second message, no second quota", async () => {
   await using server = await startPostgres();
@@ -116,7 +116,7 @@ test("a template copy takes the log's place: no second message, no second quota"
   expect(await run(world)).toEqual(SENT);
   world.env["DATABASE_URL"] = server.url("copy");
   await expectNoSecondDay(world, "copy", "a template copy");
-}, 240_000);
+});
 
 test("a server's files are put back as they were copied: no second message, no second quota", async () => {
   await using server = await startPostgres();
@@ -131,7 +131,7 @@ test("a server's files are put back as they were copied: no second message, no s
   renameSync(`${data}.copy`, data);
   await server.start();
   await expectNoSecondDay(world, "copy", "a server's copied files");
-}, 240_000);
+});
 
 if (installedPostgres === undefined) {
   console.log("not run, since no PostgreSQL is installed (Debian: apt-get install postgresql): dumps and base backups");
@@ -155,7 +155,6 @@ test.skipIf(installedPostgres === undefined)(
     psql("-f", dump);
     await expectNoSecondDay(world, "copy", "a dump that was put back");
   },
-  240_000,
 );
 
 test.skipIf(installedPostgres === undefined)(
@@ -178,5 +177,4 @@ test.skipIf(installedPostgres === undefined)(
     world.env["DATABASE_URL"] = url;
     await expectNoSecondDay(world, "copy", "a base backup that was recovered");
   },
-  240_000,
 );

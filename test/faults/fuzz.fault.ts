@@ -19,5 +19,5 @@ for (const { deployment, requests } of DEPLOYMENTS) {
     const report = await fuzz({ requests, seed, deployment });
     expectSound(deployment, report);
     expect(report.requests).toBeGreaterThanOrEqual(requests);
-  }, 240_000);
+  });
 }

@@ -47,5 +47,4 @@ test.skipIf(!has("prlimit"))(
     expect([service.process.exitCode, refused > 0]).toEqual([null, true]);
     expect((await target.recorded()).length).toBeGreaterThanOrEqual(5);
   },
-  180_000,
 );

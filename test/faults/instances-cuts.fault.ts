@@ -58,7 +58,7 @@ test(`${CUTS} times a connection between an instance and PostgreSQL is cut under
   expect(losses).toEqual(UNHARMED);
   expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
   await expectWhole(instances.world);
-}, 480_000);
+});
 
 /** Cuts after `after` more messages. Resolves with the sender of the cut message, once it has happened. */
 async function cutOnce(proxy: Proxy, after: number, verdict: (typeof VERDICTS)[number]): Promise<"client" | "server"> {
@@ -109,7 +109,7 @@ test("a network that swallows everything: clicks are refused in bounded time, re
   );
   expect(losses).toEqual(UNHARMED);
   await expectWhole(instances.world);
-}, 240_000);
+});
 
 /**
  * Posts a click that no instance can record. Returns the seconds until the refusal. A click already on its way may be

@@ -46,7 +46,6 @@ test.skipIf(installedPostgres === undefined)(
     expect(losses).toEqual(UNHARMED);
     await expectWhole(instances.world);
   },
-  240_000,
 );
 
 test.skipIf(installedPostgres === undefined)(
@@ -82,5 +81,4 @@ test.skipIf(installedPostgres === undefined)(
     expect(log.filter(({ type }) => type === "LogLossAccepted")).toHaveLength(1);
     await expectWhole(world);
   },
-  240_000,
 );

@@ -92,94 +92,90 @@ interface Figures {
 
 const TITLE = `${INSTANCES} instances and PostgreSQL under clicks and runs, for ${MINUTES} minutes of kills, cuts and moved clocks`;
 
-test.skipIf(libfaketime === undefined)(
-  TITLE,
-  async () => {
-    console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same faults)`);
-    await using server = await startPostgres({ durable: true });
-    const settings = {
-      DATABASE_URL: await server.newDatabase(),
-      DAILY_LIMIT: String(LIMIT),
-      SEND_SPACING_SECONDS: String(SPACING_S),
-      // Each click is sent by itself, so that all are found at the network.
-      CHAT_DIGEST_AFTER_SECONDS: "3600",
-    };
-    await using proxies = await startProxies(settings.DATABASE_URL);
-    using clocks = createClocks();
-    const own = (place: number) => ({ DATABASE_URL: proxies.all[place]!.url, ...clocks.all[place]!.env });
-    await using instances = await openInstances({ count: INSTANCES, settings, rows: ROWS, own });
-    const { world, places } = instances;
-    const arrived = ROWS.map((row) => countArrivals(row, world.sandbox));
-    await addPeople(world, PEOPLE);
-    await authorize((await instances.at(0)).service, world.sandbox);
-    const followers = places.map((place) => follow(() => instances.at(place)));
-    using load = startNamedClicks(instances, CLICKS);
-    using triggers = startTriggers(instances);
+test.skipIf(libfaketime === undefined)(TITLE, async () => {
+  console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same faults)`);
+  await using server = await startPostgres({ durable: true });
+  const settings = {
+    DATABASE_URL: await server.newDatabase(),
+    DAILY_LIMIT: String(LIMIT),
+    SEND_SPACING_SECONDS: String(SPACING_S),
+    // Each click is sent by itself, so that all are found at the network.
+    CHAT_DIGEST_AFTER_SECONDS: "3600",
+  };
+  await using proxies = await startProxies(settings.DATABASE_URL);
+  using clocks = createClocks();
+  const own = (place: number) => ({ DATABASE_URL: proxies.all[place]!.url, ...clocks.all[place]!.env });
+  await using instances = await openInstances({ count: INSTANCES, settings, rows: ROWS, own });
+  const { world, places } = instances;
+  const arrived = ROWS.map((row) => countArrivals(row, world.sandbox));
+  await addPeople(world, PEOPLE);
+  await authorize((await instances.at(0)).service, world.sandbox);
+  const followers = places.map((place) => follow(() => instances.at(place)));
+  using load = startNamedClicks(instances, CLICKS);
+  using triggers = startTriggers(instances);
 
-    const figures: Figures = {
-      recovery: new Map(),
-      dispatchersAfterKill: [],
-      dispatchersAfterSigterm: [],
-      runsAfterKill: [],
-    };
-    const stage = { instances, server, proxies: proxies.all, clocks: clocks.all, load, triggers, figures };
-    const faults = await inject(stage);
+  const figures: Figures = {
+    recovery: new Map(),
+    dispatchersAfterKill: [],
+    dispatchersAfterSigterm: [],
+    runsAfterKill: [],
+  };
+  const stage = { instances, server, proxies: proxies.all, clocks: clocks.all, load, triggers, figures };
+  const faults = await inject(stage);
 
-    await load.stop();
-    await triggers.stop();
-    const ending = await settled(instances);
-    expect(ending.stats).toEqual(places.map(() => ending.stats[0]!));
-    expect(ending.quota).toEqual(places.map(() => ending.quota[0]));
-    await until(
-      async () => followers.map(({ position }) => position),
-      (positions) => positions.every((position) => position >= ending.position),
-    );
-    expect(await Promise.all(places.map((place) => instances.end(place, "SIGTERM")))).toEqual(places.map(() => 0));
-    for (const follower of followers) follower[Symbol.dispose]();
+  await load.stop();
+  await triggers.stop();
+  const ending = await settled(instances);
+  expect(ending.stats).toEqual(places.map(() => ending.stats[0]!));
+  expect(ending.quota).toEqual(places.map(() => ending.quota[0]));
+  await until(
+    async () => followers.map(({ position }) => position),
+    (positions) => positions.every((position) => position >= ending.position),
+  );
+  expect(await Promise.all(places.map((place) => instances.end(place, "SIGTERM")))).toEqual(places.map(() => 0));
+  for (const follower of followers) follower[Symbol.dispose]();
 
-    const log = await exported(world);
-    const losses = lossesAmong(log, load);
-    const gaps = log.filter(({ position }, index) => position !== index + 1).length;
-    const ids = log.map(({ id }) => id);
-    const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
-    const deliveries = ROWS.map((row, index) => {
-      // A run that a wrong clock ended is announced in the chat too; only clicks have names to be counted by.
-      const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] }).filter(({ isClick }) => isClick);
-      return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
-    });
-    const attempts = await attemptsOf(world);
-    const { people, mostToOne } = arrivals(world);
-    console.log(
-      `${MINUTES} minutes of ${INSTANCES} instances ${JSON.stringify(faults)}: acknowledged ${load.acknowledged.size}, ` +
-        `${shownLosses(losses)}, unanswered ${load.unanswered}, answers ${JSON.stringify(Object.fromEntries(load.answers))}, ` +
-        `positions ${log.length}, gaps ${gaps}, subscribers that missed some ${skipped.length}; ` +
-        `runs ${triggers.started}, messages ${people}, at most ${mostToOne} to one, counted ${ending.stats[0]?.sent}; ` +
-        `${deliveries.map(({ network, delivered, inDoubt, doubled }) => `${network} ${delivered}, in doubt ${inDoubt}, doubled ${doubled}`).join("; ")}; ` +
-        `seconds until others had the dispatchers after kill -9 ${figures.dispatchersAfterKill.join(" ")}, after SIGTERM ` +
-        `${figures.dispatchersAfterSigterm.join(" ")}, until a run after kill -9 ${figures.runsAfterKill.join(" ")}; ` +
-        `seconds until all were ready ${[...figures.recovery].map(([kind, all]) => `${kind} ${all.join(" ")}`).join(", ")}`,
-    );
-    const slow = [...figures.recovery].filter(([, all]) => Math.max(...all) > RECOVERY_S_MAX);
-    expect(slow).toEqual([]);
-    expect({ ...losses, gaps, skipped: skipped.length }).toEqual({ ...UNHARMED, gaps: 0, skipped: 0 });
-    expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
-    // A request without an answer may have been recorded.
-    const recorded = log.filter(({ type }) => type === "LinkClicked").length;
-    expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => recorded));
-    expect(recorded - load.acknowledged.size).toBeLessThanOrEqual(load.unanswered);
-    expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
-    expect({ mostToOne, open: attempts.open, sent: ending.stats[0]?.sent }).toEqual({
-      mostToOne: 1,
-      open: 0,
-      sent: people,
-    });
-    const perDay = await expectDaysKept(world, LIMIT);
-    // The quota must be used up, or a second one would not show.
-    if (MINUTES >= 5) expect(Math.max(...Object.values(perDay))).toBe(LIMIT);
-    await expectWhole(world);
-  },
-  1_800_000,
-);
+  const log = await exported(world);
+  const losses = lossesAmong(log, load);
+  const gaps = log.filter(({ position }, index) => position !== index + 1).length;
+  const ids = log.map(({ id }) => id);
+  const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
+  const deliveries = ROWS.map((row, index) => {
+    // A run that a wrong clock ended is announced in the chat too; only clicks have names to be counted by.
+    const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] }).filter(({ isClick }) => isClick);
+    return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
+  });
+  const attempts = await attemptsOf(world);
+  const { people, mostToOne } = arrivals(world);
+  console.log(
+    `${MINUTES} minutes of ${INSTANCES} instances ${JSON.stringify(faults)}: acknowledged ${load.acknowledged.size}, ` +
+      `${shownLosses(losses)}, unanswered ${load.unanswered}, answers ${JSON.stringify(Object.fromEntries(load.answers))}, ` +
+      `positions ${log.length}, gaps ${gaps}, subscribers that missed some ${skipped.length}; ` +
+      `runs ${triggers.started}, messages ${people}, at most ${mostToOne} to one, counted ${ending.stats[0]?.sent}; ` +
+      `${deliveries.map(({ network, delivered, inDoubt, doubled }) => `${network} ${delivered}, in doubt ${inDoubt}, doubled ${doubled}`).join("; ")}; ` +
+      `seconds until others had the dispatchers after kill -9 ${figures.dispatchersAfterKill.join(" ")}, after SIGTERM ` +
+      `${figures.dispatchersAfterSigterm.join(" ")}, until a run after kill -9 ${figures.runsAfterKill.join(" ")}; ` +
+      `seconds until all were ready ${[...figures.recovery].map(([kind, all]) => `${kind} ${all.join(" ")}`).join(", ")}`,
+  );
+  const slow = [...figures.recovery].filter(([, all]) => Math.max(...all) > RECOVERY_S_MAX);
+  expect(slow).toEqual([]);
+  expect({ ...losses, gaps, skipped: skipped.length }).toEqual({ ...UNHARMED, gaps: 0, skipped: 0 });
+  expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
+  // A request without an answer may have been recorded.
+  const recorded = log.filter(({ type }) => type === "LinkClicked").length;
+  expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => recorded));
+  expect(recorded - load.acknowledged.size).toBeLessThanOrEqual(load.unanswered);
+  expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
+  expect({ mostToOne, open: attempts.open, sent: ending.stats[0]?.sent }).toEqual({
+    mostToOne: 1,
+    open: 0,
+    sent: people,
+  });
+  const perDay = await expectDaysKept(world, LIMIT);
+  // The quota must be used up, or a second one would not show.
+  if (MINUTES >= 5) expect(Math.max(...Object.values(perDay))).toBe(LIMIT);
+  await expectWhole(world);
+});
 
 async function startProxies(url: string) {
   await using stack = new AsyncDisposableStack();

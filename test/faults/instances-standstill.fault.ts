@@ -110,7 +110,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
     expect(attempts).toMatchObject({ open: 0, foundSent: 1, abandonedRuns: 1 });
     expectNothingAfterClaims(log);
     await expectWhole(world);
-  }, 300_000);
+  });
 
   test("in a refresh of the tokens: the other one refreshes, and the first goes on with what it got", async () => {
     await using instances = await openTwo();
@@ -151,7 +151,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
     const types = (await exported(world)).map(({ type }) => type);
     expect(types.filter((type) => type.startsWith("TokenRefresh"))).toEqual(["TokenRefreshed"]);
     await expectWhole(world);
-  }, 300_000);
+  });
 });
 
 /** Expects that nothing is recorded under a lease after the next lease begins. */

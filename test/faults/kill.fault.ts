@@ -52,7 +52,7 @@ test(`${KILLS} times kill -9 while ingesting: nothing acknowledged is lost, and 
   expect(load.acknowledged.size).toBeGreaterThan(KILLS);
   expect([...load.answers.keys()]).toEqual([202]);
   await expectWhole(world);
-}, 480_000);
+});
 
 async function killed(child: Running["process"]): Promise<void> {
   child.kill("SIGKILL");

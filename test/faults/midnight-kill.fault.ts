@@ -66,5 +66,4 @@ test.skipIf(libfaketime === undefined)(
     expect(sent).toBe(arrivals(world).people);
     expect(Object.keys(perDay).length).toBeGreaterThanOrEqual(NIGHTS);
   },
-  240_000,
 );

@@ -60,4 +60,4 @@ test(`${EVENTS} events are moved to PostgreSQL and back: the same head and stats
   console.log(
     `${EVENTS} events moved, same head and stats: to PostgreSQL ${there.toFixed(1)} s, back ${home.toFixed(1)} s`,
   );
-}, 1_200_000);
+});

@@ -33,7 +33,7 @@ test(`${STARTS} services started at once on one new log: one serves, the others 
   const late = await attempt(world);
   expect([late.code, late.refusal]).toEqual([EXIT_OWNED, expect.stringContaining(`pid ${winners[0]?.process.pid}`)]);
   expect((await winners[0]?.post("/api/tracking/event", click(0), BEARER))?.status).toBe(202);
-}, 120_000);
+});
 
 test("a service that stands still keeps its log, and afterwards goes on without doubling anything", async () => {
   const people = 30;
@@ -76,7 +76,7 @@ test("a service that stands still keeps its log, and afterwards goes on without 
   expect([...load.answers.keys()]).toEqual([202]);
   expect(intents).toHaveLength(people / 2);
   expect(arrivals(world)).toEqual({ people: people / 2, mostToOne: 1 });
-}, 180_000);
+});
 
 /** Starts a service, which either listens or exits with a code and a message. */
 async function attempt(world: Installation): Promise<{ service?: Running; code?: number; refusal?: string }> {

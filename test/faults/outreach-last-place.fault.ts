@@ -47,7 +47,7 @@ test(`${LIMIT - 1} of ${LIMIT} places taken, ${CALLERS} callers at once, kills a
   expect(await (await service.get("/social/stats")).json()).toMatchObject({ sent: LIMIT });
   expect([Object.values(places), open]).toEqual([[LIMIT], 0]);
   await expectWhole(world);
-}, 120_000);
+});
 
 async function statusesOf(service: Running): Promise<number[]> {
   const answers = await Promise.all(Array.from({ length: CALLERS }, () => service.post("/social/run")));

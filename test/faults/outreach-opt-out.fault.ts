@@ -55,7 +55,7 @@ test("people whose intent waits for X's window, suppressed by a command meanwhil
   for (const number of waiting) expect(world.sandbox.x.accepted.has(String(idOf(world, number)))).toBe(false);
   expect(arrivals(world)).toEqual({ people: people - waiting.length, mostToOne: 1 });
   await expectWhole(world);
-}, 120_000);
+});
 
 test("people suppressed by another process just as a run comes to them: no intent, and no message, after it", async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same people)`);
@@ -83,7 +83,7 @@ test("people suppressed by another process just as a run comes to them: no inten
   expect(suppressedAt.size).toBeGreaterThan(PEOPLE / 10);
   expect(people).toBeGreaterThanOrEqual(Math.min(LIMIT, PEOPLE - suppressedAt.size));
   await expectWhole(world);
-}, 120_000);
+});
 
 /**
  * Suppresses the next recipient after each message until the run ends. Returns the time of each suppression by the

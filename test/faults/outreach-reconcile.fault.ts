@@ -42,7 +42,7 @@ test(`outreach reconcile killed ${KILLS} times, each time with a message in doub
     await untilSettled(service, round + 1);
   }
   await expectSettledOnce(world, service, { sent: KILLS / 2, failed: KILLS / 2 }, "reconcile killed");
-}, 180_000);
+});
 
 test("a service that starts while outreach reconcile is at work: both look, and each message is settled once", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
@@ -63,7 +63,7 @@ test("a service that starts while outreach reconcile is at work: both look, and 
     await untilSettled(service, start + 1);
   }
   await expectSettledOnce(world, service, { sent: 0, failed: STARTS_BESIDE }, "reconcile beside a start");
-}, 180_000);
+});
 
 async function serveAuthorized(world: Installation): Promise<Running> {
   const service = await world.serve();

@@ -39,7 +39,7 @@ test("a service stopped in a run for longer than its lease, while another proces
     if (end.status === "rejected") throw end.reason;
     console.log(end.value);
   }
-}, 300_000);
+});
 
 async function standStill({ what, fault, fate }: Moment): Promise<string> {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });

@@ -55,7 +55,7 @@ test("a message whose conversation cannot be read stays in doubt over kills, res
     ({ sent }) => sent === LIMIT,
   );
   await expectWhole(world);
-}, 240_000);
+});
 
 /** Waits until the service logs why the message is in doubt, which is all that an operator sees. */
 async function untilDoubted(service: Running): Promise<void> {

@@ -8,44 +8,40 @@ import { expectWhole, lossesOf } from "./whole.ts";
 /** Reads of each reader during the load. */
 const READS = 15;
 
-test.skipIf(!has("sqlite3"))(
-  "readers from outside while ingesting: not one request fails",
-  async () => {
-    await using world = await openInstallation();
-    const file = join(world.directory, "reachlog.sqlite");
-    const service = await world.serve();
-    using load = startLoad({ connections: 16, service: () => Promise.resolve(service) });
-    await until(
-      () => Promise.resolve(load.acknowledged.size),
-      (size) => size > 0,
-    );
-    const counts: number[] = [];
-    const readers = [
-      async () => counts.push(Number(await run("sqlite3", file, "SELECT count(*) FROM events"))),
-      async () => expect(await world.command("audit", "export")).toMatchObject({ code: 0 }),
-      async () => expect(await world.command("stats")).toMatchObject({ code: 0 }),
-    ];
-    await Promise.all(
-      readers.map(async (read) => {
-        for (let time = 0; time < READS; time++) await read();
-      }),
-    );
-    await load.stop();
-    // A last count after the load, because the readers may finish before the log has grown.
-    await readers[0]?.();
-    expect(await stop(service)).toBe(0);
+test.skipIf(!has("sqlite3"))("readers from outside while ingesting: not one request fails", async () => {
+  await using world = await openInstallation();
+  const file = join(world.directory, "reachlog.sqlite");
+  const service = await world.serve();
+  using load = startLoad({ connections: 16, service: () => Promise.resolve(service) });
+  await until(
+    () => Promise.resolve(load.acknowledged.size),
+    (size) => size > 0,
+  );
+  const counts: number[] = [];
+  const readers = [
+    async () => counts.push(Number(await run("sqlite3", file, "SELECT count(*) FROM events"))),
+    async () => expect(await world.command("audit", "export")).toMatchObject({ code: 0 }),
+    async () => expect(await world.command("stats")).toMatchObject({ code: 0 }),
+  ];
+  await Promise.all(
+    readers.map(async (read) => {
+      for (let time = 0; time < READS; time++) await read();
+    }),
+  );
+  await load.stop();
+  // A last count after the load, because the readers may finish before the log has grown.
+  await readers[0]?.();
+  expect(await stop(service)).toBe(0);
 
-    const { lost } = await lossesOf(world, load.acknowledged);
-    const failed = [...load.answers].filter(([status]) => status >= 500).reduce((sum, [, count]) => sum + count, 0);
-    console.log(
-      `outside readers: ${READS} reads by each of ${readers.length}, acknowledged ${load.acknowledged.size}, ` +
-        `lost ${lost.length}, 5xx ${failed}, cut off ${load.unanswered}`,
-    );
-    expect([failed, load.unanswered, lost]).toEqual([0, 0, []]);
-    // The readers see a growing log that never shrinks.
-    expect(counts).toEqual(counts.toSorted((a, b) => a - b));
-    expect(counts.at(-1)).toBeGreaterThan(counts[0] ?? 0);
-    await expectWhole(world);
-  },
-  180_000,
-);
+  const { lost } = await lossesOf(world, load.acknowledged);
+  const failed = [...load.answers].filter(([status]) => status >= 500).reduce((sum, [, count]) => sum + count, 0);
+  console.log(
+    `outside readers: ${READS} reads by each of ${readers.length}, acknowledged ${load.acknowledged.size}, ` +
+      `lost ${lost.length}, 5xx ${failed}, cut off ${load.unanswered}`,
+  );
+  expect([failed, load.unanswered, lost]).toEqual([0, 0, []]);
+  // The readers see a growing log that never shrinks.
+  expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+  expect(counts.at(-1)).toBeGreaterThan(counts[0] ?? 0);
+  await expectWhole(world);
+});

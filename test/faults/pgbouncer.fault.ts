@@ -110,25 +110,19 @@ async function expectToServe(mode: PoolOptions["mode"]): Promise<void> {
 test.skipIf(isMissing)(
   "behind a pgbouncer in session mode with the parameters that the documents list, instances serve",
   () => expectToServe("session"),
-  240_000,
 );
 
-test.skipIf(isMissing)(
-  "without one of these parameters the start is refused",
-  async () => {
-    for (const left of IGNORED) {
-      await using opened = await openWorld({ mode: "session", ignored: IGNORED.filter((name) => name !== left) });
-      const refused = await ended(opened.world.start(["serve"]));
-      expect([refused.code, refused.err]).toEqual([EXIT_UNAVAILABLE, expect.stringContaining("does not answer")]);
-    }
-  },
-  240_000,
-);
+test.skipIf(isMissing)("without one of these parameters the start is refused", async () => {
+  for (const left of IGNORED) {
+    await using opened = await openWorld({ mode: "session", ignored: IGNORED.filter((name) => name !== left) });
+    const refused = await ended(opened.world.start(["serve"]));
+    expect([refused.code, refused.err]).toEqual([EXIT_UNAVAILABLE, expect.stringContaining("does not answer")]);
+  }
+});
 
 test.skipIf(isMissing || isTooOld)(
   "behind a pgbouncer in transaction mode that remembers prepared statements, instances serve",
   () => expectToServe("transaction"),
-  240_000,
 );
 
 test.skipIf(isMissing || !isTooOld)(
@@ -138,5 +132,4 @@ test.skipIf(isMissing || !isTooOld)(
     const refused = await ended(opened.world.start(["serve"]));
     expect([refused.code, refused.err]).toEqual([EXIT_CONFIG, expect.stringContaining("max_prepared_statements")]);
   },
-  240_000,
 );

@@ -65,5 +65,4 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
     expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
   },
-  120_000,
 );

@@ -63,7 +63,7 @@ test("PostgreSQL: the log is lost after a recipient was forgotten: no service be
     "cas_builds",
   ]);
   console.log("the log's schema lost: serve 78, doctor 1, restored: forgotten stays forgotten");
-}, 1_200_000);
+});
 
 test("PostgreSQL: a drill with the live keys is refused, and the live service goes on; taken over, it ends", async () => {
   await using place = await openOnServer();
@@ -89,7 +89,7 @@ test("PostgreSQL: a drill with the live keys is refused, and the live service go
   const again = await ended(world.start(["serve"]));
   expect([again.code, again.err]).toEqual([EXIT_CONFIG, expect.stringContaining("--take-over-keys")]);
   console.log("a drill with the live keys: refused, 0 clicks unreadable; taken over: the live service ended with 70");
-}, 1_200_000);
+});
 
 test("PostgreSQL: a log's schema that is put back from an older dump is found shorter than its checkpoint", async () => {
   await using place = await openOnServer();
@@ -118,4 +118,4 @@ test("PostgreSQL: a log's schema that is put back from an older dump is found sh
   expect(await stop(await untilListening(world.start(["serve", "--accept-loss"])))).toBe(0);
   expect((await exported(world)).slice(0, held.length)).toEqual(held);
   console.log("an older dump of the log's schema: serve 78, it is shorter than its checkpoint; what it held is there");
-}, 1_200_000);
+});

@@ -13,7 +13,7 @@ import { runReported, summaryOf } from "../reported.ts";
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 
 /** Time-out of a test; most set a longer one. */
-const TEST_TIMEOUT_MS = 120_000;
+const TEST_TIMEOUT_MS = 5_400_000;
 
 /** Two, because they mostly wait: for a kill, a timer, a lease. */
 const FILES_AT_ONCE = 2;

@@ -39,4 +39,4 @@ test(`SIGTERM under ${CONNECTIONS} connections: whatever was recorded is answere
   expect({ lost, unanswered }).toEqual({ lost: [], unanswered: [] });
   expect(slowestMs).toBeLessThan(SHUTDOWN_SECONDS * 1000);
   await expectWhole(world);
-}, 180_000);
+});

@@ -3,16 +3,10 @@ import { slackHours } from "../delivery/slack-hours.ts";
 import { isWhole } from "../harness/is-whole.ts";
 
 const HOURS = isWhole ? 24 : 1;
-const TIMEOUT_MS = 480_000;
-
-test(
-  `a chat that takes a message a second is told five clicks a second for ${HOURS} h: all, in time, and it is not flooded`,
-  async () => {
-    const seen = await slackHours(HOURS, 5);
-    console.log(`slow chat for ${HOURS} h: ${JSON.stringify(seen)}`);
-    expect(seen.clicks).toBe(HOURS * 3_600 * 5);
-    expect(seen.refusalsAMinute).toBeLessThanOrEqual(1);
-    expect(seen.lagMaxS).toBeLessThan(45);
-  },
-  TIMEOUT_MS,
-);
+test(`a chat that takes a message a second is told five clicks a second for ${HOURS} h: all, in time, and it is not flooded`, async () => {
+  const seen = await slackHours(HOURS, 5);
+  console.log(`slow chat for ${HOURS} h: ${JSON.stringify(seen)}`);
+  expect(seen.clicks).toBe(HOURS * 3_600 * 5);
+  expect(seen.refusalsAMinute).toBeLessThanOrEqual(1);
+  expect(seen.lagMaxS).toBeLessThan(45);
+});

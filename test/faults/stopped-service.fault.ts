@@ -39,7 +39,7 @@ test("a service that stands still in its run, while a command settles and closes
   expect(await stop(service)).toBe(0);
   await expectNothingOutsideOfRuns(world);
   await expectWhole(world);
-}, 240_000);
+});
 
 /**
  * Starts a run and stops all threads of the service after X has accepted its first message. Continues them after a

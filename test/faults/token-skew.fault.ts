@@ -32,7 +32,6 @@ test.skipIf(libfaketime === undefined).each(SKEWS)(
     }
     await expectGrantAlive(world, service, what, EXPIRIES);
   },
-  60_000,
 );
 
 test.skipIf(libfaketime === undefined)(
@@ -52,7 +51,6 @@ test.skipIf(libfaketime === undefined)(
     expect(world.sandbox.tally.x.answers[401]).toBeGreaterThanOrEqual(EXPIRIES);
     await expectGrantAlive(world, service, "behind, by surprise", EXPIRIES);
   },
-  60_000,
 );
 
 test.skipIf(libfaketime === undefined)(
@@ -80,7 +78,6 @@ test.skipIf(libfaketime === undefined)(
     expect(refreshesOf(world)).toBe(2);
     await expectGrantAlive(world, service, "ahead, and right again", 2);
   },
-  60_000,
 );
 
 /** Lets time pass for both the service and X. */

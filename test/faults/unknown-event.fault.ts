@@ -37,7 +37,6 @@ test.each(FUTURE)(
     expect([exported.code, lines.length]).toEqual([0, position]);
     expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ position, type: event.type });
   },
-  60_000,
 );
 
 /** Creates a log with clicks, then appends the event without the codec. Returns the event's position. */

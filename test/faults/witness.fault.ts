@@ -151,4 +151,4 @@ test("a witness that is down, errs, is slow, lies or restarts loses no append, a
   );
   expect((await rolledBack.post("/api/tracking/event", CLICK)).status).toBe(202);
   expect(await stop(rolledBack)).toBe(0);
-}, 600_000);
+});

@@ -50,7 +50,6 @@ test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
       expect([time, event.data["day"]]).toEqual([time, Date.parse(time) < midnightMs ? before : after]);
     }
   },
-  60_000,
 );
 
 const SPEED = 10;
@@ -59,40 +58,36 @@ const SLOW_RUN_MESSAGES = 12;
 test.skipIf(libfaketime === undefined).each([
   ["all of time", true],
   ["the wall clock alone", false],
-])(
-  `%s runs ${SPEED} times as fast: one run at a time, no recipient gets two`,
-  async (_what, timersToo) => {
-    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
-    fakeClock(world, { speed: SPEED, timersToo });
-    // A run that lasts several leases by this clock.
-    const spacing = timersToo ? 5 : 1;
-    Object.assign(world.env, { DAILY_LIMIT: String(SLOW_RUN_MESSAGES), SEND_SPACING_SECONDS: String(spacing) });
-    await addPeople(world, SLOW_RUN_MESSAGES + 5);
-    const service = await world.serve();
-    await authorize(service, world.sandbox);
-    let started = 0;
-    const answers = await until(
-      async () => {
-        // Several at once, like impatient callers.
-        const posts = await Promise.all(Array.from({ length: 4 }, () => service.post("/social/run")));
-        const statuses = posts.map(({ status }) => status);
-        started += statuses.filter((status) => status === 202).length;
-        return statuses;
-      },
-      (statuses) => statuses.includes(429),
-      90_000,
-    );
-    expect(answers).toContain(429);
-    await idle(service);
-    const perDay = await expectDaysKept(world, SLOW_RUN_MESSAGES);
-    console.log(
-      `clock at ${SPEED} times (${timersToo ? "timers too" : "wall clock alone"}): ${started} runs, ` +
-        `sent ${JSON.stringify(perDay)}, at most ${arrivals(world).mostToOne} to one`,
-    );
-    expect(Math.max(...Object.values(perDay))).toBe(SLOW_RUN_MESSAGES);
-  },
-  180_000,
-);
+])(`%s runs ${SPEED} times as fast: one run at a time, no recipient gets two`, async (_what, timersToo) => {
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  fakeClock(world, { speed: SPEED, timersToo });
+  // A run that lasts several leases by this clock.
+  const spacing = timersToo ? 5 : 1;
+  Object.assign(world.env, { DAILY_LIMIT: String(SLOW_RUN_MESSAGES), SEND_SPACING_SECONDS: String(spacing) });
+  await addPeople(world, SLOW_RUN_MESSAGES + 5);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  let started = 0;
+  const answers = await until(
+    async () => {
+      // Several at once, like impatient callers.
+      const posts = await Promise.all(Array.from({ length: 4 }, () => service.post("/social/run")));
+      const statuses = posts.map(({ status }) => status);
+      started += statuses.filter((status) => status === 202).length;
+      return statuses;
+    },
+    (statuses) => statuses.includes(429),
+    90_000,
+  );
+  expect(answers).toContain(429);
+  await idle(service);
+  const perDay = await expectDaysKept(world, SLOW_RUN_MESSAGES);
+  console.log(
+    `clock at ${SPEED} times (${timersToo ? "timers too" : "wall clock alone"}): ${started} runs, ` +
+      `sent ${JSON.stringify(perDay)}, at most ${arrivals(world).mostToOne} to one`,
+  );
+  expect(Math.max(...Object.values(perDay))).toBe(SLOW_RUN_MESSAGES);
+});
 
 async function quotaOf(service: Running): Promise<unknown> {
   return ((await (await service.get("/social/health")).json()) as { quota: unknown }).quota;

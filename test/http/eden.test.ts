@@ -56,8 +56,6 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/activity/:position get": true,
   "/api/what-if post": true,
   "/what-if get": true,
-  "/audit get": true,
-  "/audit/:position get": true,
   "/console.css get": true,
   "/console.js get": true,
   "/deliveries get": true,

@@ -6,7 +6,7 @@ import { manPage } from "../../packaging/man-page.ts";
 import { describeCommands } from "../../src/commands/completion.ts";
 import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { EXIT } from "../../src/commands/shared/terminal.ts";
-import { settingNames } from "../../src/config/schema.ts";
+import { secretFiles, variables } from "../../src/config/schema.ts";
 
 const reachlog = await loadReachlog();
 
@@ -37,7 +37,8 @@ test("it has each exit code and each setting, once", () => {
   const codes = sections("EXIT STATUS").map((text) => Number(text.split("\n")[0]));
   expect(codes).toEqual([...Object.values(EXIT), 130, 141]);
   const shown = sections("ENVIRONMENT").map((text) => text.split("=")[0] ?? "");
-  expect(shown.toSorted()).toEqual([...settingNames].toSorted());
+  expect(shown.toSorted()).toEqual([...variables.keys()].toSorted());
+  for (const file of secretFiles.keys()) expect(TEXT.split(new RegExp(`\\b${file}\\b`))).toHaveLength(2);
 });
 
 test("no text of ours is taken for a request", () => {

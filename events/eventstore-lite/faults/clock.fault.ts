@@ -61,7 +61,6 @@ test.skipIf(lacks("faketime"))(
     // The jumps have reached the store.
     expect(times.at(-1)! - times[0]!).toBeGreaterThan(2 * DAY_MS - 60_000);
   },
-  60_000,
 );
 
 /** Starts a program whose wall clock follows a file, and whose timers do not, as when a clock is set. */

@@ -35,7 +35,7 @@ test("a log that cannot be opened for want of file descriptors opens when there 
   console.log(`few descriptors at the start: ${JSON.stringify(outcomes)}`);
   expect(outcomes.refused).toBeGreaterThan(0);
   expect(outcomes.opened).toBeGreaterThan(0);
-}, 60_000);
+});
 
 async function appendWithout(
   file: string,

@@ -33,28 +33,19 @@ test.skipIf(isUnable)(
     report("fsync EIO", tally);
     expect(tally.inDoubt).toBeGreaterThan(0);
   },
-  300_000,
 );
 
-test.skipIf(isUnable)(
-  "each fsync fails in turn and all after it: the same",
-  async () => {
-    const tally = await failEach(`${SYNCS}:error=EIO`, (number) => `${number}+`, expectFailStop);
-    report("fsync EIO from there on", tally);
-    expect(tally.inDoubt).toBeGreaterThan(0);
-  },
-  300_000,
-);
+test.skipIf(isUnable)("each fsync fails in turn and all after it: the same", async () => {
+  const tally = await failEach(`${SYNCS}:error=EIO`, (number) => `${number}+`, expectFailStop);
+  report("fsync EIO from there on", tally);
+  expect(tally.inDoubt).toBeGreaterThan(0);
+});
 
-test.skipIf(isUnable)(
-  "writes fail in turn with EIO: the same",
-  async () => {
-    const tally = await failEach("pwrite64:error=EIO", (number) => `${number}`, expectFailStop, WRITES_STEP);
-    report("pwrite64 EIO", tally);
-    expect(tally.inDoubt).toBeGreaterThan(0);
-  },
-  300_000,
-);
+test.skipIf(isUnable)("writes fail in turn with EIO: the same", async () => {
+  const tally = await failEach("pwrite64:error=EIO", (number) => `${number}`, expectFailStop, WRITES_STEP);
+  report("pwrite64 EIO", tally);
+  expect(tally.inDoubt).toBeGreaterThan(0);
+});
 
 test.skipIf(isUnable)(
   "writes fail in turn for want of space: the append is refused, and works when it is tried again",
@@ -63,7 +54,6 @@ test.skipIf(isUnable)(
     report("pwrite64 ENOSPC", tally);
     expect(tally.full).toBeGreaterThan(0);
   },
-  300_000,
 );
 
 /**

@@ -58,7 +58,6 @@ for (const [name, createDisk] of Object.entries(disks)) {
       );
       expect(recoveryMsMax).toBeLessThan(RECOVERY_MS_MAX);
     },
-    120_000,
   );
 }
 

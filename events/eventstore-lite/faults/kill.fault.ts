@@ -45,5 +45,4 @@ test.each(LOADS)(
     // Otherwise no kill came while appends were under way.
     expect(unanswered).toBeGreaterThan(KILLS / 2);
   },
-  240_000,
 );

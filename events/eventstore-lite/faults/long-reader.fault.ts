@@ -46,7 +46,6 @@ test.skipIf(lacks("sqlite3"))(
     expect(bounded).toBeLessThanOrEqual(WAL_BYTES_KEPT);
     expect(await store.verify()).toMatchObject({ ok: true });
   },
-  120_000,
 );
 
 test("a reader and a subscriber of the store that stand still do not let the write-ahead log grow", async () => {
@@ -69,7 +68,7 @@ test("a reader and a subscriber of the store that stand still do not let the wri
   }
   // A read returns what the log held when it began; a slow one is no longer.
   expect(await take(store.read({ stream: "a" }))).toHaveLength(2_000);
-}, 120_000);
+});
 
 /** Appends {@link WRITTEN_BYTES} in all, and returns the number of appends, none of which may be refused. */
 async function appendMuch(store: EventStore): Promise<number> {

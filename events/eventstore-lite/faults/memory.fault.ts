@@ -36,7 +36,6 @@ test.skipIf(lacks("memory cgroup"))(
     expect(group.kills()).toBe(KILLS);
     expect(found.acknowledged).toBeGreaterThan(KILLS);
   },
-  120_000,
 );
 
 interface MemoryGroup extends Disposable {

@@ -51,7 +51,7 @@ test("a write-ahead log or its index that is gone, or of another time or another
   }
   for (const [name, own] of findings) console.log(`misplaced files, ${name} ${ROUNDS}: ${tallyOf(own)}`);
   expect(alteredIn([...findings.values()].flat())).toEqual({});
-}, 240_000);
+});
 
 async function createImages(): Promise<Images> {
   const file = newLogPath();

@@ -55,7 +55,6 @@ test.skipIf(lacks("root", "mount", "xfs_io"))(
     expect(total.weakLost).toBeGreaterThan(0);
     expect(total.acknowledged).toBeGreaterThan(CUTS);
   },
-  480_000,
 );
 
 /** One program's numbered records: how many it reported as durable, and how many there are. */

@@ -14,8 +14,6 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const SMALL_MAX = 300;
 const LARGE = 1_000_000;
 const FLIPS = 1_000;
-const TIMEOUT_MS = 600_000;
-
 const tiles = new Map<string, Promise<Uint8Array>>();
 
 /** Returns a tile of a tree whose leaves are their numbers; a full tile is made once. */
@@ -137,5 +135,4 @@ test.skipIf(isMissing)(
       `tlog: Go took ${answers.length} proofs and tiles, and refused ${FLIPS} of ${FLIPS} with a flipped bit`,
     );
   },
-  TIMEOUT_MS,
 );

@@ -33,7 +33,7 @@ test("a torn write-ahead log leaves a prefix of what was acknowledged, which a h
   await appendAnywhere(store, 300, 100);
   const image = imageOf(file, "image");
   await expectNoneAltered("torn WAL", image, await historyOf(store), statSync(`${image}-wal`).size);
-}, 120_000);
+});
 
 test("the same when the log is older and a checkpoint had copied a part of it into the database", async () => {
   const file = newLogPath();
@@ -51,7 +51,7 @@ test("the same when the log is older and a checkpoint had copied a part of it in
   const image = imageOf(file, "image");
   reader.close();
   await expectNoneAltered("torn WAL, half copied", image, await historyOf(store), copiedBytes);
-}, 240_000);
+});
 
 /** Damages copies of a log at random places within the first bytes of its write-ahead log. */
 async function expectNoneAltered(what: string, image: string, history: History, bytes: number): Promise<void> {

@@ -1,9 +1,9 @@
 import type { LogStore } from "../../../events/catalog.ts";
-import { Command, formatOption, readConfig, type MakeCommand } from "../shared/command.ts";
+import { Command, Option, readConfig, type MakeCommand } from "../shared/command.ts";
 import type { Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/select-events.ts";
-import { EXPORT_FORMATS } from "../../log/export-formats.ts";
+import { EXPORT_FORMATS, FORMAT_NAMES } from "../../log/export-formats.ts";
 import { exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
@@ -20,10 +20,10 @@ export const exportLog: MakeCommand = (terminal) =>
       `Writes all events, or those that match all options, one per line. Personal data is written openly (erased where its
 key is gone), beside the data as it is stored, which the hashes cover. A CSV
 begins with a byte order mark, and what a spreadsheet would run as a formula is
-guarded. A killed export leaves a FILE.*.partial. Only the export of all
-events can be imported.`,
+guarded. A killed export leaves a FILE.*.partial. Only a jsonl export of
+all events can be imported.`,
     )
-    .addOption(formatOption())
+    .addOption(new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const))
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
     .option("--encrypted", "only the data as it is stored: needs no keys, and personal data stays encrypted")
     .option("--type <names>", "only events of these types, separated by commas", (text) => text.split(","))

@@ -3,7 +3,6 @@ import * as typed from "@commander-js/extra-typings";
 import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { readSettingsFile, warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
-import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
@@ -142,9 +141,6 @@ export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const config = loadConfig(env, readSettingsFile, describePaths);
   return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
 }
-
-export const formatOption = () =>
-  new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const);
 
 /** Parses a whole number. Throws a ServiceError (usage) with what is `wanted`. */
 export function createNumberParser(wanted: string, min = 0, max = Infinity): (text: string) => number {

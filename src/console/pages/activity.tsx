@@ -19,6 +19,7 @@ import { renderStateChanges } from "../parts/projection-changes.tsx";
 import { type NamedValue, NamedValues } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import {
+  consolePage,
   type DisclosingPage,
   newestEvents,
   readChoice,
@@ -28,6 +29,7 @@ import {
   type View,
 } from "../page-context.ts";
 import { Proof } from "../parts/proof.tsx";
+import { A, PageForm } from "../parts/link.tsx";
 
 const EVENTS_SHOWN = 100;
 
@@ -51,7 +53,12 @@ const SHOWN = Object.keys(VIEWS) as readonly Shown[];
 /**
  * The log in sentences, newest first: all of it, or the events selected by type, stream, recipient, link, run and time.
  */
-export async function activityPage(view: View): Promise<DisclosingPage> {
+export const activityPage = consolePage({
+  reads: ["account", "contacts", "runs"],
+  render: renderActivity,
+});
+
+async function renderActivity(view: View<"account" | "contacts" | "runs">): Promise<DisclosingPage> {
   const { shown, filter } = readFilter(view);
   const { store, position } = view;
   const { timezone } = view.settings;
@@ -69,12 +76,12 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
       <ul class="tabs" aria-label="What is shown">
         {SHOWN.map((one) => (
           <li>
-            <a
+            <A
               href={activityHref(view.query, { show: one, type: undefined })}
               aria-current={one === shown ? "page" : undefined}
             >
               {toCapital(one)}
-            </a>
+            </A>
           </li>
         ))}
       </ul>
@@ -110,7 +117,12 @@ function readFilter(view: View): { readonly shown: Shown | undefined; readonly f
   return { shown, filter: { ...filter, types: (types ?? EVENT_TYPES).filter((type) => !excluded.includes(type)) } };
 }
 
-async function found(view: View, selection: Selection, { types }: LogFilter, shown: Shown | undefined): Promise<VNode> {
+async function found(
+  view: View<"runs">,
+  selection: Selection,
+  { types }: LogFilter,
+  shown: Shown | undefined,
+): Promise<VNode> {
   const page = await readPage(view.store, selection, {
     before: readNumber(view, "before"),
     limit: shown === "news" ? NEWS_READ : EVENTS_SHOWN,
@@ -131,18 +143,18 @@ async function found(view: View, selection: Selection, { types }: LogFilter, sho
         <EventList view={view} events={events} />
       )}
       <p class="pages">
-        {view.query.has("before") ? <a href={activityHref(view.query, {})}>Newest events</a> : null}{" "}
-        {next === undefined ? null : <a href={activityHref(view.query, { before: String(next) })}>Older events</a>}
+        {view.query.has("before") ? <A href={activityHref(view.query, {})}>Newest events</A> : null}{" "}
+        {next === undefined ? null : <A href={activityHref(view.query, { before: String(next) })}>Older events</A>}
         {types?.length === 0 ? null : (
           <span>
             Export all matches:{" "}
-            <a href={addressWith("/api/audit/export", view.query, exported)} download>
+            <A href={addressWith("/api/audit/export", view.query, exported)} download>
               JSON Lines
-            </a>
+            </A>
             ,{" "}
-            <a href={addressWith("/api/audit/export", view.query, { ...exported, format: "csv" })} download>
+            <A href={addressWith("/api/audit/export", view.query, { ...exported, format: "csv" })} download>
               CSV
-            </a>
+            </A>
           </span>
         )}
       </p>
@@ -171,7 +183,7 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   return (
     <details open={isNarrowed}>
       <summary>Filter</summary>
-      <form class="filter" method="get" action="/activity" data-apply="chips">
+      <PageForm class="filter" action="/activity" data-apply="chips">
         {shown === undefined || shown === "news" ? null : <input type="hidden" name="show" value={shown} />}
         {chosen.map(([name, type]) => (
           <input type="hidden" name={name} value={type} />
@@ -182,7 +194,7 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
           <Field label={label} name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
         ))}
         <button>Show</button>
-      </form>
+      </PageForm>
     </details>
   );
 }
@@ -198,16 +210,16 @@ function TypeChips({ query, chosen }: { query: URLSearchParams; chosen: readonly
         return (
           <li>
             Type{" "}
-            <a
+            <A
               href={activityHref(query, { [name]: others, [opposite]: [...query.getAll(opposite), type] })}
               aria-label={`${name === "type" ? "is, change to is not" : "is not, change to is"}: ${spaced(type)}`}
             >
               {name === "type" ? "is" : "is not"}
-            </a>{" "}
+            </A>{" "}
             <b>{spaced(type)}</b>{" "}
-            <a href={activityHref(query, { [name]: others })} aria-label={`Remove ${spaced(type)}`}>
+            <A href={activityHref(query, { [name]: others })} aria-label={`Remove ${spaced(type)}`}>
               <Icon name="x" />
-            </a>
+            </A>
           </li>
         );
       })}
@@ -235,7 +247,12 @@ function activityHref(query: URLSearchParams, changes: Changes): string {
  * One event with all of its data, the outcomes of its dispatches, and the hash of the previous event (for position 1: 64
  * zeros).
  */
-export async function eventPage(view: View): Promise<DisclosingPage | undefined> {
+export const eventPage = consolePage({
+  reads: ["account", "contacts", "runs"],
+  render: renderEvent,
+});
+
+async function renderEvent(view: View<"account" | "contacts" | "runs">): Promise<DisclosingPage | undefined> {
   const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
   if (asked < 1) return undefined;
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
@@ -264,9 +281,9 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
       {await renderOutcomes(view, event)}
       {await renderStateChanges(view, event)}
       <p>
-        <a href={`/api/audit/proof/${position}`} download>
+        <A href={`/api/audit/proof/${position}`} download>
           Prove it
-        </a>
+        </A>
         .{" "}
         <span class="quiet">
           A proof for a reader without the log, who checks it with{" "}
@@ -277,9 +294,9 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
       <h2>Data</h2>
       <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
       <p>
-        {position > 1 ? <a href={eventHref(position - 1)}>Previous</a> : null}{" "}
-        {position < view.position ? <a href={eventHref(position + 1)}>Next</a> : null}{" "}
-        <a href={`/activity?${new URLSearchParams({ stream })}`}>Events of this stream</a>
+        {position > 1 ? <A href={eventHref(position - 1)}>Previous</A> : null}{" "}
+        {position < view.position ? <A href={eventHref(position + 1)}>Next</A> : null}{" "}
+        <A href={`/activity?${new URLSearchParams({ stream })}`}>Events of this stream</A>
       </p>
     </ConsoleDocument>
   );
@@ -293,11 +310,11 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
 function Trace({ traceparent, url }: { readonly traceparent: string | undefined; url: string | undefined }): VNode {
   const [, id] = /^[\da-f]{2}-([\da-f]{32})-/.exec(traceparent ?? "") ?? [];
   const shown = <code>{traceparent ?? "none"}</code>;
-  return id === undefined || url === undefined ? shown : <a href={url.replace("{id}", id)}>{shown}</a>;
+  return id === undefined || url === undefined ? shown : <A href={url.replace("{id}", id)}>{shown}</A>;
 }
 
 interface CitedProps {
-  readonly view: View;
+  readonly view: View<"runs">;
   readonly id: string;
   readonly title: string;
   readonly events: readonly Recorded[];
@@ -314,7 +331,7 @@ function Cited({ view, id, title, events }: CitedProps): VNode | null {
 }
 
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
-async function renderOutcomes(view: View, event: Recorded): Promise<VNode | null> {
+async function renderOutcomes(view: View<"runs">, event: Recorded): Promise<VNode | null> {
   const outcomes = await readOutcomes(toReading(view), event);
   if (outcomes.length === 0) return null;
   return (

@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { ConsoleDocument } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
+import { A } from "../parts/link.tsx";
 
 /** The parts of an OpenAPI document that people read. */
 export interface ApiDocument {
@@ -62,7 +63,7 @@ export function apiReference({ info, tags, ...document }: ApiDocument): VNode {
         HTTP API <small>{info.version}</small>
       </h1>
       <p>
-        For programs that generate code: <a href="/openapi.json">/openapi.json</a>.
+        For programs that generate code: <A href="/openapi.json">/openapi.json</A>.
       </p>
       <ul class="quiet">
         {info.description.split("\n").map((line) => (

@@ -25,11 +25,17 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { askOperation, readOrReason, readText, type View } from "../page-context.ts";
+import { consolePage, askOperation, readOrReason, readText, type View } from "../page-context.ts";
 import { numbers, Table } from "../parts/table.tsx";
+import { A, PageForm } from "../parts/link.tsx";
 
 /** The progress of each channel, and the dispatches that were given up or are in doubt. */
-export async function deliveriesPage(view: View): Promise<VNode> {
+export const deliveriesPage = consolePage({
+  reads: ["account", "deliveries", "runs"],
+  render: renderDeliveries,
+});
+
+async function renderDeliveries(view: View<"account" | "deliveries" | "runs">): Promise<VNode> {
   const texts: FilterTexts = Object.fromEntries(
     FILTER_NAMES.flatMap((name) => {
       const text = readText(view, name);
@@ -63,7 +69,7 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   );
 }
 
-function FilterForm({ view, texts }: { readonly view: View; readonly texts: FilterTexts }): VNode {
+function FilterForm({ view, texts }: { readonly view: View<"deliveries">; readonly texts: FilterTexts }): VNode {
   const field = (name: "error" | "link" | "from" | "to", label: string, placeholder: string) => (
     <Field
       label={label}
@@ -74,7 +80,7 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
     />
   );
   return (
-    <form class="filter" method="get" action="/deliveries">
+    <PageForm class="filter" action="/deliveries">
       <Select name="channel" label="Channel" values={listChannels(view.state("deliveries"))} chosen={texts.channel} />
       <Select name="status" label="Status" values={STATUSES} chosen={texts.status} />
       {field("error", "Error", "refused, 5xx, 429")}
@@ -82,7 +88,7 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
       {field("from", "From", "day or time")}
       {field("to", "To", "day or time")}
       <button>Show</button>
-    </form>
+    </PageForm>
   );
 }
 
@@ -105,7 +111,7 @@ const LISTS = {
   },
 } as const satisfies Record<LetterStatus, object>;
 
-function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly ChannelLag[] }): VNode {
+function LagTable({ view, lags }: { readonly view: View<"deliveries">; readonly lags: readonly ChannelLag[] }): VNode {
   return (
     <Table
       label="Channels"
@@ -141,7 +147,7 @@ function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly
 
 /** The matching dispatches of one status. `texts` is the filter as the operator wrote it. */
 async function renderDispatches(
-  view: View,
+  view: View<"deliveries" | "runs">,
   filter: DispatchFilter,
   texts: FilterTexts,
   listAll: () => ReturnType<typeof listAllLetters>,
@@ -184,10 +190,10 @@ async function renderDispatches(
       )}
       <p>
         {view.query.has(cursor) ? (
-          <a href={addressWith("/deliveries", view.query, { [cursor]: undefined })}>Newest</a>
+          <A href={addressWith("/deliveries", view.query, { [cursor]: undefined })}>Newest</A>
         ) : null}{" "}
         {page.next === undefined ? null : (
-          <a href={addressWith("/deliveries", view.query, { [cursor]: formatCursor(page.next) })}>Older</a>
+          <A href={addressWith("/deliveries", view.query, { [cursor]: formatCursor(page.next) })}>Older</A>
         )}
       </p>
     </Section>
@@ -195,17 +201,17 @@ async function renderDispatches(
 }
 
 /** A dispatch: the event to deliver, and why it was not delivered. */
-function Dispatch({ view, one, children }: { view: View; one: ListedDispatch; children: VNode }): VNode {
+function Dispatch({ view, one, children }: { view: View<"runs">; one: ListedDispatch; children: VNode }): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
   const doubtful = "doubtful_since" in request ? request.doubtful_since : undefined;
   return (
     <li id={`${channel}-${source.position}`} class="letter">
-      <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence view={view} event={source} />
+      <A href={eventHref(source.position)}>{grouped(source.position)}</A> <EventSentence view={view} event={source} />
       <p class="quiet">
         <b>{channel}</b>, {describeEnd(request)}, <Time at={outcome.time} /> (
-        <a href={eventHref(outcome.position)}>event {grouped(outcome.position)}</a>
+        <A href={eventHref(outcome.position)}>event {grouped(outcome.position)}</A>
         {request.status === undefined ? null : `, status ${request.status}`}): <bdi>{request.detail}</bdi>
         {doubtful === undefined ? null : (
           <>

@@ -14,8 +14,9 @@ import { RecipientLink, shorten } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
-import type { ConsolePage, View } from "../page-context.ts";
+import { consolePage, type ConsolePage, type View } from "../page-context.ts";
 import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
+import { A } from "../parts/link.tsx";
 
 /** The result of a dry run, as the API answers it. */
 export interface DryRunAnswer extends RunSelection, DryRun {
@@ -35,31 +36,34 @@ const CHARACTERS_SHOWN = 500;
  * The recipients of a run that starts now. They are recorded nowhere, so the page answers the form and never reloads.
  */
 export function dryRunPage(found: DryRunAnswer): ConsolePage {
-  return (view) => (
-    <ConsoleDocument title="Dry run" path="/" view={view} isStill>
-      <h1>Dry run</h1>
-      <p>
-        A run{formatSentence(describeSelection(found))} would write to <b>{people(found.would_send.length)}</b> now and
-        skip {people(found.would_skip.length)}. It would end there: {ENDS[found.reason]}
-        <Time before=" until " at={found.until} isExact />. Nothing was sent.
-      </p>
-      <p>
-        The run costs at most <b>{dollars(found.estimate)}</b>. This dry run cost at most {dollars(found.usage)}; what
-        was read is not charged again today.
-      </p>
-      <Run view={view} found={found} />
-      <Sends found={found} />
-      <Skips found={found} />
-    </ConsoleDocument>
-  );
+  return consolePage({
+    reads: ["account", "quota"],
+    render: (view) => (
+      <ConsoleDocument title="Dry run" path="/" view={view} isStill>
+        <h1>Dry run</h1>
+        <p>
+          A run{formatSentence(describeSelection(found))} would write to <b>{people(found.would_send.length)}</b> now
+          and skip {people(found.would_skip.length)}. It would end there: {ENDS[found.reason]}
+          <Time before=" until " at={found.until} isExact />. Nothing was sent.
+        </p>
+        <p>
+          The run costs at most <b>{dollars(found.estimate)}</b>. This dry run cost at most {dollars(found.usage)}; what
+          was read is not charged again today.
+        </p>
+        <Run view={view} found={found} />
+        <Sends found={found} />
+        <Skips found={found} />
+      </ConsoleDocument>
+    ),
+  });
 }
 
-function Run({ view, found }: FoundProps & { readonly view: View }): VNode {
+function Run({ view, found }: FoundProps & { readonly view: View<"account" | "quota"> }): VNode {
   const { length: count } = found.would_send;
   if (count === 0) {
     return (
       <p class="empty">
-        No recipient is due: <a href="/people">import people</a>, or see below why they are skipped.
+        No recipient is due: <A href="/people">import people</A>, or see below why they are skipped.
       </p>
     );
   }

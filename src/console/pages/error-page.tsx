@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { ConsoleDocument } from "../document.tsx";
 import type { NextStep } from "../page-context.ts";
+import { A } from "../parts/link.tsx";
 
 export interface ErrorView {
   readonly title: string;
@@ -21,11 +22,11 @@ export function errorPage({ title, words, nextStep, requestId }: ErrorView): VNo
       <ul>
         {nextStep === undefined ? null : (
           <li>
-            <a href={nextStep.href}>{nextStep.label}</a>
+            <A href={nextStep.href}>{nextStep.label}</A>
           </li>
         )}
         <li>
-          <a href="/">To the console</a>
+          <A href="/">To the console</A>
         </li>
       </ul>
       <p class="quiet">
@@ -42,7 +43,7 @@ export function notReadyPage(query: URLSearchParams): VNode {
       <h1>Not ready yet</h1>
       <p>The log is being read up to the moment that you asked for. Only the first time takes long.</p>
       <p>
-        <a href={`?${query}`}>Reload</a>, or wait: this page reloads by itself.
+        <A href={`?${query}`}>Reload</A>, or wait: this page reloads by itself.
       </p>
     </ConsoleDocument>
   );

@@ -9,13 +9,21 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { formatRun } from "../parts/events.tsx";
 import { formatContactName } from "./people.tsx";
-import { type DisclosingPage, type OtherPage, readText, toReading, type View } from "../page-context.ts";
+import { consolePage, type DisclosingPage, type OtherPage, readText, toReading, type View } from "../page-context.ts";
+import { A } from "../parts/link.tsx";
 
 /**
  * Redirects to the recipient, link, run or event that the text names; a handle may be part of a question. If the text
  * may name several, lists them.
  */
-export async function findPage(view: View): Promise<DisclosingPage | OtherPage> {
+export const findPage = consolePage({
+  reads: ["account", "clicks", "contacts", "referrers", "runs"],
+  render: renderFind,
+});
+
+async function renderFind(
+  view: View<"account" | "clicks" | "contacts" | "referrers" | "runs">,
+): Promise<DisclosingPage | OtherPage> {
   const wanted = readText(view, "q");
   const found = wanted === undefined ? [] : await find(view, wanted);
   const disclosed = { records: found.length };
@@ -26,7 +34,7 @@ export async function findPage(view: View): Promise<DisclosingPage | OtherPage> 
       <h1>Find</h1>
       {wanted === undefined ? null : found.length === 0 ? (
         <p class="empty">
-          The log has nothing with that name. <a href={`/people?${new URLSearchParams({ search: wanted })}`}>People</a>{" "}
+          The log has nothing with that name. <A href={`/people?${new URLSearchParams({ search: wanted })}`}>People</A>{" "}
           are also found by a part of their name.
         </p>
       ) : (
@@ -34,9 +42,9 @@ export async function findPage(view: View): Promise<DisclosingPage | OtherPage> 
           {found.map(({ what, name, href }) => (
             <li class="breakable">
               {what}{" "}
-              <a href={href}>
+              <A href={href}>
                 <bdi>{name}</bdi>
-              </a>
+              </A>
             </li>
           ))}
         </ul>
@@ -53,13 +61,16 @@ interface Found {
 }
 
 /** Finds everything that the text may name: a number may be a position and a recipient's id. */
-async function find(view: View, wanted: string): Promise<readonly Found[]> {
+async function find(
+  view: View<"clicks" | "contacts" | "referrers" | "runs">,
+  wanted: string,
+): Promise<readonly Found[]> {
   const found = [findRecipient(view, wanted), linkCalled(view, wanted), eventAt(view, wanted)];
   if (EVENT_ID.test(wanted)) found.push(await withId(view, wanted.toLowerCase()));
   return found.filter((one) => one !== undefined);
 }
 
-function findRecipient(view: View, wanted: string): Found | undefined {
+function findRecipient(view: View<"contacts">, wanted: string): Found | undefined {
   const contacts = view.state("contacts");
   const contact =
     findContact(contacts, { id: wanted }) ??
@@ -71,7 +82,7 @@ function findRecipient(view: View, wanted: string): Found | undefined {
 }
 
 /** Finds a link by its address, with or without a scheme. */
-function linkCalled(view: View, wanted: string): Found | undefined {
+function linkCalled(view: View<"clicks" | "referrers">, wanted: string): Found | undefined {
   if (splitLink(wanted).includes("")) return undefined;
   const link = toLinkKey(wanted);
   const isKnown = view.state("clicks").links.has(link) || view.state("referrers").links.has(link);
@@ -84,7 +95,7 @@ function eventAt(view: View, wanted: string): Found | undefined {
   return { what: "Event", name: `at position ${grouped(position)}`, href: eventHref(position) };
 }
 
-async function withId(view: View, id: string): Promise<Found | undefined> {
+async function withId(view: View<"runs">, id: string): Promise<Found | undefined> {
   const reading = toReading(view);
   if ((await findRunStart(reading, id)) !== undefined)
     return { what: "Run", name: formatRun(view, id), href: runHref(id) };

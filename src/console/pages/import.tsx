@@ -9,7 +9,8 @@ import { join, other } from "../../history/words/sentence.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Words } from "../parts/events.tsx";
 import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
-import type { ConsolePage, View } from "../page-context.ts";
+import { consolePage, type ConsolePage, type View } from "../page-context.ts";
+import { A } from "../parts/link.tsx";
 
 /** Most rows listed of each kind; the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
@@ -47,66 +48,72 @@ interface ImportReport extends RefusedRows, NotedCells {
 /** The result of an import. It is recorded nowhere, so it is shown in place of the page and never refreshed. */
 export function importReportPage(report: ImportReport): ConsolePage {
   const { added, updated, without_consent, without_evidence, revoked, template_fields: fields } = report;
-  return (view) => (
-    <ConsoleDocument title="Import" path="/people" view={view} isStill>
-      <h1>Import</h1>
-      <p>
-        {grouped(added)} added, {grouped(updated)} updated, {grouped(report.refused)} refused.
-      </p>
-      {without_consent === 0 ? null : (
+  return consolePage({
+    reads: ["account", "runs"],
+    render: (view) => (
+      <ConsoleDocument title="Import" path="/people" view={view} isStill>
+        <h1>Import</h1>
         <p>
-          {grouped(without_consent)} of them without consent: their basis is none or missing, so they get no message
-          while <code>REQUIRE_CONSENT</code> is true or evidence.
+          {grouped(added)} added, {grouped(updated)} updated, {grouped(report.refused)} refused.
         </p>
-      )}
-      {without_evidence === 0 ? null : (
+        {without_consent === 0 ? null : (
+          <p>
+            {grouped(without_consent)} of them without consent: their basis is none or missing, so they get no message
+            while <code>REQUIRE_CONSENT</code> is true or evidence.
+          </p>
+        )}
+        {without_evidence === 0 ? null : (
+          <p>
+            {grouped(without_evidence)} of them without evidence: consent_at or consent_source is missing, so they get
+            no message while <code>REQUIRE_CONSENT</code> is evidence.
+          </p>
+        )}
+        {revoked === 0 ? null : (
+          <p>{grouped(revoked)} of them had consent before: the file revokes it by the basis none.</p>
+        )}
+        {fields.length === 0 ? null : (
+          <p>
+            Template fields:{" "}
+            <Words
+              view={view}
+              sentence={join(
+                fields.map((name) => [other(name)]),
+                ", ",
+              )}
+            />
+            .
+          </p>
+        )}
+        <Noted {...report} />
+        <Refused {...report} />
+        <Duplicates {...report} />
         <p>
-          {grouped(without_evidence)} of them without evidence: consent_at or consent_source is missing, so they get no
-          message while <code>REQUIRE_CONSENT</code> is evidence.
+          <A href="/people">All people</A>
         </p>
-      )}
-      {revoked === 0 ? null : (
-        <p>{grouped(revoked)} of them had consent before: the file revokes it by the basis none.</p>
-      )}
-      {fields.length === 0 ? null : (
-        <p>
-          Template fields:{" "}
-          <Words
-            view={view}
-            sentence={join(
-              fields.map((name) => [other(name)]),
-              ", ",
-            )}
-          />
-          .
-        </p>
-      )}
-      <Noted {...report} />
-      <Refused {...report} />
-      <Duplicates {...report} />
-      <p>
-        <a href="/people">All people</a>
-      </p>
-    </ConsoleDocument>
-  );
+      </ConsoleDocument>
+    ),
+  });
 }
 
 /** The result of an import of suppressions. It is recorded nowhere either. */
 export function suppressionsReportPage(report: SuppressionsReport): ConsolePage {
   const { added, repeated, refused } = report;
-  return (view) => (
-    <ConsoleDocument title="Import" path="/people" view={view} isStill>
-      <h1>Import of suppressions</h1>
-      <p>
-        {grouped(added)} added, {grouped(repeated)} suppressed before, {grouped(refused)} refused.
-      </p>
-      <Noted {...report} />
-      <Refused {...report} />
-      <p>
-        <a href="/people?status=suppressed">Suppressed people</a>
-      </p>
-    </ConsoleDocument>
-  );
+  return consolePage({
+    reads: ["account"],
+    render: (view) => (
+      <ConsoleDocument title="Import" path="/people" view={view} isStill>
+        <h1>Import of suppressions</h1>
+        <p>
+          {grouped(added)} added, {grouped(repeated)} suppressed before, {grouped(refused)} refused.
+        </p>
+        <Noted {...report} />
+        <Refused {...report} />
+        <p>
+          <A href="/people?status=suppressed">Suppressed people</A>
+        </p>
+      </ConsoleDocument>
+    ),
+  });
 }
 
 function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
@@ -199,13 +206,13 @@ export function SuppressionsForm({ view }: { readonly view: View }): VNode | nul
         <button>Suppress all people of the file for good</button>
       </ConfirmedAction>
       <p>
-        <a href="/social/suppressions" download>
+        <A href="/social/suppressions" download>
           The list as CSV
-        </a>{" "}
+        </A>{" "}
         or{" "}
-        <a href="/social/suppressions?hashed=true" download>
+        <A href="/social/suppressions?hashed=true" download>
           with hashes in place of names
-        </a>
+        </A>
       </p>
     </Section>
   );

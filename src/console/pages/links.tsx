@@ -16,8 +16,9 @@ import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { renderSentTo } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
-import { newestEvents, type View } from "../page-context.ts";
+import { consolePage, newestEvents, type View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
+import { A } from "../parts/link.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -32,7 +33,12 @@ const LINK_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
 type LinkColumn = (typeof LINK_COLUMNS)[number];
 
 /** Every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
-export function linksPage(view: View): VNode {
+export const linksPage = consolePage({
+  reads: ["account", "clicks", "suspected"],
+  render: renderLinks,
+});
+
+function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
   const { all, others, quarters } = view.state("suspected");
   const sort = readSort(view, LINK_COLUMNS, { by: "last", order: "descending" });
   const sorted = createSortedPage(sort.order, readPlace(view), LINKS_SHOWN);
@@ -87,7 +93,7 @@ export function linksPage(view: View): VNode {
 }
 
 /** The value by which a link is sorted. */
-function valueIn(view: View, link: string, by: LinkColumn): string {
+function valueIn(view: View<"clicks" | "suspected">, link: string, by: LinkColumn): string {
   if (by === "link") return link;
   if (by === "last") return toSortValue(view.state("clicks").links.get(link)?.last_position ?? 0);
   const { clicks = 0, suspected = 0, bots = 0 } = view.state("suspected").links.get(link) ?? {};
@@ -95,7 +101,14 @@ function valueIn(view: View, link: string, by: LinkColumn): string {
 }
 
 /** One link: its clicks over time, its visitors, and the recipients of its messages. */
-export async function linkPage(view: View): Promise<VNode> {
+export const linkPage = consolePage({
+  reads: ["account", "clicks", "contacts", "referrers", "results", "runs", "suspected"],
+  render: renderLink,
+});
+
+async function renderLink(
+  view: View<"account" | "clicks" | "contacts" | "referrers" | "results" | "runs" | "suspected">,
+): Promise<VNode> {
   const { domain = "", short_code = "" } = view.parameters;
   const link = linkKey(domain, short_code);
   const streams = streamsOfLink(view.state("clicks"), link);
@@ -132,9 +145,9 @@ export async function linkPage(view: View): Promise<VNode> {
             {streams.map((stream, at) => (
               <>
                 {at === 0 ? "" : " "}
-                <a href={`/activity?show=everything&${new URLSearchParams({ stream })}`}>
+                <A href={`/activity?show=everything&${new URLSearchParams({ stream })}`}>
                   All events of this link{at === 0 ? "" : `, as ${stream}`}
-                </a>
+                </A>
               </>
             ))}
           </p>
@@ -167,7 +180,7 @@ function summed(clicks: readonly Recorded[]) {
 }
 
 /** The counts of `domain/short_code`. Undefined if it was never clicked, or is counted among others. */
-function findRow(view: View, link: string) {
+function findRow(view: View<"clicks" | "suspected">, link: string) {
   const counted = view.state("clicks").links.get(link);
   if (counted === undefined) return undefined;
   const { clicks, bots, first, last } = counted;

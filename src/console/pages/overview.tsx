@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
+import { countPeopleAt } from "../../../projections/contacts.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import { noMessages } from "../../../projections/timeline.ts";
 import { type ResultRate, sumMessages } from "../../history/results.ts";
@@ -19,22 +20,37 @@ import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
-import { askOperation, newestEvents, type View } from "../page-context.ts";
+import { consolePage, askOperation, newestEvents, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
+import { A } from "../parts/link.tsx";
 
 /** Events read for the newest lines: many clicks and deliveries become one line. */
 const NEWEST_READ = 200;
 const NEWEST_LINES = 12;
 
 /** The run of today, what needs attention, and the newest events. */
-export async function overviewPage(view: View): Promise<VNode> {
+export const overviewPage = consolePage({
+  reads: ["account", "contacts", "deliveries", "quota", "results", "run", "runs", "stats", "suspected", "timeline"],
+  render: renderOverview,
+});
+
+async function renderOverview(
+  view: View<
+    "account" | "contacts" | "deliveries" | "quota" | "results" | "run" | "runs" | "stats" | "suspected" | "timeline"
+  >,
+): Promise<VNode> {
   const run = await runCard(view);
   const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
   const attention = needsAttention(view, inDoubt);
   const types = EVENT_TYPES.filter((type) => !ROUTINE.includes(type));
   const events = await newestEvents(view, { types, limit: NEWEST_READ });
   return (
-    <ConsoleDocument title="reachlog" path="/" view={view}>
+    <ConsoleDocument
+      title="reachlog"
+      path="/"
+      view={view}
+      changes={view.asOf === undefined ? null : <ChangesSince view={view} />}
+    >
       <h1>Overview</h1>
       <SetupLeft view={view} />
       <SinceLastVisit view={view} />
@@ -61,7 +77,7 @@ export async function overviewPage(view: View): Promise<VNode> {
         <Section id="newest" title="Newest events">
           <Lines view={view} lines={toLines(events).slice(0, NEWEST_LINES)} />
           <p>
-            <a href="/activity">All activity</a>
+            <A href="/activity">All activity</A>
           </p>
         </Section>
         <Channels view={view} />
@@ -72,7 +88,60 @@ export async function overviewPage(view: View): Promise<VNode> {
 }
 
 interface Viewed {
-  readonly view: View;
+  readonly view: View<"account" | "contacts" | "deliveries" | "timeline">;
+}
+
+/** The figures of the overview, then and now. */
+function ChangesSince({
+  view: { state, stateNow, position },
+}: {
+  readonly view: View<"deliveries" | "stats" | "suspected">;
+}): VNode {
+  const contacts = stateNow("contacts");
+  const then = readFigures(state, countPeopleAt(contacts, position));
+  const now = readFigures(stateNow, contacts.people.size);
+  return (
+    <section class="changes" aria-labelledby="since">
+      <b id="since">What changed since:</b>
+      <ul>
+        {then.map(([label, before], at) => {
+          const after = now[at]?.[1] ?? 0;
+          const change = after - before;
+          return (
+            <li>
+              {label}{" "}
+              <b>
+                {change === 0 ? "±" : change > 0 ? "+" : "−"}
+                {grouped(Math.abs(change))}
+              </b>{" "}
+              ({grouped(before)} → {grouped(after)})
+            </li>
+          );
+        })}
+      </ul>
+      <a href={`/activity?from=${position + 1}`} data-moment>
+        What happened since
+      </a>
+    </section>
+  );
+}
+
+/** The caller counts the recipients, because their list takes long to open. */
+function readFigures(
+  state: View<"deliveries" | "stats" | "suspected">["state"],
+  recipients: number,
+): readonly (readonly [label: string, count: number])[] {
+  const { sent, skipped, failed } = state("stats");
+  const { clicks, suspected } = state("suspected").all;
+  const channels = channelsOf(state("deliveries"));
+  return [
+    ["Sent", sent],
+    ["Skipped", skipped],
+    ["Failed", failed],
+    ["Clicks by people", clicks - suspected],
+    ["Dispatches", channels.reduce((sum, [, { dispatched }]) => sum + dispatched, 0)],
+    ["Recipients", recipients],
+  ];
 }
 
 /** Names the setup steps that are left; renders nothing once a run can start. */
@@ -82,7 +151,7 @@ function SetupLeft({ view }: Viewed): VNode | null {
   return (
     <p>
       {view.position === 0 ? "Welcome. " : ""}Before a run can start: {left.join(", ")}.{" "}
-      <a href="/setup">What to set up</a>
+      <A href="/setup">What to set up</A>
     </p>
   );
 }
@@ -95,13 +164,13 @@ function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null
   if (lastVisit === undefined || lastVisit.position >= position) return null;
   return (
     <p>
-      <a href={`/activity?show=news&from=${lastVisit.position + 1}`}>What happened since you were here</a>{" "}
+      <A href={`/activity?show=news&from=${lastVisit.position + 1}`}>What happened since you were here</A>{" "}
       <Time at={isoTime(lastVisit.at)} />.
     </p>
   );
 }
 
-async function renderQuota(view: View): Promise<VNode> {
+async function renderQuota(view: View<"quota">): Promise<VNode> {
   const { used, limit, resets_at } = await askOperation(view, showQuota, {});
   return (
     <Card title="Today's quota">
@@ -119,7 +188,7 @@ async function renderQuota(view: View): Promise<VNode> {
 }
 
 /** The counts of messages by outcome, each with a link to its recipients or events, and the rates of the last days. */
-async function renderFigures(view: View, inDoubt: number): Promise<VNode> {
+async function renderFigures(view: View<"results" | "stats">, inDoubt: number): Promise<VNode> {
   const { sent, skipped, failed } = view.state("stats");
   const { figures, previous } = await sumMessages(view.state("results"), lastDays(view.now));
   const { replied, tracked, reply_rate, click_rate } = figures;
@@ -177,7 +246,7 @@ function Channels({ view }: Viewed): VNode {
         {channelsOf(view.state("deliveries")).map(([name, channel]) => (
           <li>
             <h3>
-              <a href={`/deliveries?channel=${name}`}>{name}</a>
+              <A href={`/deliveries?channel=${name}`}>{name}</A>
             </h3>
             <p>
               <ChannelStatus view={view} name={name} />
@@ -205,7 +274,7 @@ async function instances({ live }: View): Promise<VNode | null> {
         columns={["address", "version", "since", "does for all"]}
         rows={all.map(({ id, url, version, started_at }, index) => [
           <>
-            <a href={url}>{url}</a>
+            <A href={url}>{url}</A>
             {index === 0 ? " (this one)" : null}
           </>,
           version,
@@ -217,7 +286,7 @@ async function instances({ live }: View): Promise<VNode | null> {
   );
 }
 
-function needsAttention(view: View, inDoubt: number): readonly VNode[] {
+function needsAttention(view: View<"account" | "deliveries">, inDoubt: number): readonly VNode[] {
   const { verified } = view;
   const { user, authorized } = view.state("account");
   const skewMs = view.live?.skewMs() ?? 0;
@@ -225,7 +294,7 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
   const sentences = [
     verified?.data.result === "broken" && (
       <>
-        <a href="/activity">The log is broken</a>: <bdi>{verified.data.fault}</bdi>.
+        <A href="/activity">The log is broken</A>: <bdi>{verified.data.fault}</bdi>.
       </>
     ),
     isSkewed(skewMs) && (
@@ -235,13 +304,13 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
     ),
     user !== null && !authorized && (
       <>
-        X no longer accepts the authorization of <bdi>@{user.username}</bdi>: <a href="/social/auth">authorize again</a>
+        X no longer accepts the authorization of <bdi>@{user.username}</bdi>: <A href="/social/auth">authorize again</A>
         .
       </>
     ),
     held > 0 && (
       <>
-        <a href="/people?status=held">{countInWords(held, "reply", "replies")}</a> may ask to be left alone: nothing is
+        <A href="/people?status=held">{countInWords(held, "reply", "replies")}</A> may ask to be left alone: nothing is
         sent until you decide.
       </>
     ),
@@ -254,7 +323,7 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
     ...channelsOf(view.state("deliveries")).flatMap(([name, { suspended, dead, in_doubt }]) => [
       suspended !== null && (
         <>
-          <a href={`/deliveries?channel=${name}`}>{name} is suspended</a>: <bdi>{suspended.detail}</bdi>.{" "}
+          <A href={`/deliveries?channel=${name}`}>{name} is suspended</A>: <bdi>{suspended.detail}</bdi>.{" "}
           <code>reachlog deliveries resume {name}</code> starts it again.
           <ActionForm view={view} back="/" action="/console/deliveries/resume" fields={{ channel: name }}>
             <button>Resume {name}</button>
@@ -263,14 +332,14 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
       ),
       dead > 0 && (
         <>
-          {name} has <a href={`/deliveries?channel=${name}#letters`}>{countInWords(dead, "dead letter")}</a>.
+          {name} has <A href={`/deliveries?channel=${name}#letters`}>{countInWords(dead, "dead letter")}</A>.
         </>
       ),
       in_doubt > 0 && (
         <>
-          <a href={`/deliveries?channel=${name}#in-doubt`}>
+          <A href={`/deliveries?channel=${name}#in-doubt`}>
             {countInWords(in_doubt, "dispatch", "dispatches")} to {name}
-          </a>{" "}
+          </A>{" "}
           may or may not have arrived.
         </>
       ),

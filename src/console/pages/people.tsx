@@ -28,8 +28,9 @@ import { Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
 import { listHref, readPlace, readSort } from "../sorted-page.ts";
-import type { DisclosingPage, View } from "../page-context.ts";
+import { consolePage, type DisclosingPage, type View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
+import { A, PageForm } from "../parts/link.tsx";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
@@ -65,7 +66,12 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   met: "found by a run",
 };
 
-export async function peoplePage(view: View): Promise<DisclosingPage> {
+export const peoplePage = consolePage({
+  reads: ["account", "contacts"],
+  render: renderPeople,
+});
+
+async function renderPeople(view: View<"account" | "contacts">): Promise<DisclosingPage> {
   const then = view.asOf === undefined ? undefined : peopleAt(() => view.stateNow("contacts"), view.position);
   const people = () =>
     view.hasNow("contacts") ? (then ?? view.stateNow("contacts").people) : view.state("contacts").people;
@@ -131,7 +137,7 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
 
 function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; variants: readonly string[] }): VNode {
   return (
-    <form class="filter" method="get" action="/people" data-apply>
+    <PageForm class="filter" action="/people" data-apply>
       {["sort", "order"].map((name) => {
         const value = view.query.get(name);
         return value === null ? null : <input type="hidden" name={name} value={value} />;
@@ -157,7 +163,7 @@ function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; 
         inWords={(one) => ORIGIN_WORDS[one]}
       />
       <button>Show</button>
-    </form>
+    </PageForm>
   );
 }
 
@@ -178,9 +184,9 @@ function Counts({ view, status, counts, known }: CountsProps): VNode {
       <ul class="counts" aria-label="By status">
         {[undefined, ...SHOWN_STATUSES].map((one) => (
           <li>
-            <a href={listHref(view, "/people", { status: one })} aria-current={status === one ? "true" : undefined}>
+            <A href={listHref(view, "/people", { status: one })} aria-current={status === one ? "true" : undefined}>
               {one === undefined ? `all ${grouped(all)}` : `${statusInWords(one)} ${grouped(counts[one])}`}
-            </a>
+            </A>
           </li>
         ))}
       </ul>

@@ -18,8 +18,9 @@ import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { breakable, type Cell, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
-import { type DisclosingPage, readNumber, type View } from "../page-context.ts";
+import { consolePage, type DisclosingPage, readNumber, type View } from "../page-context.ts";
 import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
+import { A } from "../parts/link.tsx";
 
 /** Events of one page; most recipients have fewer. */
 const EVENTS_SHOWN = 200;
@@ -33,7 +34,14 @@ const MESSAGES_SHOWN = 10;
 type Attempt = Recorded<"DirectMessageAttempted">;
 
 /** One recipient: the status, the grounds for writing, the exact texts, and all events about them. */
-export async function recipientPage(view: View): Promise<DisclosingPage> {
+export const recipientPage = consolePage({
+  reads: ["account", "contacts", "referrers", "results", "runs", "suspected"],
+  render: renderRecipient,
+});
+
+async function renderRecipient(
+  view: View<"account" | "contacts" | "referrers" | "results" | "runs" | "suspected">,
+): Promise<DisclosingPage> {
   const asked = view.parameters["id"] ?? "";
   const contacts = view.state("contacts");
   const username = asked.replace(/^@/, "");
@@ -66,9 +74,9 @@ export async function recipientPage(view: View): Promise<DisclosingPage> {
         <EventList view={view} events={events} />
         {positions.length > shown.length ? (
           <p>
-            <a href={`/people/${encodeURIComponent(asked)}?before=${shown[0]}`}>
+            <A href={`/people/${encodeURIComponent(asked)}?before=${shown[0]}`}>
               {grouped(positions.length - shown.length)} older events
-            </a>
+            </A>
           </p>
         ) : null}
       </Section>
@@ -79,7 +87,7 @@ export async function recipientPage(view: View): Promise<DisclosingPage> {
 }
 
 /** The newest reads of the recipient's data. Renders nothing if no read is recorded. */
-async function renderReads(view: View, { reads = [] }: Contact): Promise<VNode | null> {
+async function renderReads(view: View<"runs">, { reads = [] }: Contact): Promise<VNode | null> {
   if (reads.length === 0) return null;
   const events = (await Array.fromAsync(eventsAt(view.store, reads.slice(-READS_SHOWN)))).toReversed();
   return (
@@ -95,14 +103,14 @@ async function renderReads(view: View, { reads = [] }: Contact): Promise<VNode |
 }
 
 /** True if the log holds only a hash of the name, because the recipient was erased, or suppressed by a hash. */
-function isHashed(view: View, asked: string): boolean {
+function isHashed(view: View<"contacts">, asked: string): boolean {
   const { hashes } = view.state("contacts");
   const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
   return names.some((name) => hashes.has(name));
 }
 
 /** The page of a name that the log knows only by its hash, or not at all. */
-function unnamedPage(view: View, asked: string): DisclosingPage {
+function unnamedPage(view: View<"account" | "contacts">, asked: string): DisclosingPage {
   const name = <bdi class="breakable">{asked}</bdi>;
   const isMissing = !isHashed(view, asked);
   const search = asked.replace(/^@/, "");
@@ -113,8 +121,8 @@ function unnamedPage(view: View, asked: string): DisclosingPage {
         <>
           <p class="empty">The log has no person called {name}.</p>
           <p>
-            <a href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</a>, or import
-            them on the page <a href="/people">People</a>.
+            <A href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</A>, or import
+            them on the page <A href="/people">People</A>.
           </p>
         </>
       ) : (
@@ -129,7 +137,7 @@ function unnamedPage(view: View, asked: string): DisclosingPage {
 }
 
 interface CaseProps {
-  readonly view: View;
+  readonly view: View<"referrers" | "results" | "runs" | "suspected">;
   readonly contact: Contact;
   /** The newest first, as in `events`. */
   readonly attempts: readonly Attempt[];
@@ -159,7 +167,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
         {attempt === undefined ? null : (
           <Reason title="Message" proof={attempt}>
             Variant <VariantName attempt={attempt} />, in{" "}
-            <a href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</a>,{" "}
+            <A href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</A>,{" "}
             <Time at={attempt.time} />: {describeOutcome(attempt, events)}.
             <pre class="bubble" tabIndex={0}>
               <bdi>{attempt.data.text}</bdi>
@@ -180,7 +188,15 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
 }
 
 /** Renders nothing if there is no such event. */
-function EventReason({ view, title, event }: { view: View; title: string; event: Recorded | undefined }): VNode | null {
+function EventReason({
+  view,
+  title,
+  event,
+}: {
+  view: View<"runs">;
+  title: string;
+  event: Recorded | undefined;
+}): VNode | null {
   if (event === undefined) return null;
   return (
     <Reason title={title} proof={event}>
@@ -203,10 +219,10 @@ function Reason({ title, proof, children }: ReasonProps): VNode {
       <div class="breakable">{children}</div>
       {proof === undefined ? null : (
         <p class="quiet">
-          <a href={eventHref(proof.position)}>Event {grouped(proof.position)}</a> ·{" "}
-          <a href={`/api/audit/proof/${proof.position}`} download>
+          <A href={eventHref(proof.position)}>Event {grouped(proof.position)}</A> ·{" "}
+          <A href={`/api/audit/proof/${proof.position}`} download>
             Proof
-          </a>
+          </A>
         </p>
       )}
     </li>
@@ -221,7 +237,7 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
     <>
       {BASIS_WORDS[basis]}
       {proof && ", by event "}
-      {proof && <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>}
+      {proof && <A href={eventHref(proof.position)}>{grouped(proof.position)}</A>}
     </>
   );
   const facts: readonly NamedValue[] = [
@@ -245,7 +261,7 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
 }
 
 /** Describes a recipient's clicks on personal links. Empty if they got none, or no longer grant tracking. */
-function describeClicks(view: View, contact: Contact): string {
+function describeClicks(view: View<"results">, contact: Contact): string {
   const tracked = findTracked(view.state("results"), contact)?.tracked;
   if (tracked == null) return "";
   const { clicks, suspected, first, sent } = tracked;
@@ -264,7 +280,7 @@ function Messages({ view, attempts, events }: Omit<CaseProps, "contact">): VNode
         <>
           <p>
             <Time at={attempt.time} />: variant <VariantName attempt={attempt} />, in{" "}
-            <a href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</a>;{" "}
+            <A href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</A>;{" "}
             {describeOutcome(attempt, events)}.
           </p>
           <pre tabIndex={0}>
@@ -324,7 +340,7 @@ function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | nul
   );
 }
 
-function toCells(view: View, link: string, isTracked: boolean): readonly Cell[] {
+function toCells(view: View<"referrers" | "suspected">, link: string, isTracked: boolean): readonly Cell[] {
   const messages = view.state("referrers").links.get(link)?.messages ?? 0;
   const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
   return [

@@ -34,13 +34,19 @@ import { RateBar } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
 import { readSort, sortRows } from "../sorted-page.ts";
-import { readChoice, readText, type View } from "../page-context.ts";
+import { consolePage, readChoice, readText, type View } from "../page-context.ts";
+import { A, PageForm } from "../parts/link.tsx";
 
 /** Days that are shown if no interval is chosen. */
 export const DAYS_SHOWN = 30;
 
 /** The outcomes of messages, compared with the previous interval, and how certain the difference is. */
-export async function resultsPage(view: View): Promise<VNode> {
+export const resultsPage = consolePage({
+  reads: ["account", "results", "runs", "visits"],
+  render: renderResults,
+});
+
+async function renderResults(view: View<"account" | "results" | "runs" | "visits">): Promise<VNode> {
   const by = readChoice(view, "by", GROUPINGS) ?? "variant";
   const interval = intervalIn(view);
   const table = await createResults({ results: view.state("results"), visits: view.state("visits") }, by, interval);
@@ -56,7 +62,7 @@ export async function resultsPage(view: View): Promise<VNode> {
         <Filter by={by} interval={interval} />
       </details>
       <p>
-        <a href="/what-if">What other rules would have done</a>
+        <A href="/what-if">What other rules would have done</A>
       </p>
       {table.mergedTo === null ? null : <p>{describeMergedDays(table)}</p>}
       {table.rows.length === 0 ? (
@@ -102,12 +108,12 @@ export function lastDays(now: number): Interval {
 function Filter({ by, interval }: { readonly by: Grouping; readonly interval: Interval }): VNode {
   const { from = "", to = "" } = toDays(interval);
   return (
-    <form class="filter" method="get" action="/results">
+    <PageForm class="filter" action="/results">
       <Select name="by" label="By" values={GROUPINGS} chosen={by} none={null} />
       <Field label="From" type="date" name="from" value={from} />
       <Field label="To" type="date" name="to" value={to} />
       <button>Show</button>
-    </form>
+    </PageForm>
   );
 }
 
@@ -213,7 +219,7 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
 }
 
 interface RateChartProps {
-  readonly view: View;
+  readonly view: View<"results" | "runs">;
   readonly title: string;
   readonly by: Grouping;
   readonly table: ResultTable;
@@ -259,11 +265,11 @@ function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps)
   );
 }
 
-function renderNames(view: View, by: Grouping, { group }: ResultRow): readonly VNode[] {
+function renderNames(view: View<"results" | "runs">, by: Grouping, { group }: ResultRow): readonly VNode[] {
   return GROUP_MEMBERS[by].map((member) => {
     const name = nameMember(group, member, view.state("results"));
     if (member === "run_id") return <RunLink view={view} runId={name} />;
-    return <bdi>{member === "link" ? <a href={hrefForLink(name)}>{name}</a> : name}</bdi>;
+    return <bdi>{member === "link" ? <A href={hrefForLink(name)}>{name}</A> : name}</bdi>;
   });
 }
 
@@ -294,7 +300,7 @@ const TRACKED_COUNTS: FiguresByHead = {
 
 const FIRST_CLICK = "first click";
 
-function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultTable }): VNode {
+function AllRows({ view, by, table }: { view: View<"results" | "runs">; by: Grouping; table: ResultTable }): VNode {
   const isTracked = isTrackedOnly(by);
   const members = GROUP_MEMBERS[by];
   const figures: FiguresByHead = {
@@ -336,7 +342,7 @@ function AllRows({ view, by, table }: { view: View; by: Grouping; table: ResultT
       <p class="quiet">{isTracked ? TRACKED_NOTE : CLICKS_NOTE}</p>
       {table.omitted === 0 ? null : <p>{grouped(table.omitted)} earlier rows are left out: choose fewer days.</p>}
       <p>
-        <a href={csv}>All figures as of now, as CSV</a>
+        <A href={csv}>All figures as of now, as CSV</A>
       </p>
     </Section>
   );

@@ -13,7 +13,8 @@ import { ENDS } from "../parts/run-card.tsx";
 import { breakable, type Cell, createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
-import { readNumber, toReading, type Made, type View } from "../page-context.ts";
+import { consolePage, readNumber, toReading, type Made, type View } from "../page-context.ts";
+import { A } from "../parts/link.tsx";
 
 const EVENTS_SHOWN = 200;
 
@@ -24,7 +25,12 @@ const RUN_COLUMNS = ["run", "message", "sent", "skipped", "failed"] as const;
 type RunColumn = (typeof RUN_COLUMNS)[number];
 
 /** All runs, the newest first, and how each ended. */
-export async function runsPage(view: View): Promise<VNode> {
+export const runsPage = consolePage({
+  reads: ["account", "run", "runs"],
+  render: renderRuns,
+});
+
+async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode> {
   const { started, count } = view.state("runs");
   const sort = readSort(view, RUN_COLUMNS, { by: "run", order: "descending" });
   const sorted = createSortedPage(sort.order, readPlace(view), RUNS_SHOWN);
@@ -48,7 +54,7 @@ export async function runsPage(view: View): Promise<VNode> {
       <h1>Runs</h1>
       {count === 0 ? (
         <p class="empty">
-          There was none yet. The <a href="/">Overview</a> starts one with a dry run.
+          There was none yet. The <A href="/">Overview</A> starts one with a dry run.
         </p>
       ) : (
         <Table
@@ -68,18 +74,18 @@ export async function runsPage(view: View): Promise<VNode> {
 }
 
 /** The value by which a run is sorted. */
-function valueIn(view: View, runId: string, run: RunSummary, by: RunColumn): string {
+function valueIn(view: View<"run">, runId: string, run: RunSummary, by: RunColumn): string {
   if (by === "run") return toSortValue(run.number);
   return by === "message" ? (run.template ?? "") : toSortValue(readRunCounts(view.state("run"), runId, run)[by]);
 }
 
-function toCells(view: View, runId: string, run: RunSummary, caller: string | undefined): readonly Cell[] {
+function toCells(view: View<"run">, runId: string, run: RunSummary, caller: string | undefined): readonly Cell[] {
   const { number, started_at, dry_run, template, end } = run;
   const { sent, skipped, failed } = readRunCounts(view.state("run"), runId, run);
   return [
-    <a href={runHref(runId)}>
+    <A href={runHref(runId)}>
       {dry_run ? "Dry run" : "Run"} {grouped(number)}
-    </a>,
+    </A>,
     <Time at={started_at} />,
     caller && <bdi>{formatCaller(caller)}</bdi>,
     template && <bdi>{template}</bdi>,
@@ -102,7 +108,12 @@ function toEndState(reason: RunOutcome["reason"] | undefined): BadgeState {
   return reason === "stopped" ? ["neutral", "pause", "stopped"] : ["bad", "triangle-alert", "broke off"];
 }
 
-export async function runPage(view: View): Promise<Made> {
+export const runPage = consolePage({
+  reads: ["account", "runs"],
+  render: renderRun,
+});
+
+async function renderRun(view: View<"account" | "runs">): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
   if (!EVENT_ID.test(runId)) return undefined;
   const reading = toReading(view);
@@ -117,7 +128,7 @@ export async function runPage(view: View): Promise<Made> {
           <Time before=", " at={startedAt} />
         </h1>
         <p class="breakable">
-          <code>{runId}</code> · <a href="/runs">All runs</a>
+          <code>{runId}</code> · <A href="/runs">All runs</A>
         </p>
       </div>
       {events.length > 0 || next !== undefined ? (
@@ -126,8 +137,8 @@ export async function runPage(view: View): Promise<Made> {
         <p class="empty">{from === undefined ? "The log has no run with this id." : "This run has no later events."}</p>
       )}
       <p>
-        {from === undefined ? null : <a href={runHref(runId)}>Its beginning</a>}{" "}
-        {next === undefined ? null : <a href={`${runHref(runId)}?from=${next}`}>Later events</a>}
+        {from === undefined ? null : <A href={runHref(runId)}>Its beginning</A>}{" "}
+        {next === undefined ? null : <A href={`${runHref(runId)}?from=${next}`}>Later events</A>}
       </p>
     </ConsoleDocument>
   );

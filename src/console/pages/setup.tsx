@@ -7,9 +7,15 @@ import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { listTokens } from "../../privacy/tokens.operations.ts";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
-import { askOperation, type View } from "../page-context.ts";
+import { consolePage, askOperation, type View } from "../page-context.ts";
+import { A } from "../parts/link.tsx";
 
-export async function setupPage(view: View): Promise<VNode> {
+export const setupPage = consolePage({
+  reads: ["account", "backups", "contacts", "deliveries", "tokens"],
+  render: renderSetup,
+});
+
+async function renderSetup(view: View<"account" | "backups" | "contacts" | "deliveries" | "tokens">): Promise<VNode> {
   const steps = setupSteps(view);
   const finished = steps.filter(({ status }) => status === "done");
   return (
@@ -19,7 +25,7 @@ export async function setupPage(view: View): Promise<VNode> {
         {finished.length} of {steps.length} steps are done.{" "}
         {steps.every(({ status }) => status !== "to_do") ? (
           <>
-            A run can start: <a href="/">the overview</a> has a dry run, which lists its recipients.
+            A run can start: <A href="/">the overview</A> has a dry run, which lists its recipients.
           </>
         ) : (
           "Changes in .env take effect when the service restarts; all else shows here at once."
@@ -46,7 +52,7 @@ export async function setupPage(view: View): Promise<VNode> {
 }
 
 /** The scopes of each caller's token, when it expires, and the day of its last use. */
-async function renderCallers(view: View): Promise<VNode | null> {
+async function renderCallers(view: View<"tokens">): Promise<VNode | null> {
   const { tokens } = await askOperation(view, listTokens, {});
   if (tokens.length === 0) return null;
   return (

@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { Field } from "../parts/action-form.tsx";
 import { ConsoleDocument } from "../document.tsx";
+import { A } from "../parts/link.tsx";
 
 interface SignInProps {
   /** The page to open afterwards. Undefined for the overview. */
@@ -24,7 +25,7 @@ export function signInPage({ back, failure, publicUrl }: SignInProps): VNode {
       {failure === "plain http" ? (
         <p class="red" role="alert">
           The token is right, but this page came over plain http, where a browser keeps no session of a service whose{" "}
-          <code>PUBLIC_URL</code> is https. Open <a href={publicUrl + (back ?? "/")}>{publicUrl}</a> instead.
+          <code>PUBLIC_URL</code> is https. Open <A href={publicUrl + (back ?? "/")}>{publicUrl}</A> instead.
         </p>
       ) : null}
       <form class="filter" method="post" action="/session">

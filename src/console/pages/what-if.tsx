@@ -16,39 +16,51 @@ import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { numbers, OnlyFirst, Table } from "../parts/table.tsx";
-import type { ConsolePage, Notice, View } from "../page-context.ts";
+import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
+import { A } from "../parts/link.tsx";
 
 /** A form that asks what other rules would have done. */
-export function whatIfPage(view: View): VNode {
+export const whatIfPage = consolePage({
+  reads: ["account"],
+  render: renderWhatIf,
+});
+
+function renderWhatIf(view: View<"account">): VNode {
   return <RulesPage view={view} text="" />;
 }
 
 /** The form again, with the fault and the entered rules. */
 export function whatIfFormPage(notice: Notice, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
-  return (view) => <RulesPage view={{ ...view, notice }} text={rules} />;
+  return consolePage({
+    reads: ["account"],
+    render: (view) => <RulesPage view={{ ...view, notice }} text={rules} />,
+  });
 }
 
 /** The comparison, shown in place of the page. It is recorded nowhere, so it is never refreshed. */
 export function whatIfReportPage(report: WhatIfReport, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
   const { runs, as_of, recorded_at } = report;
-  return (view) => (
-    <RulesPage view={view} text={rules}>
-      <Counts report={report} />
-      <Open report={report} />
-      {LIST_NAMES.map((name) => (
-        <List report={report} name={name} />
-      ))}
-      <p>
-        {grouped(runs.was)} runs were made, {grouped(runs.would)} would be, up to position {grouped(as_of.position)}.{" "}
-        <a href={eventHref(recorded_at.position)}>The event that records this question</a>
-      </p>
-    </RulesPage>
-  );
+  return consolePage({
+    reads: ["account"],
+    render: (view) => (
+      <RulesPage view={view} text={rules}>
+        <Counts report={report} />
+        <Open report={report} />
+        {LIST_NAMES.map((name) => (
+          <List report={report} name={name} />
+        ))}
+        <p>
+          {grouped(runs.was)} runs were made, {grouped(runs.would)} would be, up to position {grouped(as_of.position)}.{" "}
+          <A href={eventHref(recorded_at.position)}>The event that records this question</A>
+        </p>
+      </RulesPage>
+    ),
+  });
 }
 
 interface RulesPageProps {
-  readonly view: View;
+  readonly view: View<"account">;
   /** The rules as they were entered. */
   readonly text: string;
   readonly children?: ComponentChildren;

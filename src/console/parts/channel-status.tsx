@@ -8,7 +8,7 @@ import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
 
 interface ChannelStatusProps {
-  readonly view: View;
+  readonly view: View<"deliveries">;
   readonly name: ChannelName;
   /** Requests that failed in a row, where known. */
   readonly failuresInARow?: number;
@@ -26,7 +26,7 @@ export function ChannelStatus({ view, name, failuresInARow = 0 }: ChannelStatusP
 
 type Status = readonly [...BadgeState, why?: ComponentChildren];
 
-function readStatus(view: View, name: ChannelName, failures: number): Status {
+function readStatus(view: View<"deliveries">, name: ChannelName, failures: number): Status {
   const channel = findChannel(view.state("deliveries"), name);
   const pending = pendingOf(channel);
   if (channel.suspended !== null) {

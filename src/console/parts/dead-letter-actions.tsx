@@ -15,7 +15,7 @@ const DISCARD = "/console/deliveries/discard";
 const SETTLE = "/console/deliveries/settle";
 
 interface LetterProps {
-  readonly view: View;
+  readonly view: View<"deliveries">;
   readonly back: string;
   readonly letter: ListedDispatch;
 }
@@ -92,7 +92,7 @@ export function DecideInDoubt({ view, back, letter: { channel, source } }: Lette
 }
 
 interface DecideAllLettersProps {
-  readonly view: View;
+  readonly view: View<"deliveries">;
   readonly back: string;
   readonly channel: ChannelName;
   readonly texts: FilterTexts;

@@ -11,6 +11,7 @@ import { eventHref, hrefForLink, isErased, linkHref, recipientHref, runHref } fr
 import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
+import { A } from "./link.tsx";
 
 /**
  * Characters of a sentence that a list shows: text from outside may be thousands long, and a hundred sentences are on a
@@ -19,7 +20,7 @@ import { Time } from "./time.tsx";
 const CHARACTERS_SHOWN = 400;
 
 interface EventSentenceProps {
-  readonly view: View;
+  readonly view: View<"runs">;
   readonly event: Recorded;
   /** True if the sentence is not cut. */
   readonly isWhole?: boolean;
@@ -34,7 +35,7 @@ export function EventSentence({ view, event, isWhole = false }: EventSentencePro
       {isCut ? (
         <>
           {"… "}
-          <a href={eventHref(event.position)}>whole event</a>
+          <A href={eventHref(event.position)}>whole event</A>
         </>
       ) : null}
     </p>
@@ -56,16 +57,16 @@ export function toCapital(text: string): string {
 }
 
 /** A sentence with links to what it names. */
-export function Words({ view, sentence }: { readonly view: View; readonly sentence: Sentence }): VNode {
+export function Words({ view, sentence }: { readonly view: View<"runs">; readonly sentence: Sentence }): VNode {
   return <>{sentence.map((part) => (typeof part === "string" ? part : <Named view={view} mention={part} />))}</>;
 }
 
 /** ISO 8601 in UTC, as the log writes it. A time that was given from outside may be any text. */
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-function Named({ view, mention }: { readonly view: View; readonly mention: Mention }): VNode {
+function Named({ view, mention }: { readonly view: View<"runs">; readonly mention: Mention }): VNode {
   if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} isExact />;
-  if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
+  if (mention.kind === "position") return <A href={eventHref(mention.position)}>{grouped(mention.position)}</A>;
   if (mention.kind === "recipient" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
   const short = shortName(view, mention);
   return (
@@ -78,7 +79,7 @@ function Named({ view, mention }: { readonly view: View; readonly mention: Menti
 const RUN_DIGITS = 8;
 
 /** The short form of a long name, which the linked page shows in full. Undefined if the name is not shortened. */
-function shortName(view: View, mention: Mention): string | undefined {
+function shortName(view: View<"runs">, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
   return mention.kind === "run"
     ? mention.text.replace(mention.run_id, () => formatRun(view, mention.run_id))
@@ -86,20 +87,20 @@ function shortName(view: View, mention: Mention): string | undefined {
 }
 
 /** The number of a run among all that began, or the end of its id if it has no number. */
-export function formatRun(view: View, runId: string): string {
+export function formatRun(view: View<"runs">, runId: string): string {
   const known = view.state("runs").started.get(runId);
   if (known !== undefined) return grouped(known.number);
   return EVENT_ID.test(runId) ? `…${runId.slice(-RUN_DIGITS)}` : runId;
 }
 
 /** `Run 12, 2 hours ago`, with a link to the run's page. */
-export function RunLink({ view, runId }: { readonly view: View; readonly runId: string }): VNode {
+export function RunLink({ view, runId }: { readonly view: View<"runs">; readonly runId: string }): VNode {
   const startedAt = view.state("runs").started.get(runId)?.started_at;
   return (
     <>
-      <a href={runHref(runId)}>
+      <A href={runHref(runId)}>
         Run <bdi title={runId}>{formatRun(view, runId)}</bdi>
-      </a>
+      </A>
       <Time before=", " at={startedAt} />
     </>
   );
@@ -145,9 +146,9 @@ export function shorten(text: string, most: number, rest = ""): string {
 /** The name of a link, with a link to its page. */
 export function LinkName({ link }: { readonly link: string }): VNode {
   return (
-    <a href={hrefForLink(link)}>
+    <A href={hrefForLink(link)}>
       <bdi>{link}</bdi>
-    </a>
+    </A>
   );
 }
 
@@ -162,7 +163,7 @@ export function RecipientLink({ recipient, name }: { recipient: Recipient; name:
 
 /** A link, or only its content if there is no page to link to. */
 export function OptionalLink({ href, children }: { href: string | undefined; children: ComponentChildren }): VNode {
-  return href === undefined ? <>{children}</> : <a href={href}>{children}</a>;
+  return href === undefined ? <>{children}</> : <A href={href}>{children}</A>;
 }
 
 export type Look = readonly [icon: IconName, tone: Tone];
@@ -236,7 +237,7 @@ export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
 }
 
 /** Events in sentences, one a line, each with a link to its page. */
-export function EventList({ view, events }: { view: View; events: readonly Recorded[] }): VNode {
+export function EventList({ view, events }: { view: View<"runs">; events: readonly Recorded[] }): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">
@@ -247,15 +248,15 @@ export function EventList({ view, events }: { view: View; events: readonly Recor
   );
 }
 
-export function EventRow({ view, event }: { readonly view: View; readonly event: Recorded }): VNode {
+export function EventRow({ view, event }: { readonly view: View<"runs">; readonly event: Recorded }): VNode {
   return (
     <li>
       <Glyph look={toLook(event)} />
       <EventSentence view={view} event={event} />
       <div class="when">
-        <a href={eventHref(event.position)}>
+        <A href={eventHref(event.position)}>
           <Time at={event.time} />
-        </a>
+        </A>
         <By caller={event.meta.caller} />
       </div>
     </li>

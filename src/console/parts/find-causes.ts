@@ -18,7 +18,7 @@ const EVENTS_READ = 200;
  * The known causes of an event. A dispatch's outcome, or a decision on it, has its click or request. An event on a
  * recipient in a run has the start of the run, and the grounds for writing or the attempt.
  */
-export async function findCauses(view: View, event: Recorded): Promise<readonly Recorded[]> {
+export async function findCauses(view: View<"contacts">, event: Recorded): Promise<readonly Recorded[]> {
   const reading = toReading(view);
   if (isOutcome(event) || isDecision(event)) {
     const sources = await sourcesOfEvent(reading, await readRequestedChannels(reading), event);
@@ -38,7 +38,7 @@ export async function findCauses(view: View, event: Recorded): Promise<readonly 
 /**
  * The effects of an event, except dispatches: an attempt to send has its outcome. Clicks are attributed to no message.
  */
-export async function findEffects(view: View, event: Recorded): Promise<readonly Recorded[]> {
+export async function findEffects(view: View<"contacts">, event: Recorded): Promise<readonly Recorded[]> {
   if (event.type !== "DirectMessageAttempted") return [];
   const events = await eventsAbout(view, event.data.recipient);
   return events.filter((one) => one.position > event.position && isOfAttempt(one, event)).toReversed();
@@ -49,7 +49,7 @@ function isOfAttempt({ data: one }: Recorded, { data: other }: Recorded): boolea
 }
 
 /** The events about a recipient, the newest first. */
-async function eventsAbout(view: View, recipient: Recipient): Promise<readonly Recorded[]> {
+async function eventsAbout(view: View<"contacts">, recipient: Recipient): Promise<readonly Recorded[]> {
   const positions = findContact(view.state("contacts"), recipient)?.positions ?? [];
   return (await Array.fromAsync(eventsAt(view.store, positions.slice(-EVENTS_READ)))).toReversed();
 }

@@ -16,7 +16,11 @@ import type { View } from "../page-context.ts";
 import { breakable, Table } from "./table.tsx";
 
 /** The recipients and messages of a link: where its clicks may come from. */
-export async function renderSentTo(view: View, domain: string, shortCode: string): Promise<VNode> {
+export async function renderSentTo(
+  view: View<"contacts" | "referrers" | "results" | "runs">,
+  domain: string,
+  shortCode: string,
+): Promise<VNode> {
   const referrers = view.state("referrers").links.get(linkKey(domain, shortCode));
   return (
     <Section id="sent-to" title="Sent to">
@@ -35,7 +39,7 @@ export async function renderSentTo(view: View, domain: string, shortCode: string
 }
 
 /** Such as `In 3 messages: 2 of variant A of Autumn invite, 1 of variant B.` */
-function summarize(view: View, { messages, variants }: Referrers): Sentence {
+function summarize(view: View<"results">, { messages, variants }: Referrers): Sentence {
   const counted = variants.map(({ template, variant, messages: count }) => {
     const name = template === "" ? [] : say` of ${other(formatTemplate(view.state("results"), template))}`;
     return say`${grouped(count)} of variant ${other(variant)}${name}`;
@@ -47,7 +51,7 @@ function summarize(view: View, { messages, variants }: Referrers): Sentence {
  * The recipients of a link. If it has only one, they are not named without their consent, because that would show their
  * clicks.
  */
-async function renderRecipients(view: View, { newest, messages }: Referrers): Promise<VNode> {
+async function renderRecipients(view: View<"contacts">, { newest, messages }: Referrers): Promise<VNode> {
   const events = await Array.fromAsync(eventsAt(view.store, newest));
   const attempts = events.filter((event) => event.type === "DirectMessageAttempted");
   const [only] = attempts;

@@ -9,6 +9,7 @@ import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
 import type { View } from "../page-context.ts";
 import { Time } from "./time.tsx";
+import { A } from "./link.tsx";
 
 /** The event types that are no news. Clicks are news: their number tells something. */
 export const ROUTINE: readonly EventType[] = [
@@ -100,7 +101,7 @@ export function toLines(events: readonly Recorded[]): readonly Line[] {
 }
 
 /** Lines of the news, each with the events behind it, under the day of their newest event. */
-export function Lines({ view, lines }: { readonly view: View; readonly lines: readonly Line[] }): VNode {
+export function Lines({ view, lines }: { readonly view: View<"runs">; readonly lines: readonly Line[] }): VNode {
   if (lines.length === 0) return <p class="empty">No events.</p>;
   const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeZone: view.settings.timezone });
   const days = Map.groupBy(lines, ({ events }) => day.format(msOf(events[0]!.time)));
@@ -124,7 +125,7 @@ export function Lines({ view, lines }: { readonly view: View; readonly lines: re
   );
 }
 
-function GroupRow({ view, group, events }: { view: View; group: Group; events: readonly Recorded[] }): VNode {
+function GroupRow({ view, group, events }: { view: View<"runs">; group: Group; events: readonly Recorded[] }): VNode {
   const newest = events[0]!;
   const oldest = events.at(-1)!;
   return (
@@ -141,9 +142,9 @@ function GroupRow({ view, group, events }: { view: View; group: Group; events: r
         </summary>
         <EventList view={view} events={events.slice(0, GROUP_SHOWN_MAX)} />
         {events.length <= GROUP_SHOWN_MAX ? null : (
-          <a href={`/activity?show=everything&from=${oldest.position}&to=${newest.position}`}>
+          <A href={`/activity?show=everything&from=${oldest.position}&to=${newest.position}`}>
             All {grouped(events.length)} events
-          </a>
+          </A>
         )}
       </details>
     </li>

@@ -11,6 +11,7 @@ import { readChoice, type View } from "../page-context.ts";
 import { Select } from "./action-form.tsx";
 import { shorten } from "./events.tsx";
 import { breakable, type Cell, Table } from "./table.tsx";
+import { A, PageForm } from "./link.tsx";
 
 /** Characters of a value or a path that are shown; further down the page has the whole data of the event. */
 const SHOWN_CHARACTERS_MAX = 300;
@@ -32,7 +33,7 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
         </p>
       ) : (
         <>
-          <form class="filter" method="get" action={eventHref(event.position)}>
+          <PageForm class="filter" action={eventHref(event.position)}>
             <Select
               name="projection"
               label="Projection"
@@ -42,7 +43,7 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
               none="first that changed"
             />
             <button>Show</button>
-          </form>
+          </PageForm>
           {chosen === undefined ? (
             <p class="empty">It changed the state of no projection.</p>
           ) : (
@@ -50,10 +51,10 @@ export async function renderStateChanges(view: View, event: Recorded): Promise<V
               <Change name={chosen} change={change} />
               <p>
                 {event.position > 1 ? (
-                  <a href={`${eventHref(event.position - 1)}?projection=${chosen}`}>One event back</a>
+                  <A href={`${eventHref(event.position - 1)}?projection=${chosen}`}>One event back</A>
                 ) : null}{" "}
                 {event.position < view.position ? (
-                  <a href={`${eventHref(event.position + 1)}?projection=${chosen}`}>One event forward</a>
+                  <A href={`${eventHref(event.position + 1)}?projection=${chosen}`}>One event forward</A>
                 ) : null}
               </p>
             </>

@@ -10,6 +10,7 @@ import { By } from "./events.tsx";
 import { Badge } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
+import { A } from "./link.tsx";
 
 /** The result of the last verification, and the signed head that proves the log to others. */
 export function Proof({ view }: { readonly view: View }): VNode {
@@ -30,9 +31,9 @@ export function Proof({ view }: { readonly view: View }): VNode {
         <Progress progress={progress} />
       )}
       <p>
-        <a href="/api/audit/head" download>
+        <A href="/api/audit/head" download>
           Download the current head, signed
-        </a>
+        </A>
         . <span class="quiet">Kept elsewhere, it later proves that the log still holds all of today's events.</span>
       </p>
     </Section>
@@ -54,12 +55,12 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
           {broken === undefined ? null : (
             <>
               {" ("}
-              <a href={eventHref(broken)}>event {grouped(broken)}</a>)
+              <A href={eventHref(broken)}>event {grouped(broken)}</A>)
             </>
           )}
         </>
       )}
-      , as <a href={eventHref(last.position)}>verified</a> <Time at={last.time} />
+      , as <A href={eventHref(last.position)}>verified</A> <Time at={last.time} />
       <By caller={last.meta.caller} />. {since === 0 ? null : `${countInWords(since, "event")} since then.`}
     </p>
   );

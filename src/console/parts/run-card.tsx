@@ -15,9 +15,10 @@ import { newestEvents, type View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
 import { RunLink } from "./events.tsx";
 import { Time } from "./time.tsx";
+import { A } from "./link.tsx";
 
 /** The run in progress and how to stop it. Without one, the end of the last run and the form that starts the next. */
-export async function runCard(view: View): Promise<VNode> {
+export async function runCard(view: View<"account" | "quota" | "run" | "runs">): Promise<VNode> {
   const { current } = view.state("run");
   const [end] = await newestEvents(view, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
   const title = current === null ? "No run in progress" : current.dry_run ? "Dry run in progress" : "Run in progress";
@@ -33,19 +34,19 @@ export async function runCard(view: View): Promise<VNode> {
       {current === null ? <StartForm view={view} /> : <StopForm view={view} run={current} />}
       {view.state("runs").count === 0 ? null : (
         <p>
-          <a href="/runs">All runs</a>
+          <A href="/runs">All runs</A>
         </p>
       )}
     </Card>
   );
 }
 
-function Sender({ view }: { readonly view: View }): VNode {
+function Sender({ view }: { readonly view: View<"account"> }): VNode {
   const { authorized, user } = view.state("account");
   return (
     <p>
       {!authorized || user === null ? (
-        <a href="/social/auth">Authorize an X account</a>
+        <A href="/social/auth">Authorize an X account</A>
       ) : (
         <>
           Sends as <bdi>@{user.username}</bdi>.
@@ -71,7 +72,7 @@ function Window({ view: { settings, now } }: { readonly view: View }): VNode | n
 }
 
 interface RunProps {
-  readonly view: View;
+  readonly view: View<"quota" | "run" | "runs">;
   readonly run: RunState;
 }
 
@@ -161,7 +162,7 @@ function StartForm({ view }: { readonly view: View }): VNode {
 
 type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
 
-function LastRun({ view, end }: { readonly view: View; readonly end: EndOfRun | undefined }): VNode {
+function LastRun({ view, end }: { readonly view: View<"runs">; readonly end: EndOfRun | undefined }): VNode {
   if (end === undefined) return <p class="empty">There was none yet.</p>;
   const { sent, skipped, failed, in_doubt, run_id } = end.data;
   const until = end.type === "RunFinished" ? end.data.until : undefined;

@@ -11,6 +11,7 @@ import { missingPlaceholders } from "../../template/template.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
+import { A } from "./link.tsx";
 
 export interface SetupStep {
   readonly title: string;
@@ -24,7 +25,7 @@ export interface SetupStep {
 }
 
 /** All steps of the setup in order. Some depend on the configuration, others on what the log knows. */
-export function setupSteps(view: View): readonly SetupStep[] {
+export function setupSteps(view: View<"account" | "backups" | "contacts" | "deliveries">): readonly SetupStep[] {
   return [
     xStep(view),
     accountStep(view),
@@ -58,7 +59,7 @@ function clockSteps({ live }: View): readonly SetupStep[] {
  * The unfinished steps without which no run can start. Does not read the recipients: the overview calls this, also for
  * moments long ago.
  */
-export function missingForRun(view: View): readonly SetupStep[] {
+export function missingForRun(view: View<"account" | "contacts">): readonly SetupStep[] {
   const steps = [xStep(view), accountStep(view), ...(view.settings.template === undefined ? [templateStep(view)] : [])];
   return steps.filter(({ status }) => status !== "done");
 }
@@ -75,7 +76,7 @@ function xStep({ settings }: View): SetupStep {
   return { title: "X app", status: "to_do", says, env: lines };
 }
 
-function accountStep(view: View): SetupStep {
+function accountStep(view: View<"account">): SetupStep {
   const title = "X account";
   const { user, authorized } = view.state("account");
   if (user !== null && authorized) {
@@ -96,14 +97,14 @@ function accountStep(view: View): SetupStep {
           X no longer accepts the authorization of <bdi>@{user.username}</bdi>.{" "}
         </>
       )}
-      <a href="/social/auth">Authorize {user === null ? "an X account" : "it again"}</a>: X asks for consent and sends
+      <A href="/social/auth">Authorize {user === null ? "an X account" : "it again"}</A>: X asks for consent and sends
       you back.
     </>
   );
   return { title, status: "to_do", says };
 }
 
-function templateStep(view: View): SetupStep {
+function templateStep(view: View<"contacts">): SetupStep {
   const title = "Message";
   const { template } = view.settings;
   if (template === undefined) {
@@ -132,7 +133,7 @@ function optOutSteps({ settings: { parts, template } }: View): readonly SetupSte
   return [{ title: "Opt-outs", status: isLinked ? "done" : "left_out", says: `${detail}.` }];
 }
 
-function peopleStep(view: View): SetupStep {
+function peopleStep(view: View<"contacts">): SetupStep {
   const title = "People";
   const { people } = view.state("contacts");
   const { sources, requireConsent } = view.settings;
@@ -142,7 +143,7 @@ function peopleStep(view: View): SetupStep {
   if (people.size === 0) {
     const says = (
       <>
-        No people yet. Import a CSV or JSON file on <a href="/people">People</a>: one line for each, with{" "}
+        No people yet. Import a CSV or JSON file on <A href="/people">People</A>: one line for each, with{" "}
         <code>username</code> and <code>basis</code>, the reason why you may write to them.
       </>
     );
@@ -157,12 +158,12 @@ function peopleStep(view: View): SetupStep {
   const then = requireConsent ? "runs skip them" : "runs write to them, since REQUIRE_CONSENT is false";
   const says = (
     <>
-      <a href="/people">{grouped(people.size)} known</a>,{" "}
+      <A href="/people">{grouped(people.size)} known</A>,{" "}
       {unagreed === 0 ? (
         "all of them with consent."
       ) : (
         <>
-          <a href="/people?basis=none">{grouped(unagreed)} without consent</a>: {then}.
+          <A href="/people?basis=none">{grouped(unagreed)} without consent</A>: {then}.
         </>
       )}
       {requireConsent !== "evidence" || unproved === 0
@@ -173,7 +174,7 @@ function peopleStep(view: View): SetupStep {
   return { title, status: "done", says };
 }
 
-function webhookSteps(view: View): readonly SetupStep[] {
+function webhookSteps(view: View<"deliveries">): readonly SetupStep[] {
   const configured = view.settings.configured.filter(isWebhook);
   const purpose = "Events of chosen types are posted to a program, signed.";
   if (configured.length === 0) return [channelStep(view, "webhook", "Webhook", purpose)];
@@ -182,14 +183,14 @@ function webhookSteps(view: View): readonly SetupStep[] {
   );
 }
 
-function channelStep(view: View, name: ChannelName, title: string, purpose: string): SetupStep {
+function channelStep(view: View<"deliveries">, name: ChannelName, title: string, purpose: string): SetupStep {
   const { isConfigured, lines } = view.settings.parts[isWebhook(name) ? "webhook" : name];
   if (!isConfigured) return { title, status: "left_out", says: purpose, env: lines };
   const { suspended } = findChannel(view.state("deliveries"), name);
   if (suspended === null) return { title, status: "done", says: `Configured. ${purpose}` };
   const says = (
     <>
-      Its network refuses it: <bdi>{suspended.detail}</bdi>. <a href="/deliveries">Deliveries</a> has the way on.
+      Its network refuses it: <bdi>{suspended.detail}</bdi>. <A href="/deliveries">Deliveries</A> has the way on.
     </>
   );
   return { title, status: "to_do", says };
@@ -216,7 +217,7 @@ function dayStep({ settings: { timezone, dailyLimit, window } }: View): SetupSte
   return { title: "The day", status: "done", says };
 }
 
-function backupStep(view: View): SetupStep {
+function backupStep(view: View<"backups">): SetupStep {
   const { made, rehearsed } = view.state("backups");
   const says = (
     <>

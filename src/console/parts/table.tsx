@@ -3,6 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
 import type { View } from "../page-context.ts";
+import { A } from "./link.tsx";
 
 /** `number` cells are aligned as numbers. `breakable` cells hold long words, which break if there is no room. */
 type Kind = "number" | "breakable";
@@ -48,9 +49,9 @@ interface ListPagesProps {
 export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
   return (
     <p>
-      {readPlace(view) === undefined ? null : <a href={listHref(view, path, {})}>First {rows}</a>}{" "}
+      {readPlace(view) === undefined ? null : <A href={listHref(view, path, {})}>First {rows}</A>}{" "}
       {next === undefined ? null : (
-        <a href={listHref(view, path, { after: next.key, value: next.value || undefined })}>More {rows}</a>
+        <A href={listHref(view, path, { after: next.key, value: next.value || undefined })}>More {rows}</A>
       )}
     </p>
   );
@@ -136,7 +137,7 @@ export function Table({ label, columns, rows, rowHead = 0, isTall = false }: Tab
           <tr role="row">
             {heads.map(({ head, kind, sort }) => (
               <th scope="col" role="columnheader" class={kind} aria-sort={sort?.order}>
-                {sort === undefined ? head : <a href={sort.href}>{head}</a>}
+                {sort === undefined ? head : <A href={sort.href}>{head}</A>}
               </th>
             ))}
           </tr>

@@ -9,6 +9,7 @@ import { addressWith } from "../hrefs.ts";
 import { readChoice, readText, type View } from "../page-context.ts";
 import { Field } from "./action-form.tsx";
 import { type Bar, BarChart } from "./charts.tsx";
+import { A, PageForm } from "./link.tsx";
 
 /** More days would make a page heavy, and of busy weeks fewer days are kept. */
 const DAYS_MAX = 90;
@@ -107,16 +108,16 @@ export function RangePicker({ view, path }: { view: View; path: PagePath }): VNo
       <ul class="tabs" aria-label="Range of the charts">
         {[undefined, ...RANGE_NAMES].map((name) => (
           <li>
-            <a
+            <A
               href={addressWith(path, query, { range: name, from: undefined, to: undefined })}
               aria-current={isCurrent(name) ? "true" : undefined}
             >
               {name === undefined ? "Fitted" : RANGES[name].words}
-            </a>
+            </A>
           </li>
         ))}
       </ul>
-      <form class="filter" method="get" action={path} data-apply>
+      <PageForm class="filter" action={path} data-apply>
         <OtherFields query={query} names={["range", "from", "to"]} />
         {(["from", "to"] as const).map((name) => (
           <Field
@@ -128,7 +129,7 @@ export function RangePicker({ view, path }: { view: View; path: PagePath }): VNo
           />
         ))}
         <button>Show</button>
-      </form>
+      </PageForm>
     </div>
   );
 }

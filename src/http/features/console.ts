@@ -145,13 +145,6 @@ export function consoleEndpoints(deps: AppDeps) {
         },
       }),
     )
-    .get("/audit", ...moved("getConsoleAudit", "The former address of the page Activity."))
-    .get(
-      "/audit/:position",
-      ...moved("getConsoleAuditEvent", "The former address of one event's page.", {
-        position: "Its position in the log.",
-      }),
-    )
     .get(
       "/find",
       ...page(findPage, "search", "getConsoleFind", "Finds pages by name.", {
@@ -294,23 +287,6 @@ function viewed(personalRead: PersonalData, id: string, summary: string, describ
     query: { ...query, as_of: AS_OF, notice: "`read`: dismisses the notice of the last form." },
     problems: parameters === undefined && query === undefined ? [] : ["notFound"],
   });
-}
-
-/** Redirects a former address under /audit to the same page under /activity, with its query. */
-function moved(id: string, summary: string, parameters: Declaration["parameters"] = {}) {
-  const declared = route(id, "console", "open", {
-    response: { 308: textReply("The page's address.", { headers: ["location"] }) },
-    summary,
-    description: "Redirects to the page's address, with the query.",
-    personalRead: false,
-    parameters,
-    problems: Object.keys(parameters).length === 0 ? [] : ["notFound"],
-  });
-  const move = ({ call }: { readonly call: RequestContext }) => {
-    const { pathname, search } = new URL(call.request.url);
-    return whole(redirect(308, pathname.replace("/audit", "/activity") + search, { "cache-control": "no-store" }));
-  };
-  return [move, declared] as const;
 }
 
 /**

@@ -26,7 +26,7 @@ export function json<Status extends number>(
   return { status, headers: all, body: JSON.stringify(body) };
 }
 
-export function redirect<Status extends 302 | 303 | 308>(
+export function redirect<Status extends 302 | 303>(
   status: Status,
   location: string,
   headers: Record<string, string> = {},

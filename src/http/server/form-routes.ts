@@ -61,7 +61,10 @@ const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.Strin
 /** A handler of the API, typed as the forms call it. */
 type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
-/** Registers the forms that the app's routes declare, each with its route's own handler. */
+/**
+ * Registers the forms that the app's routes declare, each with its route's own handler. They have paths of their own: on
+ * the API's path, a form's content type would turn a clear 415 into a 401.
+ */
 export function addForms(app: AnyElysia, deps: FormDeps): void {
   // The forms are added to these routes, but declare no forms themselves.
   for (const route of app.routes) {

@@ -1,5 +1,5 @@
 import { escapeUnits } from "../../platform/escape-controls.ts";
-import { readJsonLines, type ExportFormat, type ShownEvent, type StoredEvent } from "./format.ts";
+import type { ExportFormat, ShownEvent } from "./format.ts";
 
 const SPEC_VERSION = "1.0";
 const SOURCE = "reachlog";
@@ -20,7 +20,6 @@ const INTEGER_MAX = 2 ** 31 - 1;
 export const cloudevents: ExportFormat = {
   head: "",
   line: (event) => `${JSON.stringify(toCloudEvent(event))}\n`,
-  createReader: () => readJsonLines(fromCloudEvent),
 };
 
 function toCloudEvent({ position, id, stream, version, type, time, data, meta, hash, stored }: ShownEvent) {
@@ -42,7 +41,7 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
   };
 }
 
-/** Attributes for readers that do not parse `meta`: only written, never read back. */
+/** Attributes for readers that do not parse `meta`. */
 function toAttributes(meta: unknown) {
   const { schema, traceparent } = (meta ?? {}) as { schema?: unknown; traceparent?: unknown };
   const isInteger = typeof schema === "number" && Number.isSafeInteger(schema) && Math.abs(schema) <= INTEGER_MAX;
@@ -50,26 +49,6 @@ function toAttributes(meta: unknown) {
     ...(isInteger ? { schemaversion: schema } : {}),
     ...(typeof traceparent === "string" && /^[\da-f-]+$/.test(traceparent) ? { traceparent } : {}),
   };
-}
-
-function fromCloudEvent(line: Readonly<Record<string, unknown>>): StoredEvent {
-  const { specversion, id, source, type, subject, time, sequence, streamversion, meta, hash, data, stored } = line;
-  if (specversion !== SPEC_VERSION || source !== SOURCE) throw new Error("not a CloudEvent 1.0 of reachlog");
-  if (typeof type !== "string" || !type.startsWith(TYPE_PREFIX)) throw new Error("its type is not one of reachlog");
-  if (typeof sequence !== "string" || !/^[1-9]\d*$/.test(sequence)) throw new Error("its sequence is not a position");
-  if (typeof meta !== "string")
-    throw new Error("its meta is missing: the export is of a version that did not write it");
-  return {
-    position: Number(sequence),
-    id,
-    stream: subject,
-    version: streamversion,
-    type: type.slice(TYPE_PREFIX.length),
-    time,
-    data: typeof stored === "string" ? JSON.parse(stored) : data,
-    meta: JSON.parse(meta),
-    hash,
-  } as StoredEvent;
 }
 
 function jsonText(value: unknown): string {

@@ -1,5 +1,4 @@
 import type { NewEvent, Recorded, Awaitable } from "eventstore-lite";
-import { ServiceError } from "../../platform/service-error.ts";
 
 /** An event as the log holds it, neither upcast nor checked. */
 export type StoredEvent = Recorded<NewEvent>;
@@ -12,57 +11,12 @@ export function toStored({ stored, ...event }: ShownEvent): StoredEvent {
   return stored === undefined ? event : { ...event, data: stored };
 }
 
-/**
- * Writes a log to a file and reads it back: one event a line, and no field of an event is lost or changed. Other
- * content of a line is ignored.
- */
+/** Writes a log to a file: one event a line, and no field of an event is lost or changed. */
 export interface ExportFormat {
   /** The text before the first event. */
   readonly head: string;
   /** One event, including its line break. */
   line(event: ShownEvent): string;
-  /** Makes the function that reads the lines of one file, batch by batch. */
-  createReader(): ReadLines;
-}
-
-/**
- * Returns the event of each line; undefined for a line that has none. Throws {@link LineFault}. Checks only the shape:
- * the log itself finds out if the events make a log.
- */
-export type ReadLines = (lines: readonly string[]) => readonly (StoredEvent | undefined)[];
-
-/** A line does not hold an event of this format; `index` counts from the first line of the batch. */
-export class LineFault extends ServiceError<"invalid"> {
-  override readonly name = "LineFault";
-  readonly index: number;
-  constructor(index: number, message: string) {
-    super("invalid", message);
-    this.index = index;
-  }
-}
-
-/** Reads formats in which each line is a JSON object. */
-export function readJsonLines(toEvent: (line: Readonly<Record<string, unknown>>) => StoredEvent): ReadLines {
-  const read = (line: string): StoredEvent | undefined => {
-    if (line === "") return undefined;
-    const value: unknown = JSON.parse(line);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("not a JSON object");
-    return toEvent(value as Record<string, unknown>);
-  };
-  return (lines) => lines.map((line, index) => attempt(index, () => read(line)));
-}
-
-/**
- * Adds the line's index to the errors of `read`. The line itself is not repeated, because it is full of personal data.
- */
-export function attempt<Result>(index: number, read: () => Result): Result {
-  try {
-    return read();
-  } catch (fault) {
-    if (fault instanceof SyntaxError)
-      throw new LineFault(index, "not JSON: it is damaged, or the file was cut off here");
-    throw new LineFault(index, (fault as Error).message);
-  }
 }
 
 /** Characters of one chunk: larger ones are not faster, and a slow reader holds back the next read. */

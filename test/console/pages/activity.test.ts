@@ -155,9 +155,7 @@ describe("what is shown of the log", () => {
   test("the filter's form keeps the chosen types, and the tab but for the news", async () => {
     const { harness } = await openMixed();
     const hiddenAt = async (path: string) => {
-      const form = /<form class="filter" method="get" action="\/activity" .*?<\/form>/s.exec(
-        await pageAt(harness, path),
-      );
+      const form = /<form class="filter" action="\/activity" .*?<\/form>/s.exec(await pageAt(harness, path));
       return [...(form?.[0] ?? "").matchAll(/type="hidden" name="(\w+)" value="(\w+)"/g)].map(([, ...pair]) =>
         pair.join("="),
       );
@@ -177,17 +175,6 @@ describe("what is shown of the log", () => {
     const { page, shown } = await seenAt("/activity?show=clicks&type=&not=&stream=&recipient=&from=6");
     expect(shown).toEqual([6]);
     expect(await textsAt(page, ".chips")).toEqual([]);
-  });
-
-  test.each([
-    ["/audit", "/activity"],
-    ["/audit?type=LinkClicked&as_of=5&recipient=%40ada", "/activity?type=LinkClicked&as_of=5&recipient=%40ada"],
-    ["/audit/7?as_of=9", "/activity/7?as_of=9"],
-  ])("the former address %s leads to %s", async (former, current) => {
-    const { harness } = await openMixed();
-    const answer = await ask(harness.app, former);
-    expect([answer.status, answer.headers.get("location")]).toEqual([308, current]);
-    expect((await ask(harness.app, current)).status).toBe(200);
   });
 });
 

@@ -51,7 +51,7 @@ describe("what an event changed", () => {
     expect(marked.slice(0, 2)).toEqual(["→ stats (reads this event)", "timeline (reads this event)"]);
     expect(marked).toContain("contacts (reads this event)");
     expect(marked).not.toContain("clicks (reads this event)");
-    expect(page).toContain('<form class="filter" method="get" action="/activity/3">');
+    expect(page).toContain('<form class="filter" action="/activity/3" method="get">');
     expect(optionsOf(page)).toHaveLength(PROJECTION_NAMES.length + 1);
   });
 

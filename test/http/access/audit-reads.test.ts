@@ -31,7 +31,7 @@ const toEntry = (name: string, secret: string, scope: string) =>
 
 /** A request to each endpoint that reads personal data, and the event that the log must contain for it. */
 const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
-  "GET /social/preview": ["/social/preview?limit=0", { resource: "preview" }],
+  "GET /social/preview": ["/social/preview?limit=0", { resource: "preview", filters: ["limit"] }],
   "POST /api/what-if": ["/api/what-if", { resource: "preview" }],
   "POST /console/what-if": ["/console/what-if", { resource: "preview" }],
   "GET /": ["/", { resource: "overview" }],

@@ -31,11 +31,10 @@ export const leaks: readonly Attack[] = [
       const values = [TOKEN, world.directory, ...secrets.map(([, value]) => value)];
       const found = heard.filter(({ body, headers }) => {
         const all = `${body}\n${JSON.stringify([...headers])}`;
-        // Allowed texts: the sender's unknown member without its value, the query of a former address or of the sign-in
-        // form, and the console's files in the document and the figures.
+        // Allowed texts: the sender's unknown member without its value, the query in the sign-in form, and
+        // the console's files in the document and the figures.
         const named = all
           .replaceAll(`"path":"/${CANARY}"`, "")
-          .replaceAll(new RegExp(`"/activity(/:position)?\\?${CANARY}"`, "g"), "")
           .replaceAll(/name="back" value="[^"<>]*"/g, "")
           .replaceAll(/"(?:GET )?\/(?:console|idiomorph)\.js"/g, "");
         return (

@@ -137,8 +137,8 @@ const DECISIONS: Readonly<Record<string, object>> = {
   "/api/deliveries/settle": { all: true, why: "over", as: "left" },
 };
 
-/** These always answer 503 here, because no account at X is configured. */
-const OF_X = ["/social/auth", "/social/callback"];
+/** These always answer 503 here, because neither an account at X nor an address of links is configured. */
+const UNCONFIGURED = ["/social/auth", "/social/callback", "/api/links/add"];
 
 test("a log out of reach: whatever endpoint refuses for it says when to ask again, and none answers 500", async () => {
   let isAway = false;
@@ -158,7 +158,7 @@ test("a log out of reach: whatever endpoint refuses for it says when to ask agai
   const requests = oneOfEach(await (await ask(app, "/openapi.json")).text(), { token: TOKEN, cookie, formToken });
   isAway = true;
   const answers = new Map<string, readonly [status: number, retryAfter: string | null]>();
-  for (const { path, init } of requests.filter((one) => !OF_X.includes(one.path))) {
+  for (const { path, init } of requests.filter((one) => !UNCONFIGURED.includes(one.path))) {
     const headers = { ...init.headers, host: "localhost" };
     const body = DECISIONS[path] === undefined ? {} : { body: JSON.stringify(DECISIONS[path]) };
     const answer = await app.handle(new Request(`http://localhost${path}`, { ...init, ...body, headers }));

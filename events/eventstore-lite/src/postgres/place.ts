@@ -13,7 +13,10 @@ export interface PostgresLogPlace {
 
 /** A log's record of its place, by which a copy of it is recognized. */
 export interface PlaceKnown {
-  /** The parts that tell a copy from the log and that the log's owner may not ask the server for. */
+  /**
+   * The parts that tell a copy from the log and that the log's owner may not ask the server for. `files`: the change
+   * time of `PG_VERSION`, which the server never writes again and no copy of files carries.
+   */
   readonly unknown: readonly ("server" | "timeline" | "files")[];
   /** The role that owns the log, as SQL names it. */
   readonly owner: string;
