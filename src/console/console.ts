@@ -22,6 +22,7 @@ import {
   type View,
 } from "./page-context.ts";
 import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
+import { MomentFolding } from "../projector/log-reader.ts";
 import { hrefAt } from "./hrefs.ts";
 import { parseMoment, findPlace, type Moment } from "../projector/parse-moment.ts";
 
@@ -146,7 +147,18 @@ function readAsset(type: string, file: URL) {
 /** The input of a page as of an earlier moment, except what depends on that moment. */
 export interface PastVisit extends Omit<
   View,
-  "state" | "past" | "hasNow" | "position" | "time" | "now" | "asOf" | "live" | "formToken" | "verified" | "reader"
+  | "state"
+  | "past"
+  | "hasNow"
+  | "position"
+  | "time"
+  | "now"
+  | "asOf"
+  | "live"
+  | "formToken"
+  | "verified"
+  | "reader"
+  | "reads"
 > {
   readonly asOf: string;
   /** True if the present state is there, includes the position, and can be put back to it. */
@@ -165,7 +177,9 @@ export function createPastPages(past: PastStates) {
     });
     if (typeof found === "string") return { outcome: "no_moment", why: `${found}.` } as const;
     const { position, time, until, to } = found;
-    const states = await past.at<ProjectionName>(position, page.reads);
+    const asks = { ...visit, hasNow: (name: ProjectionName) => hasNow(name, position) };
+    const reads = typeof page.reads === "function" ? await page.reads(asks) : page.reads;
+    const states = await past.at<ProjectionName>(position, reads);
     if (states === undefined) return { outcome: "not_ready" } as const;
     const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
       if (!(name in states)) throw new Error(`a page reads ${name}, which it does not declare`);
@@ -173,10 +187,16 @@ export function createPastPages(past: PastStates) {
     };
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
     const verified = await findLast(visit.store, "LogVerified", position);
-    const asked = { asOf, state, position, time, now, hasNow: (name: ProjectionName) => hasNow(name, position) };
+    const asked = { asOf, state, position, time, now, hasNow: asks.hasNow };
     const view = { ...rest, ...asked, past, verified, live: undefined, formToken: undefined };
     const reader = toReader(view, () => present, omitUndefined({ to, until }));
-    const made = await page.render({ ...view, reader });
+    let made: Made;
+    try {
+      made = await page.render({ ...view, reader });
+    } catch (fault) {
+      if (fault instanceof MomentFolding) return { outcome: "not_ready" } as const;
+      throw fault;
+    }
     const kept = made !== undefined && "location" in made ? { ...made, location: hrefAt(made.location, asOf) } : made;
     return { outcome: "shown", page: kept } as const;
   };
@@ -203,7 +223,8 @@ function toReader(
     configured: settings.configured,
     tokens: settings.tokens,
     eventsMax: FIGURE_EVENTS_MAX,
-    async at<Name extends ProjectionName>(_asOf: string | undefined, ...names: readonly Name[]) {
+    async at<Name extends ProjectionName>(asOf: string | undefined, ...names: readonly Name[]) {
+      if (asOf !== undefined) throw new Error("an operation that a page asks answers for the moment of the page");
       const states = Object.fromEntries(names.map((name) => [name, state(name)])) as Pick<States, Name>;
       return { states, position, time, moment };
     },

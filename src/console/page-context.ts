@@ -30,6 +30,8 @@ export interface PageReader extends LogReader {
 export interface View<Reads extends ProjectionName = never> {
   /** The values of each `:name` in the page's path. */
   readonly parameters: Readonly<Record<string, string>>;
+  /** Never there; it lets the compiler refuse a part that reads more than its page declares. */
+  readonly reads?: (name: Reads) => void;
   readonly query: URLSearchParams;
   readonly store: EventStore<Event>;
   /** The state of a projection that the page declares. */
@@ -149,15 +151,20 @@ export interface OtherPage {
 /** The result of a page. Undefined if there is nothing at the address. */
 export type Made = VNode | DisclosingPage | OtherPage | undefined;
 
+type MaybePromise<Value> = Value | Promise<Value>;
+
+/** The part of a view that is known before states are folded: by it a page may decide what it reads. */
+export type PageVisit = Pick<View, "parameters" | "query" | "store" | "hasNow">;
+
 /** A page of the console, and the projections that it reads: a page of an earlier moment has these folded first. */
 export interface ConsolePage {
-  readonly reads: readonly ProjectionName[];
+  readonly reads: readonly ProjectionName[] | ((visit: PageVisit) => MaybePromise<readonly ProjectionName[]>);
   render(view: View<ProjectionName>): Made | Promise<Made>;
 }
 
 /** Returns the page unchanged; the compiler checks that it declares what it reads. */
 export function consolePage<Reads extends ProjectionName = never>(page: {
-  readonly reads: readonly Reads[];
+  readonly reads: readonly Reads[] | ((visit: PageVisit) => MaybePromise<readonly Reads[]>);
   render(view: View<Reads>): Made | Promise<Made>;
 }): ConsolePage {
   return page;
@@ -169,11 +176,11 @@ export async function askOperation<
   Output extends TProperties,
   Refusals extends DeclaredRefusals,
 >(
-  view: View<"deliveries" | "runs" | "stats" | "suspected">,
+  { reader }: Pick<View, "reader">,
   { run, refusals }: Operation<PageReader, Input, Output, Refusals>,
   input: Static<TObject<Input>>,
 ): Promise<Static<TObject<Output>>> {
-  const found = await run(view.reader, input, {});
+  const found = await run(reader, input, {});
   const refused = readRefusal(refusals, found);
   if (refused !== undefined) throw new ServiceError(refused.kind, refused.sentence);
   return found as Static<TObject<Output>>;

@@ -137,7 +137,7 @@ const channelJson = Type.Object({
 interface ChannelReader extends LogReader {
   /** The channels that have credentials. */
   readonly configured: readonly ChannelName[];
-  /** Events read for one figure of a channel at most; default: enough for its rate. */
+  /** Most events read for one figure of a channel. Default: enough for a rate; no limit for the oldest click. */
   readonly eventsMax?: number;
 }
 
@@ -198,7 +198,7 @@ const lag = Type.Object({
     Type.Integer({ minimum: 0, description: "Until nothing is pending. Null: the backlog does not shrink." }),
   ),
   failures_in_a_row: count,
-  suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
+  suspended: orNull(suspension),
   configured,
 });
 
@@ -213,7 +213,7 @@ export const readDeliveryLag = operation({
   input: { channel: filterInput.channel },
   output: { channels: Type.Array(lag), ...asOf },
   refusals: filterRefusals,
-  isWatched: true,
+  isRepeatable: true,
   async run({ store, clock, at, configured: names, config, eventsMax }: ChannelReader & FilterContext, { channel }) {
     const found = await at(undefined, "deliveries");
     const { deliveries } = found.states;

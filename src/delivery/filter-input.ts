@@ -59,7 +59,7 @@ export const decisionFilterInput = {
   ...rangeInput,
 };
 
-export const filterRefusals = { unusable_filter: refusal("usage", "Nothing was done: {why}.") };
+export const filterRefusals = { unusable_filter: refusal("usage", "The filter cannot be used: {why}.") };
 
 /** The part of an operation's context that a filter needs: its days are in this time zone. */
 export interface FilterContext {

@@ -184,7 +184,7 @@ export function calculateLag(measured: Measured) {
     /** Time until nothing is pending; null if there is no estimate because the backlog does not shrink. */
     drained_in_seconds: drainedIn(backlog, settled, requested),
     failures_in_a_row: failuresInARow,
-    suspended: suspended && { since: suspended.since, detail: suspended.detail },
+    suspended: suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail },
     /** In this process; the service may be configured differently. */
     configured,
   };

@@ -73,17 +73,21 @@ export function features(deps: AppDeps) {
 /** A history may read much of the log, so one is read at a time. */
 const BUSY = "Another history is being read. Send the request again in a few seconds.";
 
+/** A preview judges all recipients, so one is made at a time. */
+const PREVIEW_BUSY = "Another preview is being made. Send the request again in a few seconds.";
+
 /** The operations that read, a line each. */
 function readingOperations(deps: AppDeps) {
   const context = () => openReader(deps);
   const histories = createSlot(BUSY);
+  const previews = createSlot(PREVIEW_BUSY);
   return feature("reading-operations", "")
     .get("/api/tokens", ...serveRead(listTokens, context))
     .get("/social/stats", ...serveRead(showStats, context))
     .get("/social/quota", ...serveRead(showQuota, context))
     .get("/social/results", ...serveRead(showResults, context))
     .get("/social/runs", ...serveRead(listRuns, context))
-    .get("/social/preview", ...serveRead(previewOutreach, context))
+    .get("/social/preview", ...serveRead(previewOutreach, context, previews.take))
     .get("/social/account", ...serveRead(showAccount, context))
     .get("/social/recipients", ...serveRead(listRecipients, context))
     .get("/api/audit/history", ...serveRead(showHistory, context, histories.take))
@@ -117,6 +121,9 @@ function writingOperations(deps: AppDeps) {
     .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, context, { form: {} }));
 }
 
+/** Most events read for one figure of a channel, tens of milliseconds of work. */
+const FIGURE_EVENTS_MAX = 10_000;
+
 function openReader(deps: AppDeps) {
   const { eventLog, projector, past, clock, config, awaySince, delivery, encryptedLog, authentication } = deps;
   const { store } = eventLog;
@@ -125,6 +132,7 @@ function openReader(deps: AppDeps) {
     config,
     rulesWith: async (template: Template) => toOutreachRules({ ...deps, keyring: encryptedLog.keyring }, template),
     configured: delivery.configured,
+    eventsMax: FIGURE_EVENTS_MAX,
     tokens: () => withSource(authentication.list(), config.http),
     ...createServiceReader({ store, projector, past, clock, timezone, awaySince }),
   };

@@ -28,7 +28,8 @@ const IS_CODE = new RegExp(CODE);
 /** Most links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
 export const STORED_LINKS_MAX = 100_000;
 
-const FULL = `the log holds ${STORED_LINKS_MAX} links, and takes no more`;
+/** The reason of a link that a full log refuses. */
+export const FULL = `the log holds ${STORED_LINKS_MAX} links, and takes no more`;
 
 /**
  * Links in one append. Their events stay below its limit of 256 KiB, and other appends get a turn between two of these.
@@ -58,10 +59,13 @@ export function decideLinks(
   return { events, known: given.length - events.length - refused.length, refused };
 }
 
+/** The reason of a link whose code is in use. */
+export const TAKEN = "the code already has another target";
+
 function findFault(code: string, target: string | undefined, before: string | undefined): string | undefined {
   if (!IS_CODE.test(code)) return `the code needs 1 to ${CODE_CHARS_MAX} letters, digits, _ or -`;
   if (target === undefined) return "the target is not an http or https URL";
-  if (before !== undefined && before !== target) return "the code already has another target";
+  if (before !== undefined && before !== target) return TAKEN;
   if (before === undefined && isReservedCode(code))
     return `codes of ${SHARED_CODE_CHARS} and ${PERSONAL_CODE_CHARS} letters and digits are for messages`;
   return undefined;

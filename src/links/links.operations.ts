@@ -7,7 +7,7 @@ import { operation, pageInput, refusal, refuse } from "../platform/operation.ts"
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import type { HandleDeps } from "../log/decide-and-append.ts";
 import { toDomain } from "../template/short-link.ts";
-import { addLinks, CODE, CODE_CHARS_MAX } from "./add-links.ts";
+import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-links.ts";
 
 /** Links of one answer: the default and the most. */
 const LINKS_SHOWN = 100;
@@ -76,6 +76,11 @@ export const listLinks = operation({
   examples: ["--json"],
 });
 
+function toRefusal(reason: string) {
+  if (reason === TAKEN) return "code_taken";
+  return reason === FULL ? "too_many_links" : "unusable_link";
+}
+
 /** Longest target of a link, in characters. */
 const TARGET_CHARS_MAX = 4_096;
 
@@ -104,6 +109,8 @@ export const addLink = operation({
   output: { link: text("go.example/spring"), known: Type.Boolean({ description: "True if the log had it before." }) },
   refusals: {
     unusable_link: refusal("invalid", "{code} was not added: {reason}."),
+    code_taken: refusal("conflict", "{code} was not added: {reason}."),
+    too_many_links: refusal("conflict", "{code} was not added: {reason}."),
     no_link_base: refusal("configuration", "LINK_BASE is not set, and REDIRECTS is off."),
   },
   async run(context: HandleDeps & { readonly config: Pick<Config, "links"> }, link, caller) {
@@ -112,7 +119,7 @@ export const addLink = operation({
     const domain = toDomain(base);
     const { known, refused } = await addLinks(context, domain, [link], caller);
     const [fault] = refused;
-    if (fault !== undefined) return refuse("unusable_link", { code: link.code, reason: fault.reason });
+    if (fault !== undefined) return refuse(toRefusal(fault.reason), { code: link.code, reason: fault.reason });
     return { link: `${domain}/${link.code}`, known: known > 0 };
   },
   text: ({ link, known }) => `${link} ${known ? "was known before" : "was added"}.`,

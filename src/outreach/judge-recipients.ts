@@ -10,28 +10,27 @@ export type Survey = Awaited<ReturnType<typeof survey>>;
 
 /** The text for the requested recipient, or else for the first open one that it renders for. */
 interface Sample {
-  readonly person: Recipient;
+  readonly recipient: Recipient;
   readonly rendered: Rendered;
 }
 
 interface Skipped {
   count: number;
   /** The first of them. */
-  readonly people: Recipient[];
+  readonly recipients: Recipient[];
 }
 
 /**
- * Judges all imported recipients as a run does before it asks the network, in slices of some milliseconds. `person`:
- * the recipient of the texts. `limit`: most people named for each reason; `selection`: the recipients that a run is
- * for.
+ * Judges all imported recipients as a run does before it asks the network, in slices of some milliseconds. `limit`: the
+ * most recipients named for each reason; `selection`: the recipients that a run is for.
  */
 export async function survey(
   state: OutreachState,
   rules: OutreachRules,
-  { person, limit, selection }: { person: Contact | undefined; limit: number; selection: RunSelection },
+  { recipient, limit, selection }: { recipient: Contact | undefined; limit: number; selection: RunSelection },
 ) {
-  const samples = new Map(person === undefined ? [] : renderSamples(rules, person));
-  const open: Contact[] = [];
+  const samples = new Map(recipient === undefined ? [] : renderSamples(rules, recipient));
+  const counts = new Map<string | undefined, number>();
   const skips = new Map<SkipReason, Skipped>();
   let failed = 0;
   const slices = createTimeSlices();
@@ -43,35 +42,35 @@ export async function survey(
     const verdict = judgeKnown(state, rules, toRecipient(contact));
     if (verdict.verdict === "pass") failed++;
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
-    else open.push(contact);
-  }
-  if (person === undefined) {
-    for (const contact of open) {
-      if (samples.size === rules.template.variants.length) break;
-      if (slices.isOver()) await slices.next();
-      addSamples(samples, rules, contact);
+    else {
+      const own = variant ?? ownVariant(rules, contact);
+      counts.set(own, (counts.get(own) ?? 0) + 1);
+      const isSampled = recipient !== undefined || samples.size === rules.template.variants.length;
+      if (!isSampled) addSamples(samples, rules, contact);
     }
   }
-  const decided = Map.groupBy(open, (contact) => ownVariant(rules, contact));
   return {
     template: rules.template.id,
     template_name: rules.template.name ?? null,
     /** In the template's order. `recipients`: how many open recipients get it. */
     variants: rules.template.variants.map(({ label }) => {
-      return { variant: label, recipients: decided.get(label)?.length ?? 0, sample: samples.get(label) };
+      return { variant: label, recipients: counts.get(label) ?? 0, sample: samples.get(label) };
     }),
     /** Open recipients who are known by handle only. Their id, which the network knows, decides their variant. */
-    undecided: decided.get(undefined)?.length ?? 0,
+    undecided: counts.get(undefined) ?? 0,
     skips,
     /** Recipients whose message failed. Only an operator can allow a retry. */
     failed,
-    /** Present only if one person is requested; with their variant if their id is known. */
-    asked: person && { verdict: judgeKnown(state, rules, toRecipient(person)), variant: ownVariant(rules, person) },
+    /** Present only if one recipient is requested; with their variant if their id is known. */
+    requested: recipient && {
+      verdict: judgeKnown(state, rules, toRecipient(recipient)),
+      variant: ownVariant(rules, recipient),
+    },
   };
 }
 
 /**
- * Returns the variant of a person, which their id decides; undefined without an id. A single variant goes to all
+ * Returns the variant of a recipient, which their id decides; undefined without an id. A single variant goes to all
  * recipients.
  */
 function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
@@ -80,9 +79,9 @@ function ownVariant({ template }: OutreachRules, { id }: Contact): string | unde
 }
 
 function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipient, limit: number): void {
-  const skipped = skips.getOrInsertComputed(reason, () => ({ count: 0, people: [] }));
+  const skipped = skips.getOrInsertComputed(reason, () => ({ count: 0, recipients: [] }));
   skipped.count++;
-  if (skipped.people.length < limit) skipped.people.push(who);
+  if (skipped.recipients.length < limit) skipped.recipients.push(who);
 }
 
 function addSamples(samples: Map<string, Sample>, rules: OutreachRules, contact: Contact): void {
@@ -92,9 +91,9 @@ function addSamples(samples: Map<string, Sample>, rules: OutreachRules, contact:
 }
 
 function renderSamples({ template }: OutreachRules, contact: Contact): [string, Sample][] {
-  const person = toRecipient(contact);
-  const texts = renderAll(template, messageRecipient(contact, { ...STAND_INS, ...person }));
-  return texts.map(({ variant, rendered }) => [variant, { person, rendered }]);
+  const recipient = toRecipient(contact);
+  const texts = renderAll(template, messageRecipient(contact, { ...STAND_INS, ...recipient }));
+  return texts.map(({ variant, rendered }) => [variant, { recipient, rendered }]);
 }
 
 /** Placeholders for values that the network tells only when a message is sent. */

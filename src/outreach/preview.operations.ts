@@ -4,10 +4,11 @@ import type { Config } from "../config/config.ts";
 import { formatRecipient } from "../history/words/sentence.ts";
 import { count, named, oneOf, orNull, text } from "../platform/common-schemas.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { operation, refusal, refuse } from "../platform/operation.ts";
+import { operation, refusal } from "../platform/operation.ts";
 import { usageError } from "../platform/service-error.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { asOf, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import { UNKNOWN_RECIPIENT } from "../recipients/recipients.operations.ts";
 import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve-recipient.ts";
 import { warnOfSlips } from "../template/check-text.ts";
 import type { Template } from "../template/template.ts";
@@ -26,19 +27,21 @@ interface PreviewReader extends LogReader {
   rulesWith(template: Template): Promise<OutreachRules>;
 }
 
+const READ = ["run", "quota", "contacts", "account", "links"] as const;
+
 const variantJson = Type.Object({
   variant: text("A"),
   recipients: Type.Integer({ minimum: 0, description: "Recipients who can get it and whose id is known." }),
-  person: orNull(recipientAnswer),
-  text: Type.Union([text("Hi Sara"), Type.Null()], { description: "As that person would read it." }),
-  missing: Type.Array(text("company"), { description: "Fields that this person lacks." }),
-  too_long: orNull(Type.Integer({ minimum: 0, description: "The text's characters, if X would not take so many." })),
+  recipient: orNull(recipientAnswer),
+  text: Type.Union([text("Hi Sara"), Type.Null()], { description: "As that recipient would read it." }),
+  missing: Type.Array(text("company"), { description: "Fields that this recipient lacks." }),
+  too_long: orNull(Type.Integer({ minimum: 0, description: "The text's characters, if X refuses so many." })),
 });
 
-const skippedJson = Type.Object({ reason: skipReason, count, people: Type.Array(recipientAnswer) });
+const skippedJson = Type.Object({ reason: skipReason, count, recipients: Type.Array(recipientAnswer) });
 
-const askedJson = named(
-  "AskedRecipient",
+const requestedJson = named(
+  "RequestedRecipient",
   Type.Object({
     verdict: oneOf("ask", "pass", "skip"),
     reason: orNull(skipReason),
@@ -54,7 +57,7 @@ const previewJson = Type.Object({
   undecided: Type.Integer({ minimum: 0, description: "Known by handle only: the id decides the variant." }),
   failed: Type.Integer({ minimum: 0, description: "Their message failed, and no retry is allowed." }),
   skips: Type.Array(skippedJson),
-  asked: Type.Union([askedJson, Type.Null()], { description: "Null if no recipient was named." }),
+  requested: Type.Union([requestedJson, Type.Null()], { description: "Null if no recipient was named." }),
   notes: Type.Array(text("[name] is filled in from X when the message is sent")),
   ...asOf,
 });
@@ -67,12 +70,13 @@ export const previewOutreach = operation({
   access: ["session", "read"],
   summary: "Show the configured message, and who would get which variant.",
   description:
-    "Asks no network: each variant as one person would read it; how many of the imported recipients get which, and who would be skipped and why. What only X knows shows in a dry run.",
+    "Asks no network: each variant as one recipient would read it; how many of the imported recipients get which, and who would be skipped and why. What only X knows shows in a dry run.",
   personalRead: "preview",
   input: {
     recipient: Type.Optional({
       ...recipientName,
-      description: "Whose text to show; without it, that of the first recipient who can get it",
+      description:
+        "The recipient whose text is shown; default: the first one who can get it. Others are not named then",
     }),
     limit: Type.Optional(
       Type.Integer({
@@ -90,8 +94,8 @@ export const previewOutreach = operation({
   positional: ["recipient"],
   output: previewJson.properties,
   refusals: {
-    unknown_recipient: refusal("not_found", "No recipient is known as {recipient}."),
-    no_message_template: refusal("configuration", "There is no message: MESSAGE_TEMPLATE is not set."),
+    unknown_recipient: UNKNOWN_RECIPIENT,
+    no_message_template: refusal("configuration", "MESSAGE_TEMPLATE is not set."),
   },
   async run({ at, clock, config, rulesWith }: PreviewReader, { recipient, limit = NAMED, ...selection }) {
     const { template } = config.outreach;
@@ -99,42 +103,54 @@ export const previewOutreach = operation({
     const labels = template.variants.map(({ label }) => label);
     if (selection.variant !== undefined && !labels.includes(selection.variant))
       throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);
-    const found = await at(undefined, "run", "quota", "contacts", "account", "links");
-    const person = recipient === undefined ? undefined : findNamed(found.states.contacts, recipient);
-    if (recipient !== undefined && person === undefined) return refuse("unknown_recipient", { recipient });
     const rules = await rulesWith(template);
-    const surveyed = await survey(found.states, rules, { person, limit, selection: omitUndefined(selection) });
-    return {
-      ...toPreviewJson(surveyed),
-      notes: writeNotes(config, template, surveyed, clock()),
-      as_of: toMomentJson(found),
-    };
+    for (;;) {
+      const found = await at(undefined, ...READ);
+      const contact = recipient === undefined ? undefined : findNamed(found.states.contacts, recipient);
+      if (recipient !== undefined && contact === undefined) return "unknown_recipient";
+      // The read of one recipient is recorded with their name, so the answer names no other one.
+      const named = contact === undefined ? limit : 0;
+      const surveyed = await survey(found.states, rules, {
+        recipient: contact,
+        limit: named,
+        selection: omitUndefined(selection),
+      });
+      const after = await at(undefined, ...READ);
+      // An erasure or a rebuild replaces a state meanwhile: then the survey begins again.
+      if (READ.some((name) => after.states[name] !== found.states[name])) continue;
+      const notes = writeNotes(config, template, surveyed, clock());
+      return { ...toPreviewJson(surveyed), notes, as_of: toMomentJson(after) };
+    }
   },
-  discloses({ variants: [variant], asked }) {
-    return asked === null ? {} : discloseRecipient(variant?.person ?? undefined);
+  discloses({ variants: [variant], requested }) {
+    return requested === null ? {} : discloseRecipient(variant?.recipient ?? undefined);
   },
+  isSlow: true,
   text: describePreview,
   examples: ["", "sara_sells", "--basis opt_in --json"],
 });
 
-function toPreviewJson({ variants, skips, asked, ...counts }: Survey): Omit<Preview, "notes" | "as_of"> {
+function toPreviewJson({ variants, skips, requested, ...counts }: Survey): Omit<Preview, "notes" | "as_of"> {
   return {
     ...counts,
     variants: variants.map(({ variant, recipients, sample }) => ({
       variant,
       recipients,
-      person: sample?.person ?? null,
+      recipient: sample?.recipient ?? null,
       text: sample?.rendered.ok === true ? sample.rendered.text : null,
       missing: sample === undefined || sample.rendered.ok ? [] : [...sample.rendered.missing],
       too_long: sample?.rendered.ok === false && sample.rendered.reason === "too_long" ? sample.rendered.length : null,
     })),
     skips: [...skips].map(([reason, skipped]) => ({ reason, ...skipped })),
-    asked: asked === undefined ? null : toAskedJson(asked),
+    requested: requested === undefined ? null : toRequestedJson(requested),
   };
 }
 
-function toAskedJson({ verdict: found, ...asked }: NonNullable<Survey["asked"]>): Static<typeof askedJson> {
-  const { variant = null } = asked;
+function toRequestedJson({
+  verdict: found,
+  ...requested
+}: NonNullable<Survey["requested"]>): Static<typeof requestedJson> {
+  const { variant = null } = requested;
   if (found.verdict !== "skip") return { verdict: found.verdict, reason: null, detail: null, variant };
   return { verdict: found.verdict, reason: found.reason, detail: found.detail ?? null, variant };
 }
@@ -149,14 +165,14 @@ function writeNotes({ outreach }: Pick<Config, "outreach">, template: Template, 
       .filter((standIn) => texts.some((one) => one.includes(standIn)))
       .map((standIn) => `${standIn} is filled in from X when the message is sent`),
     ...(others.length === sources.length ? ["RECIPIENT_SOURCES lacks list: no run contacts imported recipients"] : []),
-    ...(others.length === 0 ? [] : [`people of ${others.join(", ")} show only in a dry run`]),
+    ...(others.length === 0 ? [] : [`recipients of ${others.join(", ")} show only in a dry run`]),
     ...warnOfSlips(template.text),
     ...(window === undefined ? [] : [`sending window: ${describeWindow(window, timezone, ms)}`]),
   ];
 }
 
 function describePreview({ template, template_name: name, variants, undecided, failed, ...rest }: Preview): string {
-  const { skips, asked, notes, as_of } = rest;
+  const { skips, requested, notes, as_of } = rest;
   const lines = [
     `template ${name === null ? template : `${name} (${template})`}`,
     ...variants.map((variant) => describeVariant(variant, undecided)),
@@ -165,9 +181,9 @@ function describePreview({ template, template_name: name, variants, undecided, f
       ? [`${undecided} known by handle only: the id, which X gives when a run begins, decides the variant`]
       : []),
     ...(failed > 0 ? [`${failed} failed: only reachlog recipients retry allows another try`] : []),
-    ...(asked === null ? [] : [describeAsked(asked)]),
+    ...(requested === null ? [] : [describeRequested(requested)]),
     ...notes,
-    ...(skips.length === 0 ? ["no recipient would be skipped before X is asked"] : []),
+    ...(skips.length === 0 ? ["no recipient would be skipped before X is requested"] : []),
     ...skips.toSorted((one, other) => other.count - one.count).map(describeSkipped),
     `(${describeMomentJson(as_of)})`,
   ];
@@ -176,16 +192,16 @@ function describePreview({ template, template_name: name, variants, undecided, f
 
 /** `undecided`: recipients who may get this variant or another one. */
 function describeVariant(shown: Static<typeof variantJson>, undecided: number): string {
-  const { variant, recipients, person, text: message, missing, too_long: length } = shown;
+  const { variant, recipients, recipient, text: message, missing, too_long: length } = shown;
   const known = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
   const people = undecided === 0 ? known : `${known}, and a share of the ${undecided} whose id only X knows`;
-  if (person === null) return `\nvariant ${variant}: ${people}; no recipient to show it for`;
+  if (recipient === null) return `\nvariant ${variant}: ${people}; no recipient to show it for`;
   const fault = length !== null ? `it would be too long: ${length} characters` : `it lacks ${missing.join(", ")}`;
   const body = message === null ? fault : showUnseen(message);
-  return `\nvariant ${variant} for ${formatRecipient(person)}; ${people}\n${body.replaceAll(/^/gm, "  ")}`;
+  return `\nvariant ${variant} for ${formatRecipient(recipient)}; ${people}\n${body.replaceAll(/^/gm, "  ")}`;
 }
 
-function describeAsked({ verdict, reason, detail, variant }: Static<typeof askedJson>): string {
+function describeRequested({ verdict, reason, detail, variant }: Static<typeof requestedJson>): string {
   if (verdict === "pass")
     return "the last message to this person failed: only reachlog recipients retry allows another try";
   if (verdict === "skip") return `this person would be skipped: ${reason}${detail === null ? "" : ` (${detail})`}`;
@@ -193,9 +209,9 @@ function describeAsked({ verdict, reason, detail, variant }: Static<typeof asked
   return `this person would get ${which}, unless X says that they cannot`;
 }
 
-function describeSkipped({ reason, count: all, people }: Static<typeof skippedJson>): string {
-  const names = people.map(formatRecipient).join(", ");
-  const more = all - people.length;
+function describeSkipped({ reason, count: all, recipients }: Static<typeof skippedJson>): string {
+  const names = recipients.map(formatRecipient).join(", ");
+  const more = all - recipients.length;
   const who = names === "" ? "" : `: ${names}${more === 0 ? "" : ` and ${more} more`}`;
   return `${all} would be skipped, ${reason}${who}`;
 }

@@ -121,7 +121,7 @@ export interface Operation<
   /** True if it also answers without a log. Then `at` throws. */
   readonly isLogOptional?: true;
   /** True if the command line can repeat it, with `--watch`. */
-  readonly isWatched?: true;
+  readonly isRepeatable?: true;
   /** True if the act may take longer than a connection may be idle. */
   readonly isSlow?: true;
   /** Returns the answer, or a refusal. Throws a ServiceError (usage) for an input that no schema can refuse. */

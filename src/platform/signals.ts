@@ -25,11 +25,11 @@ interface SignalDeps {
  */
 export function watchSignals({ on, exit, now }: SignalDeps) {
   const interrupted = new AbortController();
-  let isWatched = false;
+  let isRepeatable = false;
   let askedAt = 0;
   for (const [signal, code] of Object.entries(EXIT_CODES) as [SignalName, number][]) {
     on(signal, () => {
-      if (!isWatched) return exit(code);
+      if (!isRepeatable) return exit(code);
       if (interrupted.signal.aborted) {
         if (now() - askedAt >= SAME_SIGNAL_MS) exit(code);
         return;
@@ -41,7 +41,7 @@ export function watchSignals({ on, exit, now }: SignalDeps) {
   }
   return {
     get signal(): AbortSignal {
-      isWatched = true;
+      isRepeatable = true;
       return interrupted.signal;
     },
   };

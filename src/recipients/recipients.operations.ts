@@ -100,7 +100,11 @@ function* findMatching({ people }: Contacts, { held, suppressed, status, skipped
   return found.sort((one, other) => firstPosition(one) - firstPosition(other));
 }
 
-const UNKNOWN = refusal("not_found", "No recipient has that name: they were erased already, or never recorded.");
+/** The refusal of a name that no recipient has. */
+export const UNKNOWN_RECIPIENT = refusal(
+  "not_found",
+  "No recipient has that name: they were erased already, or never recorded.",
+);
 
 export const showRecipient = operation({
   name: "recipients show",
@@ -117,7 +121,7 @@ export const showRecipient = operation({
     words: Type.String({ description: "Their consent in a sentence.", examples: ["Opted in; tracking unknown."] }),
     ...asOf,
   },
-  refusals: { unknown_recipient: UNKNOWN },
+  refusals: { unknown_recipient: UNKNOWN_RECIPIENT },
   async run({ at }: LogReader, { recipient, as_of }) {
     const found = await at(as_of, "contacts");
     const contact = findNamed(found.states.contacts, recipient);
@@ -169,7 +173,7 @@ export const retryRecipient = operation({
   positional: ["recipient"],
   output: { status: Type.Literal("open") },
   refusals: {
-    unknown_recipient: UNKNOWN,
+    unknown_recipient: UNKNOWN_RECIPIENT,
     suppressed: SUPPRESSED,
     nothing_to_retry: refusal("conflict", "This recipient has no failed message to retry."),
   },
@@ -192,7 +196,7 @@ export const releaseRecipient = operation({
   input: { recipient: recipientName },
   positional: ["recipient"],
   output: { held: Type.Literal(false) },
-  refusals: { unknown_recipient: UNKNOWN, suppressed: SUPPRESSED },
+  refusals: { unknown_recipient: UNKNOWN_RECIPIENT, suppressed: SUPPRESSED },
   async run(context: HandleDeps, { recipient }, caller) {
     return (await release(context, recipient, caller)) ?? { held: false as const };
   },
@@ -252,7 +256,7 @@ export const forgetRecipient = operation({
   input: { recipient: recipientName, ...erasureInput },
   positional: ["recipient"],
   output: erased,
-  refusals: { unknown_recipient: UNKNOWN },
+  refusals: { unknown_recipient: UNKNOWN_RECIPIENT },
   confirm: ({ recipient }) => `Erase ${recipient} for good? This cannot be undone.`,
   isSlow: true,
   async run(context: ErasureContext, { recipient, ...reason }, metadata) {

@@ -628,7 +628,7 @@ describe("a webhook with a name", () => {
   test("is not mistaken for another word", async () => {
     for (const name of ["webhooks", "webhook-CRM", "webhook-", "fax"]) {
       expect(await run("lag", "--channel", name).catch(String)).toContain(
-        "Allowed choices are ads, chat, messaging, webhook, or webhook-NAME.",
+        "a channel is one of ads, chat, messaging, webhook, webhook-NAME, not",
       );
     }
   });

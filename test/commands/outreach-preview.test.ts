@@ -3,6 +3,9 @@ import { expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { parseTemplate, chooseVariant } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
+import { createStates } from "../../projections/states.ts";
+import { previewOutreach } from "../../src/outreach/preview.operations.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { outreach } from "../harness/memory/operation-commands.ts";
 
@@ -98,12 +101,12 @@ test("a recipient who would be skipped before the network is asked is counted by
     undecided: 1,
     failed: 1,
     variants: [
-      { variant: "A", recipients: 0, person: { username: "eve" }, text: "Hi [name], Acme", missing: [] },
-      { variant: "B", recipients: 0, person: { username: "eve" }, text: "Hello [name],\nabout Acme", missing: [] },
+      { variant: "A", recipients: 0, recipient: { username: "eve" }, text: "Hi [name], Acme", missing: [] },
+      { variant: "B", recipients: 0, recipient: { username: "eve" }, text: "Hello [name],\nabout Acme", missing: [] },
     ],
     skips: expect.arrayContaining([
-      { reason: "suppressed", count: 1, people: [] },
-      { reason: "no_consent", count: 3, people: [] },
+      { reason: "suppressed", count: 1, recipients: [] },
+      { reason: "no_consent", count: 3, recipients: [] },
     ]),
   });
 });
@@ -148,14 +151,16 @@ test("the sending window is told, with what it is now", async () => {
 
 test("a person asked for sees all variants, whether they can be written, and what speaks against it", async () => {
   await using world = await worldWith([added(ANN, { name: "Ann", basis: "none" })]);
+  await world.append(STREAMS.outreach, [added({ username: "other" }, { basis: "none" })]);
   const { out } = await world.run(outreach, "preview", "@ANN");
+  expect(out).not.toContain("@other");
   expect(out).toContain(`variant A for @ann (${ANN.id}); 0 people get it\n  it lacks company\n`);
   expect(out).toContain(`variant B for @ann (${ANN.id}); 0 people get it\n  Hello Ann,\n  about you\n`);
   expect(out).toContain("\nthis person would be skipped: no_consent\n");
   await world.append(STREAMS.outreach, [added(ANN, { name: "Ann", company: "Acme" })]);
   const again = await world.run(outreach, "preview", "ann");
   expect(again.out).toContain("\nthis person would get variant A, unless X says that they cannot\n");
-  expect(again.out).toContain("\nno recipient would be skipped before X is asked\n");
+  expect(again.out).toContain("\n1 would be skipped, no_consent\n");
 });
 
 test("a name that only the network knows is stood in for, and said so", async () => {
@@ -174,12 +179,28 @@ test("nothing of a template or a person steers the terminal", async () => {
 
 test("without a template there is nothing to preview, and no unknown recipient is shown", async () => {
   await using world = await worldWith([added(ANN)]);
-  expect(world.run(outreach, "preview", "@unknown")).rejects.toThrow("No recipient is known as @unknown.");
+  expect(world.run(outreach, "preview", "@unknown")).rejects.toThrow("No recipient has that name");
   delete world.env["MESSAGE_TEMPLATE"];
   expect(await world.run(outreach, "preview").catch((reason: unknown) => reason)).toMatchObject({
     kind: "configuration",
-    message: "There is no message: MESSAGE_TEMPLATE is not set.",
+    message: "MESSAGE_TEMPLATE is not set.",
   });
+});
+
+test("a preview during which a state was replaced, as by an erasure, is made again", async () => {
+  const states = Array.from({ length: 2 }, () => createStates(["run", "quota", "contacts", "account", "links"]).all());
+  let reads = 0;
+  const place = { position: 1, time: undefined, moment: {} };
+  const reader = {
+    store: undefined as never,
+    clock: Date.now,
+    // The first of two reads in the first attempt is of a state that is gone.
+    at: async () => ({ ...place, states: states[Math.min(1, reads++)]! }) as never,
+    config: { outreach: { template: parseTemplate("Hi"), sources: ["list"], window: undefined, timezone: "UTC" } },
+    rulesWith: async () => ({ ...RULES, template: parseTemplate("Hi") }),
+  };
+  expect(await previewOutreach.run(reader as never, {}, {})).toMatchObject({ skips: [], undecided: 0 });
+  expect(reads).toBe(4);
 });
 
 test("a preview appends nothing", async () => {

@@ -10,6 +10,7 @@ import { createPastPages, type PastVisit } from "../../src/console/console.ts";
 import { ConsoleDocument, renderPage } from "../../src/console/document.tsx";
 import { askOperation, consolePage } from "../../src/console/page-context.ts";
 import { A, PageForm } from "../../src/console/parts/link.tsx";
+import { MomentFolding } from "../../src/projector/log-reader.ts";
 import { listTokens } from "../../src/privacy/tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
@@ -59,6 +60,27 @@ test("a page gets all states that it declares, in one request for its moment", a
   });
   expect(await make(page, visitOf(""))).toMatchObject({ outcome: "shown" });
   expect(asked).toEqual([["quota", "stats"]]);
+});
+
+test("a page may decide by its address what it reads", async () => {
+  const { asked, make } = watched();
+  const page = consolePage({
+    reads: ({ query }) => (query.has("sent") ? ["stats"] : []),
+    render: (view) => h("p", null, view.query.has("sent") ? view.state("stats").sent : "none"),
+  });
+  for (const query of ["", "sent"]) expect(await make(page, visitOf(query))).toMatchObject({ outcome: "shown" });
+  expect(asked).toEqual([[], ["stats"]]);
+});
+
+test("a page whose moment is gone while it is made is not ready", async () => {
+  const { make } = watched();
+  const page = consolePage({
+    reads: [],
+    render() {
+      throw new MomentFolding(1);
+    },
+  });
+  expect(await make(page, visitOf(""))).toEqual({ outcome: "not_ready" });
 });
 
 test("a page that an operation makes read more than it declares is a fault of its own", async () => {

@@ -32,7 +32,7 @@ export function toCommand(described: AnyOperation): MakeCommand {
     list,
     csv,
     file,
-    isWatched,
+    isRepeatable,
     examples,
   } = described;
   const last = name.split(" ").at(-1)!;
@@ -46,7 +46,7 @@ export function toCommand(described: AnyOperation): MakeCommand {
     if (list === undefined) command.option(...JSON_OPTION);
     else command.option("--json", "answer with one JSON object a row; without --limit, of all pages");
     if (csv !== undefined) command.addOption(new Option("--csv", "answer with CSV").conflicts("json"));
-    if (isWatched === true) command.option("--watch", `repeat every ${WATCH_MS / 1_000} seconds, until interrupted`);
+    if (isRepeatable === true) command.option("--watch", `repeat every ${WATCH_MS / 1_000} seconds, until interrupted`);
     const action = async (...given: readonly unknown[]): Promise<number> => {
       const {
         json,

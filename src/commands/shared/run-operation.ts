@@ -1,7 +1,7 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { createDelivery } from "../../delivery/settlement.ts";
-import type { Config } from "../../config/config.ts";
+import { readAllTokens } from "../../config/tokens-file.ts";
 import { withSource, type SourcedToken } from "../../config/tokens.ts";
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { createLogger } from "../../platform/logger.ts";
@@ -121,7 +121,7 @@ async function openReader(terminal: Terminal) {
     get configured() {
       return connectNetworks(config).channels.map(({ name }) => name);
     },
-    tokens: () => listConfigured(config),
+    tokens: () => listConfigured(terminal),
     async rulesWith(template: Template) {
       const hashesOf = createSuppressionHashes(await store.vault.stableKey("suppression"));
       const { keyring } = store;
@@ -134,13 +134,15 @@ async function openReader(terminal: Terminal) {
 
 /** The context of an operation that can do without a log. Reading states rejects with the fault of opening it. */
 function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeof openReader>> {
-  const config = readConfig(terminal);
   const at = () => Promise.reject(fault);
-  return { config, tokens: () => listConfigured(config), at, async [Symbol.asyncDispose]() {} } as never;
+  return { tokens: () => listConfigured(terminal), at, async [Symbol.asyncDispose]() {} } as never;
 }
 
-function listConfigured({ http }: Config): readonly SourcedToken[] {
-  return withSource(http.tokens, http);
+/** Reads no other setting, so that a fault elsewhere in the configuration hides no token. */
+function listConfigured({ env }: Terminal): readonly SourcedToken[] {
+  const { fixed, filed } = readAllTokens(env);
+  const all = [...fixed, ...filed];
+  return withSource(all, { tokens: all, tokensFile: { fixed } });
 }
 
 async function foldAt(

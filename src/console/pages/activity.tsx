@@ -21,7 +21,7 @@ import { Time } from "../parts/time.tsx";
 import {
   consolePage,
   type DisclosingPage,
-  newestEvents,
+  type PageVisit,
   readChoice,
   readOrReason,
   readNumber,
@@ -54,7 +54,7 @@ const SHOWN = Object.keys(VIEWS) as readonly Shown[];
  * The log in sentences, newest first: all of it, or the events selected by type, stream, recipient, link, run and time.
  */
 export const activityPage = consolePage({
-  reads: ["account", "contacts", "runs"],
+  reads: ({ query }) => (query.has("recipient") ? ["account", "contacts", "runs"] : ["account", "runs"]),
   render: renderActivity,
 });
 
@@ -248,16 +248,24 @@ function activityHref(query: URLSearchParams, changes: Changes): string {
  * zeros).
  */
 export const eventPage = consolePage({
-  reads: ["account", "contacts", "runs"],
+  async reads(visit) {
+    const { data = {} } = (await readShown(visit)) ?? {};
+    return "recipient" in data ? ["account", "contacts", "runs"] : ["account", "runs"];
+  },
   render: renderEvent,
 });
 
+/** The event whose position is in the page's path. */
+async function readShown({ parameters, store }: PageVisit): Promise<Recorded | undefined> {
+  const position = Number(/^\d{1,15}$/.exec(parameters["position"] ?? "")?.[0] ?? 0);
+  const [event] = position < 1 ? [] : await Array.fromAsync(store.read({ from: position, to: position, limit: 1 }));
+  return event;
+}
+
 async function renderEvent(view: View<"account" | "contacts" | "runs">): Promise<DisclosingPage | undefined> {
-  const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
-  if (asked < 1) return undefined;
-  const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
-  if (event === undefined) return undefined;
-  const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
+  const event = await readShown(view);
+  if (event === undefined || event.position > view.position) return undefined;
+  const previousHash = (await view.store.hashAt(event.position - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = hideCodes(event);
   const facts: readonly NamedValue[] = [
     ["time", <Time at={time} />],

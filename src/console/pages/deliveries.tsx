@@ -46,6 +46,7 @@ async function renderDeliveries(view: View<"account" | "deliveries" | "runs">): 
   const wanted = typeof filter === "string" ? undefined : filter.channel;
   const lags = await readOrReason(() => askOperation(view, readDeliveryLag, omitUndefined({ channel: wanted })));
   const fault = [filter, lags].find((one) => typeof one === "string");
+  const { channels } = typeof lags === "string" ? await askOperation(view, readDeliveryLag, {}) : lags;
   const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
   let all: ReturnType<typeof listAllLetters> | undefined;
   const listAll = () => (all ??= listAllLetters(view.store, view.position));
@@ -61,7 +62,7 @@ async function renderDeliveries(view: View<"account" | "deliveries" | "runs">): 
           {fault.replace(/\.$/, "")}.
         </p>
       )}
-      {typeof lags === "string" ? null : <LagTable view={view} lags={lags.channels} />}
+      <LagTable view={view} lags={channels} />
       {typeof filter === "string"
         ? null
         : await Promise.all(statuses.map((status) => renderDispatches(view, { ...filter, status }, texts, listAll)))}

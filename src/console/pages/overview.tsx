@@ -30,14 +30,12 @@ const NEWEST_LINES = 12;
 
 /** The run of today, what needs attention, and the newest events. */
 export const overviewPage = consolePage({
-  reads: ["account", "contacts", "deliveries", "quota", "results", "run", "runs", "stats", "suspected", "timeline"],
+  reads: ["account", "deliveries", "quota", "results", "run", "runs", "stats", "suspected", "timeline"],
   render: renderOverview,
 });
 
 async function renderOverview(
-  view: View<
-    "account" | "contacts" | "deliveries" | "quota" | "results" | "run" | "runs" | "stats" | "suspected" | "timeline"
-  >,
+  view: View<"account" | "deliveries" | "quota" | "results" | "run" | "runs" | "stats" | "suspected" | "timeline">,
 ): Promise<VNode> {
   const run = await runCard(view);
   const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
@@ -88,7 +86,7 @@ async function renderOverview(
 }
 
 interface Viewed {
-  readonly view: View<"account" | "contacts" | "deliveries" | "timeline">;
+  readonly view: View<"account" | "deliveries" | "timeline">;
 }
 
 /** The figures of the overview, then and now. */

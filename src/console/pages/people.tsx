@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import type { Basis } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { peopleAt } from "../../../projections/rewind-contacts.ts";
+import { MomentFolding } from "../../projector/log-reader.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument } from "../document.tsx";
@@ -67,22 +68,25 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 };
 
 export const peoplePage = consolePage({
-  reads: ["account", "contacts"],
+  // A list of now that can be put back to the moment spares a copy of all recipients.
+  reads: ({ hasNow }) => (hasNow("contacts") ? ["account"] : ["account", "contacts"]),
   render: renderPeople,
 });
 
 async function renderPeople(view: View<"account" | "contacts">): Promise<DisclosingPage> {
   const then = view.asOf === undefined ? undefined : peopleAt(() => view.stateNow("contacts"), view.position);
-  const people = () =>
-    view.hasNow("contacts") ? (then ?? view.stateNow("contacts").people) : view.state("contacts").people;
+  const isOfNow = view.hasNow("contacts");
+  const people = () => {
+    if (!isOfNow) return view.state("contacts").people;
+    // An import during the search may have dropped changes that the moment needs.
+    if (!view.hasNow("contacts")) throw new MomentFolding(view.position);
+    return then ?? view.stateNow("contacts").people;
+  };
   const filter = parseFilter(view);
   const sort = readSort(view, PEOPLE_COLUMNS, { by: "person", order: "ascending" });
   const after = readPlace(view);
   const find = () => inTimeSlices(findPeople(people, filter, { sort, after, limit: PEOPLE_SHOWN }));
-  const isOfNow = view.hasNow("contacts");
-  let found = await find();
-  // An import during the search may have dropped changes that the moment needs.
-  if (isOfNow && !view.hasNow("contacts")) found = await find();
+  const found = await find();
   const known = people().size;
   const chosen = Object.keys(filter).length;
   const [only, other] = found.page;

@@ -53,7 +53,7 @@ async function renderSetup(view: View<"account" | "backups" | "contacts" | "deli
 
 /** The scopes of each caller's token, when it expires, and the day of its last use. */
 async function renderCallers(view: View<"tokens">): Promise<VNode | null> {
-  const { tokens } = await askOperation(view, listTokens, {});
+  const { tokens, last_uses } = await askOperation(view, listTokens, {});
   if (tokens.length === 0) return null;
   return (
     <Section id="callers" title="Who may do what">
@@ -66,7 +66,7 @@ async function renderCallers(view: View<"tokens">): Promise<VNode | null> {
           <code>{id}</code>,
           `${scopes?.join(", ") ?? "everything: its entry names no scopes"}${links === null ? "" : ` (clicks of ${links.join(", ")} only)`}`,
           expires === null ? "never" : <Time at={expires} />,
-          last_used ?? "never",
+          last_used ?? (last_uses === "unknown" ? "unknown" : "never"),
         ])}
       />
     </Section>

@@ -5,7 +5,7 @@ import { hrefAt } from "../hrefs.ts";
 /** The earlier moment that the page is of, as the operator entered it. Undefined if the page is of now. */
 export const ShownMoment = createContext<string | undefined>(undefined);
 
-/** A link that keeps the moment of the page. Links that choose a moment are plain `<a>` elements. */
+/** A link that keeps the moment of the page. A link that chooses a moment is a plain `<a>`, marked by `data-moment`. */
 export function A({ href, ...rest }: Omit<ComponentProps<"a">, "href"> & { readonly href: string }): VNode {
   return (
     <ShownMoment.Consumer>

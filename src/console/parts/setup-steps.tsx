@@ -59,8 +59,12 @@ function clockSteps({ live }: View): readonly SetupStep[] {
  * The unfinished steps without which no run can start. Does not read the recipients: the overview calls this, also for
  * moments long ago.
  */
-export function missingForRun(view: View<"account" | "contacts">): readonly SetupStep[] {
-  const steps = [xStep(view), accountStep(view), ...(view.settings.template === undefined ? [templateStep(view)] : [])];
+export function missingForRun(view: View<"account">): readonly SetupStep[] {
+  const steps = [
+    xStep(view),
+    accountStep(view),
+    ...(view.settings.template === undefined ? [missingTemplate(view)] : []),
+  ];
   return steps.filter(({ status }) => status !== "done");
 }
 
@@ -104,13 +108,15 @@ function accountStep(view: View<"account">): SetupStep {
   return { title, status: "to_do", says };
 }
 
+function missingTemplate({ settings }: View): SetupStep {
+  const says = "No message is configured, so no run can start. Variants are separated by a line of three hyphens.";
+  return { title: "Message", status: "to_do", says, env: settings.parts.template.lines };
+}
+
 function templateStep(view: View<"contacts">): SetupStep {
   const title = "Message";
   const { template } = view.settings;
-  if (template === undefined) {
-    const says = "No message is configured, so no run can start. Variants are separated by a line of three hyphens.";
-    return { title, status: "to_do", says, env: view.settings.parts.template.lines };
-  }
+  if (template === undefined) return missingTemplate(view);
   const { people, fields } = view.state("contacts");
   const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
   if (missing.length > 0) {

@@ -55,7 +55,7 @@ async function recorded(...newEvents: readonly NewEvent[]): Promise<readonly Rec
   }));
 }
 
-const VIEW = { state: () => runs.initial(), settings: { timezone: "UTC" } } as unknown as View;
+const VIEW = { state: () => runs.initial(), settings: { timezone: "UTC" } } as unknown as View<"runs">;
 
 const positionsOf = (events: readonly Recorded[]) =>
   toLines(events).map((line) => line.events.map(({ position }) => position));
@@ -139,7 +139,7 @@ test.each(NEVER_GROUPED.map((event) => [event.type, event] as const))(
 test("lines stand under the day of their newest event, in the time zone that days are of", async () => {
   const lines = toLines(await recorded(click("a"), click("a"), click("a"), ...NEVER_GROUPED.slice(0, 2)));
   const daysIn = async (timezone: string) => {
-    const view = { ...VIEW, settings: { timezone } } as View;
+    const view = { ...VIEW, settings: { timezone } } as View<"runs">;
     const page = renderToString(h(Lines, { view, lines }));
     return [(await textsAt(page, "h3")).map(({ text }) => text), page.split("<ol").length - 1];
   };
