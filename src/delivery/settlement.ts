@@ -35,8 +35,8 @@ export function createDelivery(
     /** The channels that have credentials. */
     configured: sortChannels(byChannel.keys()),
     /**
-     * The configured channels to which clicks are dispatched. A webhook carries the event types that it is subscribed
-     * to.
+     * The configured channels among ads, chat and messaging, to each of which a click is dispatched. Webhooks carry the
+     * events that they are subscribed to.
      */
     takeClicks: CLICK_CHANNELS.filter((channel) => byChannel.has(channel)),
     /** Returns undefined for a channel that is not configured. */

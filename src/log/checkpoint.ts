@@ -104,7 +104,7 @@ export async function signHead(store: LogStore, head: Head, key: SigningKey, clo
   return signChain(store, head, key, clock, { root: await readRoot(createLogTree(store), head.position) });
 }
 
-/** Signs a checkpoint without a root, for a log that has no tree yet or no longer holds the head. */
+/** Signs a checkpoint of that head. Without `tree` it has no root: for a log that has no tree yet, or no longer the head. */
 export function signChain(
   store: Pick<LogStore, "id">,
   { position, hash }: Head,

@@ -129,6 +129,7 @@ export function isSuppressed(
   return isSuppressedByHash(contacts, names, hashes) || isForgotten(recipient);
 }
 
+/** Returns why a recipient gets no message, as far as the log and the rules tell; undefined if nothing speaks against it. */
 function refuse(
   state: OutreachState,
   rules: OutreachRules,

@@ -66,7 +66,10 @@ export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
   let isRestarted = false;
   let follow = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
-  /** Undefined if older messages cannot be read. */
+  /**
+   * Reads a page of messages from `cursor`. If the network rejects the cursor, it starts again at the newest page,
+   * once. Undefined if a later cursor is rejected too.
+   */
   const read = async (size: number, cursor: string) => {
     try {
       return await readPage(run, retry, size, cursor);
@@ -164,7 +167,10 @@ function isUndecided(state: OutreachState, rules: OutreachRules, recipient: Reci
   return !isSuppressed(state, rules, recipient);
 }
 
-/** False if they denied it already, or granted it after this message, which may be read twice. */
+/**
+ * True if the sender of a message that objects to tracking has not denied it yet, and has not granted it since. A
+ * message may be read twice.
+ */
 function isTrackedAt({ contacts }: OutreachState, recipient: Recipient, createdAt: number): boolean {
   const { status, at } = findPerson(contacts, recipient)?.tracking ?? { status: "unknown" };
   if (status === "denied") return false;

@@ -57,7 +57,9 @@ const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "fault",
 ]);
 
-/** Newest first. A run has no events before its start. */
+/**
+ * The query for the events of runs, newest first. A reader stops at the start of its run: nothing before belongs to it.
+ */
 const BACK_TO_START = {
   types: [
     "RunFinished",

@@ -26,7 +26,10 @@ export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "w
   readonly makeId: MakeId;
   /** True if an earlier start bound the keys to that log. */
   readonly areBoundTo: (log: string) => Promise<boolean>;
-  /** Binds the keys to the log; called before anything is done to them. */
+  /**
+   * Records that vault and keys belong to this log, or throws if they belong to another. Called before an erasure
+   * deletes a key.
+   */
   readonly bind: (store: LogStore) => Promise<void>;
   /** True to continue with these keys although others encrypted the log, and to record that. */
   readonly acceptLostKeys?: boolean | undefined;

@@ -34,7 +34,10 @@ export interface FoldToOptions extends Moment {
   readonly pastEvery?: number;
   /** Ends the work early, between two batches of events; the states are useless then. */
   readonly signal?: AbortSignal | undefined;
-  /** States that are folded further, from which some are rewound. */
+  /**
+   * The running projector. Projections that can be rewound start from its present state if that is at the moment or
+   * past it.
+   */
   readonly now?: Pick<Projector, "position" | "isFolded" | "state"> | undefined;
 }
 

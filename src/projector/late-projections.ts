@@ -44,7 +44,10 @@ export interface FoldBesideOptions {
   readonly position: () => number;
   /** Runs `work` while the other projections stand still. */
   readonly whileStill: (work: () => Promise<void>) => Promise<void>;
-  /** Takes over these states, which are at the position of the others. */
+  /**
+   * Hands over the states of projections that have caught up with the others. From then on they follow the log with
+   * them.
+   */
   readonly takeOver: (names: readonly ProjectionName[], states: FoldedStates) => void;
   /** Called when projections are no longer late. */
   readonly onCaughtUp: () => void;
@@ -65,7 +68,10 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
   const readShare = (name: ProjectionName): number =>
     Math.min(1, (positions.get(name) ?? Infinity) / Math.max(1, position()));
 
-  /** Removes late projections, whose states are read elsewhere from now on. */
+  /**
+   * Ends the lateness of projections whose states the projector has now. Drops the copies here, and wakes those who
+   * wait for them.
+   */
   const leave = (names: readonly ProjectionName[]): void => {
     for (const name of names) {
       if (!positions.delete(name)) continue;

@@ -3,7 +3,7 @@ import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-append.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-/** Why a retry is refused. */
+/** Why a recipient gets no second try after a failed message. */
 export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";
 
 /** Allows one more message to a recipient whose last one failed. */

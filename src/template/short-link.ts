@@ -25,7 +25,7 @@ export type LinkBase = string;
 /** Longest target of a link, in characters, as in the address of a click. */
 const TARGET_CHARS_MAX = 4_096;
 
-/** The target of a link as a browser requests it. Undefined if it is not an http or https URL. */
+/** The target of a link as a browser requests it. Undefined if it is no http or https URL, or is too long. */
 export function toTarget(raw: string): string | undefined {
   const isWeb = raw.length <= TARGET_CHARS_MAX && /^https?:\/\//i.test(raw) && URL.canParse(raw);
   return isWeb ? new URL(raw).href : undefined;

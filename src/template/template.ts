@@ -14,7 +14,10 @@ const TEMPLATE_ID_DIGITS = 12;
 
 /** A parsed template. Fields are named in the form of {@link fieldName}. */
 export interface Template {
-  /** The beginning of the SHA-256 of `text`. It tells variant A apart from that of another template. */
+  /**
+   * The template's id: the first digits of the SHA-256 of its text. Each template has a variant A, so a variant is
+   * named together with this id.
+   */
   readonly id: string;
   /** The operator's name for it. Undefined if it is known by its id only. */
   readonly name: string | undefined;

@@ -12,7 +12,10 @@ const CLIENTS = 3;
 const SCHEMA = "eventstore";
 
 interface Contenders {
-  /** The server's first process. */
+  /**
+   * The process id of the postmaster, PostgreSQL's first process. Its processor time and that of its children is
+   * measured.
+   */
   readonly pid: number;
   readonly stores: readonly EventStore[];
   readonly raw: readonly RawConnection[];

@@ -169,7 +169,9 @@ type ClickBody = Static<typeof trackingBody>;
 type Click = Omit<ClickBody, "ip" | "user_agent"> &
   Partial<Pick<DataOf<"LinkClicked">, "ip" | "user_agent" | "bot" | "probe" | "anonymous">>;
 
-/** Puts link and address into normal spelling, and leaves out a blank or null member. */
+/**
+ * Puts the link and the IP address into normal spelling. Leaves out an IP address or user agent that is blank or null.
+ */
 export function normalizeClick({ ip, user_agent, ...body }: ClickBody): Click {
   const { domain, shortCode: short_code } = normalizeLink(body.domain, body.short_code);
   const click: Click = { ...body, domain, short_code };

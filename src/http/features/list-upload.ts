@@ -153,7 +153,10 @@ export function takeList<More extends Pick<ReadTask, "hashKey">, Imported extend
   return repeatable(load.whileTaking(take));
 }
 
-/** Throws the problem 422 for an unknown order. */
+/**
+ * Returns the order of day and month (`dmy` or `mdy`) that the query gives for dates of the file; undefined if it gives
+ * none. Throws the problem 422 for another value.
+ */
 function datesIn({ url }: Request): DateOrder | undefined {
   const { searchParams } = new URL(url);
   const [first] = DATE_ORDERS;

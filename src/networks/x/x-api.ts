@@ -126,7 +126,7 @@ function refuseBeforehand(recipientId: string, text: string): string | undefined
  */
 export const X_PRICES: Prices = {
   send: 15_000,
-  /** Also for members of a list and followers of others. */
+  /** The price of a user who is looked up, is a member of a list, or follows another account. */
   user: 10_000,
   follower: 10_000,
   post: 5_000,

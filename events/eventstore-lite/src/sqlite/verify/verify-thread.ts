@@ -38,7 +38,7 @@ const { file, stop } = workerData as CheckOptions;
 const db = openReader(file);
 const checkRange = createCheckRange(db);
 
-/** Undefined if it was stopped. */
+/** Checks a range of the log, and reports its progress. Undefined if `stop` was set before the end. */
 function check(range: Range): Checked | undefined {
   const chunks = checkRange(range);
   let unreported = 0;
