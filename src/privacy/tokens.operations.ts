@@ -61,7 +61,7 @@ export const listTokens = operation({
     if (tokens.length === 0) return undefined;
     const never = last_uses === "unknown" ? "unknown" : "never";
     const rows = tokens.map(({ name, id, scopes, links, expires, last_used, source }) => {
-      const names = scopes?.join("+") ?? "all";
+      const names = scopes === null || scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+");
       const may = links === null ? names : `${names} of ${links.join("+")}`;
       return [name, id, may, expires === null ? "never" : toLastDay(Date.parse(expires)), last_used ?? never, source];
     });
