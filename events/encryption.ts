@@ -68,7 +68,7 @@ export interface Encryptor {
    * moved.
    */
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
-  /** A mark that stands for the recipient whom the ciphertext was about. */
+  /** A mark in place of the recipient that the ciphertext was about. */
   markOf(ciphertext: string): string;
   /** Keys may have been deleted elsewhere: uses cached keys again only after a check that they were not. */
   revalidate(): void;

@@ -21,7 +21,7 @@ export function momentIn(timezone: string, ms: number): QuotaMoment {
 
 /**
  * Returns when the quota has more places than at `moment`, or when the day ends if none is used; ms since the epoch.
- * That is the next midnight, but after a change of the time zone each place returns 24 hours after its use.
+ * Places return at the next midnight; after a change of the time zone, each returns 24 hours after its use.
  */
 export function resetsAt(quota: Quota, limit: number, moment: QuotaMoment): number {
   const { timezone } = moment;

@@ -7,13 +7,15 @@ import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
+import { openContext, runOnce } from "../../src/commands/shared/run-operation.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { toCommand } from "../../src/commands/shared/operation-command.ts";
 import { loadOperations } from "../../src/operations.ts";
 import { isOptional, isReading } from "../../src/platform/operation.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createStandardWebhookChannel } from "../../src/networks/standard-webhook.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { capture } from "../harness/capture.ts";
+import { capture, NO_TERMINAL } from "../harness/capture.ts";
 import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -142,9 +144,12 @@ test.each(READING)("$name shows no code, also to an assistant", async (described
   const options = described.name === "audit change" ? ["--projection", INPUT["projection"]!] : [];
   const words = named.map((member) => INPUT[member]!);
   const { out } = await world.run(toCommand(described), ...words, ...options, "--json");
-  // A list without rows prints nothing; an assistant gets the same rows in a page.
-  expect(out).toStartWith(described.list === undefined ? "{" : "");
-  for (const code of [CODE, OTHER]) expect(out).not.toContain(code);
+  const given = Object.fromEntries(Object.entries(INPUT).filter(([member]) => member in input));
+  const assistant: Terminal = { ...NO_TERMINAL, env: world.env, caller: "mcp" };
+  await using context = await openContext(assistant, described);
+  const told = JSON.stringify(await runOnce(assistant, described, context, given));
+  expect(told).toStartWith("{");
+  for (const shown of [out, told]) for (const code of [CODE, OTHER]) expect(shown).not.toContain(code);
 });
 
 test("a webhook's receiver gets no code", async () => {

@@ -172,7 +172,7 @@ const KEEPER = `cat; read -r pid 2>/dev/null <"$0/data/postmaster.pid" && kill -
 const INITDB = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"];
 
 /**
- * PostgreSQL refuses to run as root. It then runs as the user nobody, with the right to read the binaries where root
+ * PostgreSQL refuses to run as root. It then runs as an unprivileged user, with the right to read the binaries where root
  * has put them.
  */
 const NOBODY = 65_534;
@@ -185,7 +185,7 @@ function asOther(): readonly string[] {
   return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...rights];
 }
 
-/** Outside the run's folder, which the user nobody may not enter. */
+/** Outside the run's folder, which an unprivileged user may not enter. */
 function newDirectory(durable: boolean): string {
   const memory = "/dev/shm";
   const directory = mkdtempSync(
